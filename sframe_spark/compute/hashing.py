@@ -61,12 +61,12 @@ def hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     starts, lengths = bounds[:-1][order], lengths[order]
     whole = lengths // WORD
     keys = np.frombuffer(KEY, "<u8").astype(np.uint64)
-    lanes = [np.full(len(order), keys[place % 2] ^ word) for place, word in enumerate(_START)]
+    lanes = [np.full(len(order), keys[position % 2] ^ word) for position, word in enumerate(_START)]
     words = words_at(data)
     with np.errstate(over="ignore"):
-        for place in range(int(whole.max(initial=0))):
-            count = int(np.searchsorted(-whole, -place))
-            compress([lane[:count] for lane in lanes], words[starts[:count] + place * WORD])
+        for position in range(int(whole.max(initial=0))):
+            count = int(np.searchsorted(-whole, -position))
+            compress([lane[:count] for lane in lanes], words[starts[:count] + position * WORD])
         rest = words[starts + whole * WORD] & _MASKS[lengths % WORD]
         compress(lanes, rest | ((lengths.astype(np.uint64) & np.uint64(0xFF)) << np.uint64(56)))
         lanes[2] ^= np.uint64(0xFF)
@@ -360,8 +360,8 @@ class NumberSet:
         """Return for each value whether it is a member; False for missing values."""
         if len(values) < FEWEST_SIEVED or not len(self.numbers):
             return pc.is_in(values, self.numbers)
-        there = (values.fill_null(0) if values.null_count else values).to_numpy()
-        result = self._sifted(there) if self.table is None else self._in_table(there)
+        present = (values.fill_null(0) if values.null_count else values).to_numpy()
+        result = self._sifted(present) if self.table is None else self._in_table(present)
         if result is None:
             return pc.is_in(values, self.numbers)
         bits = pa.py_buffer(np.packbits(result, bitorder="little"))
@@ -388,19 +388,19 @@ class NumberSet:
         """The Bloom filter of the members; None if there are too many."""
         return KeySieve.of(self.numbers.to_numpy()) if len(self.numbers) <= MAX_KEYS_SIEVED else None
 
-    def _in_table(self, there: np.ndarray) -> np.ndarray:
+    def _in_table(self, present: np.ndarray) -> np.ndarray:
         assert self.table is not None
         # Unsigned differences wrap around, so any value outside the range is clipped to an end of the table, which is False.
-        positions = there.view(np.uint64) - np.uint64((self.smallest - 1) % (1 << 64))
+        positions = present.view(np.uint64) - np.uint64((self.smallest - 1) % (1 << 64))
         return np.take(self.table, positions.view(np.int64), mode="clip")
 
-    def _sifted(self, there: np.ndarray) -> np.ndarray | None:
+    def _sifted(self, present: np.ndarray) -> np.ndarray | None:
         """Return whether each value is a member, by the Bloom filter; None if there is no filter, or most values pass it."""
         if self.sieve is None:
             return None
-        result = self.sieve.may_be_keys(there)
+        result = self.sieve.may_be_keys(present)
         passed = np.flatnonzero(result)
-        if 2 * len(passed) > len(there):
+        if 2 * len(passed) > len(present):
             return None
-        result[passed] = pc.is_in(pa.array(there[passed]), self.numbers).to_numpy(zero_copy_only=False)
+        result[passed] = pc.is_in(pa.array(present[passed]), self.numbers).to_numpy(zero_copy_only=False)
         return result

@@ -120,10 +120,10 @@ def _encoded_near(array: pa.Array, smallest: int, count: int) -> tuple[npt.NDArr
     if array.null_count:
         # Missing values get the last entry of the table.
         numbers[array.is_null().to_numpy(zero_copy_only=False)] = count
-    there = np.zeros(count + 1, dtype=bool)
-    there[numbers] = True
-    values = np.flatnonzero(there)
-    codes = (np.cumsum(there) - 1)[numbers]
+    present = np.zeros(count + 1, dtype=bool)
+    present[numbers] = True
+    values = np.flatnonzero(present)
+    codes = (np.cumsum(present) - 1)[numbers]
     if array.null_count:
         return codes, pa.array(np.append(values[:-1] + smallest, 0), mask=values == count)
     return codes, pa.array(values + smallest)

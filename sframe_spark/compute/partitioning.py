@@ -54,11 +54,11 @@ class RangePartitioner:
             numbers = np.sort(plain_numbers(values))
             # NaN cannot be an edge: it is larger than all numbers, in the highest range.
             ordered = pa.array(numbers[numbers == numbers])
-        places = np.arange(1, count) * (missing + len(ordered)) // count - missing
-        result = ordered.take(pa.array(places[(places >= 0) & (places < len(ordered))]))
+        positions = np.arange(1, count) * (missing + len(ordered)) // count - missing
+        result = ordered.take(pa.array(positions[(positions >= 0) & (positions < len(ordered))]))
         # An edge is added for each edge that was a duplicate, or fell among the missing values.
         often = result[1:].filter(pc.equal(result[1:], result[:-1]))
-        edges = pa.concat_arrays([smallest_value(result.type)[: int((places < 0).any())], result, followers(often)]).unique()
+        edges = pa.concat_arrays([smallest_value(result.type)[: int((positions < 0).any())], result, followers(often)]).unique()
         return cls(column_type, ascending, edges.take(pc.array_sort_indices(edges)))
 
     @property

@@ -47,8 +47,8 @@ def first_break(chunks: Iterable[Chunk], schema: Schema, by: Sequence[tuple[int,
         rows = concatenate([before, chunk], schema) if before.rows else chunk
         wrong = np.flatnonzero(steps(rows, schema, by) < 0)
         if len(wrong):
-            place = int(wrong[0])
-            return seen - before.rows + place + 1, rows.slice(place, place + 2)
+            position = int(wrong[0])
+            return seen - before.rows + position + 1, rows.slice(position, position + 2)
         seen += chunk.rows
         before = rows.slice(rows.rows - 1, rows.rows) if rows.rows else before
     return None
@@ -146,15 +146,15 @@ def search_ascending(ascending: np.ndarray, targets: np.ndarray, side: Side) -> 
     scratch = BucketScratch.of(min(len(targets), SEARCH_BLOCK), int((lasts - firsts).max(initial=0)))
     for start, first, last in zip(starts.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
         block = slice(start, start + SEARCH_BLOCK)
-        between, part, places = ascending[first:last], targets[block], result[block]
-        if len(between) < SMALL_SAMPLE or not search_by_buckets(between, part, side, places, scratch):
-            places[:] = np.searchsorted(between, part, side)
-        places += first
+        between, part, positions = ascending[first:last], targets[block], result[block]
+        if len(between) < SMALL_SAMPLE or not search_by_buckets(between, part, side, positions, scratch):
+            positions[:] = np.searchsorted(between, part, side)
+        positions += first
     return result
 
 
-def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, places: np.ndarray, scratch: BucketScratch) -> bool:
-    """Write the position of each target among the numbers ``between`` into ``places``; return False instead if a plain search is faster."""
+def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, positions: np.ndarray, scratch: BucketScratch) -> bool:
+    """Write the position of each target among the numbers ``between`` into ``positions``; return False instead if a plain search is faster."""
     numbers, buckets = scratch.numbers[: len(between)], scratch.buckets[: len(targets)]
     shift = assign_buckets(between, targets, numbers, buckets)
     if shift is None or (shift and not are_even(numbers)):
@@ -164,19 +164,19 @@ def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, plac
     stops[0] = 0
     np.cumsum(np.bincount(numbers, minlength=len(stops) - 1), out=stops[1:])
     if not shift:
-        np.take(stops[1:] if side == "right" else stops, buckets, out=places, mode="clip")
+        np.take(stops[1:] if side == "right" else stops, buckets, out=positions, mode="clip")
         return True
-    np.take(stops, buckets, out=places, mode="clip")
+    np.take(stops, buckets, out=positions, mode="clip")
     passes = np.less if side == "left" else np.less_equal
     # The first number of the target's bucket, or of a later bucket; clipping to the last number changes no result.
-    neighbours = np.take(between, places, out=scratch.values.view(between.dtype)[: len(targets)], mode="clip")
+    neighbours = np.take(between, positions, out=scratch.values.view(between.dtype)[: len(targets)], mode="clip")
     inside = np.flatnonzero(passes(neighbours, targets))
     # Usually either all numbers of the bucket come before the target, or none of them.
     ends = stops.take(buckets[inside] + 1)
-    places[inside] = ends
+    positions[inside] = ends
     inside = inside[~passes(between.take(ends - 1), targets[inside])]
     if len(inside):
-        places[inside] = np.searchsorted(between, targets[inside], side)
+        positions[inside] = np.searchsorted(between, targets[inside], side)
     return True
 
 
@@ -293,7 +293,7 @@ def search_sorted(ascending: np.ndarray, targets: np.ndarray, side: Literal["lef
 
 def _search_ascending_targets(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Return the same as :func:`search_sorted` for ascending targets; if there are far fewer numbers, they are searched for in the targets."""
-    first, last = (int(place) for place in np.searchsorted(ascending, targets[[0, -1]], "left"))
+    first, last = (int(position) for position in np.searchsorted(ascending, targets[[0, -1]], "left"))
     if np.array_equal(ascending[first : first + len(targets)], targets):
         # The targets are a slice of the array: positions follow from runs of equal numbers.
         stops = np.append(np.flatnonzero(targets[1:] != targets[:-1]) + 1, len(targets))
@@ -341,9 +341,9 @@ def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.n
         return np.argsort(numbers, kind="stable")
     # Rows with the same leading bits are sorted again, by the whole number.
     inside = np.append(shared, False) | np.insert(shared, 0, False)
-    places = np.flatnonzero(inside)
-    runs = np.cumsum(np.insert(~shared, 0, True))[places]
-    order[places] = order[places[np.lexsort((ordered[places], runs))]]
+    positions = np.flatnonzero(inside)
+    runs = np.cumsum(np.insert(~shared, 0, True))[positions]
+    order[positions] = order[positions[np.lexsort((ordered[positions], runs))]]
     return order
 
 
@@ -388,15 +388,15 @@ def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
     for number in range(1, MAX_WORDS + 1):
         # Rows that agree with a neighbour so far, and have further bytes.
         inside = (~begins | np.append(~begins[1:], False)) & words.are_full(number, order)
-        places = np.flatnonzero(inside)
-        if not len(places):
+        positions = np.flatnonzero(inside)
+        if not len(positions):
             break
-        rows, runs = order[places], np.cumsum(begins)[places]
+        rows, runs = order[positions], np.cumsum(begins)[positions]
         further = words.at(number, rows) if number < MAX_WORDS else compared_ranks(texts.take(pa.array(rows)))
         within = order_of([further])
         within = within[order_of([runs[within]])]
-        order[places] = rows[within]
-        begins[places] = _changes(runs) | _changes(further[within])
+        order[positions] = rows[within]
+        begins[positions] = _changes(runs) | _changes(further[within])
     ranks = np.empty(len(texts), dtype=np.int64)
     ranks[order] = np.cumsum(begins) - 1
     return ranks, int(np.count_nonzero(begins))
@@ -501,8 +501,8 @@ def _text_positions(values: pa.Array) -> np.ndarray:
     if mostly_differ(values):
         return text_ranks(values.fill_null(""))[0]
     encoded = values.dictionary_encode()
-    places = text_ranks(encoded.dictionary)[0]
-    return places[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)] if len(places) else np.zeros(len(values), dtype=np.int64)
+    positions = text_ranks(encoded.dictionary)[0]
+    return positions[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)] if len(positions) else np.zeros(len(values), dtype=np.int64)
 
 
 def mostly_differ(values: pa.Array) -> bool:

@@ -48,7 +48,7 @@ def appended_properties(inputs: Sequence[RelationProperties], facts: Sequence[Fa
 
 def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> list[list[tuple[int, str]]]:
     """Return orderings of all inputs that also hold across inputs: ranges must ascend, and be disjoint if the ordering has further columns."""
-    found = []
+    result = []
     for column in bounds:
         for direction in ("asc", "desc"):
             ranges = [part.bounds[column] for part in parts]
@@ -60,8 +60,8 @@ def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Valu
             candidates = set(alike) if disjoint else set()
             for items in ((OrderingItem(column, direction),), *sorted(candidates, key=repr)):
                 if all(isinstance(item.column, int) for item in items) and all(part.order.satisfies(items) for part in parts):
-                    found.append([tuple(item) for item in items])
-    return found  # type: ignore[return-value]
+                    result.append([tuple(item) for item in items])
+    return result  # type: ignore[return-value]
 
 
 def key_of_all(key: tuple[object, ...], parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> bool:

@@ -53,8 +53,8 @@ class Project(Operator):
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return a projection on only the required columns."""
-        places = new_positions(kept[0])
-        return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
+        positions = new_positions(kept[0])
+        return Project(tuple(positions[self.positions[output]] for output in outputs)), outputs
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in self.positions]
@@ -312,9 +312,9 @@ class Arrange(Operator):
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return an operator that arranges only the required columns."""
         left = [slot for slot, columns in enumerate(kept) if columns or not inputs[slot].width]
-        slots, places = new_positions(left), [new_positions(columns) for columns in kept]
-        exposed = [(slots[self.slots[output]], places[self.slots[output]][self.positions[output]]) for output in outputs]
-        return Arrange(tuple(slot for slot, _ in exposed), tuple(place for _, place in exposed)), outputs
+        slots, positions = new_positions(left), [new_positions(columns) for columns in kept]
+        exposed = [(slots[self.slots[output]], positions[self.slots[output]][self.positions[output]]) for output in outputs]
+        return Arrange(tuple(slot for slot, _ in exposed), tuple(position for _, position in exposed)), outputs
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(slot, position)] for slot, position in zip(self.slots, self.positions, strict=True)]
@@ -419,7 +419,7 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
     LengthMismatchError
         If two lengths are known and differ.
     """
-    inputs, slots, places = _parts_of(node)
+    inputs, slots, positions = _parts_of(node)
     (source, *_), _, (place,) = _parts_of(column)
     length, domain, schema = _length_of_both(node.length, column.length), node.facts.domain, node.schema
     if column.facts.domain is not domain:
@@ -433,12 +433,12 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
     else:
         slots = with_item(slots, position, len(inputs))
         inputs += (source,)
-    if places[position] != place:
-        places = with_item(places, position, place)
-    return _arranged(inputs, slots, places, Facts(schema, length, domain))
+    if positions[position] != place:
+        positions = with_item(positions, position, place)
+    return _arranged(inputs, slots, positions, Facts(schema, length, domain))
 
 
-def with_item(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ...]:
+def with_item(items: tuple[Item, ...], position: int, item: Item) -> tuple[Item, ...]:
     """Return the tuple with one item replaced; slicing needs no Python step per item.
 
     Examples
@@ -446,7 +446,7 @@ def with_item(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ..
     >>> with_item((1, 2, 3), 1, 5)
     (1, 5, 3)
     """
-    return items[:place] + (item,) + items[place + 1 :]  # noqa: RUF005 - a list would be made first
+    return items[:position] + (item,) + items[position + 1 :]  # noqa: RUF005 - a list would be made first
 
 
 def _parts_of(node: PlannerNode) -> tuple[tuple[PlannerNode, ...], tuple[int, ...], tuple[int, ...]]:
@@ -466,12 +466,12 @@ def _picked(items: tuple[Item, ...], positions: Sequence[int]) -> tuple[Item, ..
     return picked
 
 
-def _arranged(inputs: tuple[PlannerNode, ...], slots: tuple[int, ...], places: tuple[int, ...], facts: Facts) -> PlannerNode:
+def _arranged(inputs: tuple[PlannerNode, ...], slots: tuple[int, ...], positions: tuple[int, ...], facts: Facts) -> PlannerNode:
     if len(inputs) > MAX_INPUTS_FOR_A_COLUMN * len(slots) + FEW_INPUTS:
         used = {slot: number for number, slot in enumerate(dict.fromkeys(slots))}
         # Without columns the rows of the first input are kept.
         inputs, slots = tuple(inputs[slot] for slot in used) or inputs[:1], tuple(map(used.__getitem__, slots))
-    return PlannerNode(Arrange(slots, places), inputs, facts)
+    return PlannerNode(Arrange(slots, positions), inputs, facts)
 
 
 def _length_of_both(first: Length, second: Length) -> Length:

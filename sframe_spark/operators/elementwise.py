@@ -81,8 +81,8 @@ class RowWise(Operator):
         return tuple(size if place is None else sizes[place] for place, size in zip(origins(program), made, strict=True))
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        places = [(slot, position) for slot, item in enumerate(inputs) for position in range(item.width)]
-        return [[] if origin is None else [places[origin]] for origin in origins(self.program(len(places)))]
+        positions = [(slot, position) for slot, item in enumerate(inputs) for position in range(item.width)]
+        return [[] if origin is None else [positions[origin]] for origin in origins(self.program(len(positions)))]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         schema = joined_schemas(inputs)
@@ -111,7 +111,7 @@ class RowWise(Operator):
         if len(inputs) != 1:
             return None
         width = inputs[0].width
-        moved = self.program(width).with_inputs({place: place + 1 for place in range(width)}, width + 1)
+        moved = self.program(width).with_inputs({position: position + 1 for position in range(width)}, width + 1)
         return GeneralizedTransform(attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
 
     def requires(self, slot: int) -> Need:
@@ -262,8 +262,8 @@ def apply_function(function: str, *arguments: PlannerNode | Literal, parameters:
         If the function does not take the types of the operands; the same error as in the reference.
     """
     nodes = [argument for argument in arguments if isinstance(argument, PlannerNode)]
-    places = iter(range(len(nodes)))
-    operands = tuple(a if isinstance(a, Literal) else Register(next(places)) for a in arguments)
+    positions = iter(range(len(nodes)))
+    operands = tuple(a if isinstance(a, Literal) else Register(next(positions)) for a in arguments)
     classes: dict[int, type[Transform]] = {1: Transform, 2: BinaryTransform, 3: TernaryTransform}
     return classes[len(nodes)](function=function, operands=operands, parameters=parameters).make_planner_node(*nodes)
 

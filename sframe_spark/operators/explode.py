@@ -67,10 +67,10 @@ class Explode(Operator):
         return (0,)
 
     def repeated(self, width: int) -> list[int]:
-        return [place for place in range(width) if place != self.position]
+        return [position for position in range(width) if position != self.position]
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        return [[(0, place)] for place in self.repeated(inputs[0].width)]
+        return [[(0, position)] for position in self.repeated(inputs[0].width)]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the columns of items: numbers and strings are sliced from their column, however the lists are stored."""
@@ -91,7 +91,7 @@ class Explode(Operator):
         column_type = schema[self.position]
         if len(self.types) != (2 if column_type.kind == DICT_KIND else 1) or (natural_types(column_type) or self.types) != self.types:
             raise SchemaError(f"items of {column_type} are not of the types {', '.join(map(str, self.types))}")
-        return (*[schema[place] for place in self.repeated(len(schema))], *self.types)
+        return (*[schema[position] for position in self.repeated(len(schema))], *self.types)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Return an unknown length, unless the input is empty."""
@@ -110,7 +110,7 @@ class Explode(Operator):
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return an operator that repeats only the remaining columns."""
         others = self.repeated(inputs[0].width)
-        left = [place for place, column in enumerate(others) if column in kept[0]]
+        left = [position for position, column in enumerate(others) if column in kept[0]]
         made = range(len(others), len(others) + len(self.types))
         return attrs.evolve(self, position=new_positions(kept[0])[self.position]), [*left, *made]
 
@@ -125,13 +125,13 @@ class Explode(Operator):
         """Yield at most ``max_rows()`` items at a time."""
         chunk = inputs[0]
         column, items = items_of(chunk.columns[self.position], facts[0].schema[self.position], self.types)
-        rows, places = rows_of_items(column, self.keeps_empty)
-        others = [chunk.columns[place] for place in self.repeated(facts[0].width)]
+        rows, positions = rows_of_items(column, self.keeps_empty)
+        others = [chunk.columns[position] for position in self.repeated(facts[0].width)]
         done = 0
         while True:
             stop = min(done + max_rows(), len(rows))
             repeated = [other.take(rows.slice(done, stop - done)) for other in others]
-            yield Chunk((*repeated, *[item.take(places.slice(done, stop - done)) for item in items]), stop - done)
+            yield Chunk((*repeated, *[item.take(positions.slice(done, stop - done)) for item in items]), stop - done)
             done = stop
             if done >= len(rows):
                 return
@@ -141,10 +141,10 @@ class Explode(Operator):
         from pyspark.sql import functions as F
 
         relation = inputs[0]
-        others = [relation.df[f"c{place}"].alias(f"c{new}") for new, place in enumerate(self.repeated(len(relation.schema)))]
+        others = [relation.df[f"c{position}"].alias(f"c{new}") for new, position in enumerate(self.repeated(len(relation.schema)))]
         hidden = [relation.df[name] for name in relation.hidden]
         column = self._spark_items(relation)
-        made = [f"c{len(others) + place}" for place in range(len(self.types))]
+        made = [f"c{len(others) + position}" for position in range(len(self.types))]
         is_map = natural_types(relation.schema[self.position]) is not None and len(self.types) == 2
         exploded = (F.posexplode_outer if self.keeps_empty else F.posexplode)(column).alias("place", *(made if is_map else ["item"]))
         df = relation.df.select(*others, *hidden, exploded)
@@ -197,7 +197,9 @@ def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[
         cells = decode(column, column_type)
         lengths = [0 if cell is None else len(cell) for cell in cells]
         flat = [item for cell in cells if cell is not None for item in (cell.items() if isinstance(cell, dict) else cell)]
-        items = [encode(flat, types[0])] if len(types) == 1 else [encode([pair[place] for pair in flat], kind) for place, kind in enumerate(types)]
+        items = (
+            [encode(flat, types[0])] if len(types) == 1 else [encode([pair[position] for pair in flat], kind) for position, kind in enumerate(types)]
+        )
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         return pa.ListArray.from_arrays(offsets, items[0]), items
     return column, [column.keys, column.items] if pa.types.is_map(column.type) else [column.values]
@@ -205,13 +207,13 @@ def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[
 
 def _stored_items(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]] | None:
     """Return :func:`items_of` for lists and dicts stored as JSON, without Python objects; None if not all items have these types."""
-    found = any_items(column, column_type.kind)
-    if found is None:
+    result = any_items(column, column_type.kind)
+    if result is None:
         return None
-    items = column_of(found.items, types[-1])
-    if items is None or (found.keys is not None and found.keys.type != types[0].physical):
+    items = column_of(result.items, types[-1])
+    if items is None or (result.keys is not None and result.keys.type != types[0].physical):
         return None
-    return pa.ListArray.from_arrays(found.offsets, items), [items] if found.keys is None else [found.keys, items]
+    return pa.ListArray.from_arrays(result.offsets, items), [items] if result.keys is None else [result.keys, items]
 
 
 def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Array]:
@@ -221,9 +223,9 @@ def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Arr
     counts = np.maximum(lengths, 1) if keeps_empty else lengths
     rows = np.repeat(np.arange(len(counts)), counts)
     starts = np.cumsum(counts) - counts
-    places = np.repeat(offsets[:-1], counts) + np.arange(len(rows)) - np.repeat(starts, counts)
+    positions = np.repeat(offsets[:-1], counts) + np.arange(len(rows)) - np.repeat(starts, counts)
     empty = np.repeat(lengths == 0, counts)
-    return pa.array(rows, pa.int64()), pa.array(np.where(empty, 0, places), pa.int64(), mask=empty)
+    return pa.array(rows, pa.int64()), pa.array(np.where(empty, 0, positions), pa.int64(), mask=empty)
 
 
 def as_lists(cells: pa.Array, column_type: ColumnType, types: Schema, item: pa.DataType) -> pa.Array:

@@ -85,11 +85,11 @@ class FlatMap(Operator):
     def _streamed(self, chunk: Chunk, schema: Schema, max_rows: Callable[[], int]) -> Iterator[Chunk]:
         waiting: list[Sequence[Any]] = []
         max_bytes, size = self._max_bytes(), 0
-        for number, found in enumerate(self._called(chunk, schema)):
-            waiting.extend(found)
-            if not number % ROWS_PER_CHECK and found:
+        for number, result in enumerate(self._called(chunk, schema)):
+            waiting.extend(result)
+            if not number % ROWS_PER_CHECK and result:
                 # The results of the rows in between are assumed to be as long.
-                size += ROWS_PER_CHECK * len(found) * min_size(found[-1])
+                size += ROWS_PER_CHECK * len(result) * min_size(result[-1])
             while len(waiting) > (limit := max_rows()) or (size > max_bytes and waiting):
                 yield self._encoded(waiting[:limit])
                 waiting, size = waiting[limit:], 0
@@ -106,11 +106,11 @@ class FlatMap(Operator):
         while start < chunk.rows:
             part = chunk.slice(start, start + step)
             try:
-                found = memo.completed(np.asarray(part.columns[-1]), partial(self._call_for, memo, part, schema))
+                result = memo.completed(np.asarray(part.columns[-1]), partial(self._call_for, memo, part, schema))
             except ResultsTooLongError as cut:
                 step = max(1, part.rows * cut.done // cut.requested)
                 continue
-            waiting = joined(waiting, found)
+            waiting = joined(waiting, result)
             while waiting.rows > (limit := max_rows()):
                 yield waiting.slice(0, limit)
                 waiting = waiting.slice(limit, waiting.rows)
@@ -118,11 +118,11 @@ class FlatMap(Operator):
                 yield waiting
                 waiting = waiting.slice(0, 0)
             start += step
-            fitting = min(max_rows() / max(found.rows, 1), max_bytes / max(found.size, 1))
+            fitting = min(max_rows() / max(result.rows, 1), max_bytes / max(result.size, 1))
             step = max(1, int(min(2 * step, fitting * part.rows)))
         yield waiting
 
-    def _call_for(self, memo: CallMemo, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
+    def _call_for(self, memo: CallMemo, chunk: Chunk, schema: Schema, positions: np.ndarray) -> tuple[Chunk, np.ndarray]:
         """Return the results for some rows of a chunk whose last column is the row id, and the number of results of each row.
 
         Raises
@@ -130,17 +130,17 @@ class FlatMap(Operator):
         ResultsTooLongError
             If the results are too large. The results made so far are in the memo.
         """
-        chosen = chunk.select(range(len(schema) - 1)).rows_at(places)
+        chosen = chunk.select(range(len(schema) - 1)).rows_at(positions)
         rows, counts, size, max_bytes = list[Any](), list[int](), 0, self._max_bytes() if memo.keeps else math.inf
-        for found in self._called(chosen, schema[:-1]):
-            rows.extend(found)
-            if not len(counts) % ROWS_PER_CHECK and found:
-                size += ROWS_PER_CHECK * len(found) * min_size(found[-1])
-            counts.append(len(found))
-            if size > max_bytes and len(counts) < places.size:
-                numbers = np.asarray(chunk.columns[-1])[places[: len(counts)]]
+        for result in self._called(chosen, schema[:-1]):
+            rows.extend(result)
+            if not len(counts) % ROWS_PER_CHECK and result:
+                size += ROWS_PER_CHECK * len(result) * min_size(result[-1])
+            counts.append(len(result))
+            if size > max_bytes and len(counts) < positions.size:
+                numbers = np.asarray(chunk.columns[-1])[positions[: len(counts)]]
                 memo.record(Part(numbers, np.array(counts, dtype=np.int64), self._encoded(rows)))
-                raise ResultsTooLongError(len(counts), places.size)
+                raise ResultsTooLongError(len(counts), positions.size)
         return self._encoded(rows), np.array(counts, dtype=np.int64)
 
     def _called(self, chunk: Chunk, schema: Schema) -> Iterator[list[Sequence[Any]]]:
@@ -157,14 +157,14 @@ class FlatMap(Operator):
     def _misfit(self, rows: Sequence[Sequence[Any]], error: Exception) -> UserFunctionError:
         """Return the error about the first value that does not fit its column."""
         for row in rows:
-            for place, value in enumerate(row):
-                column_type = self.types[place]
+            for position, value in enumerate(row):
+                column_type = self.types[position]
                 try:
-                    stored_results([value], column_type, self.function.guess, place)
+                    stored_results([value], column_type, self.function.guess, position)
                 except (TypeError, ValueError, OverflowError, pa.ArrowException):
                     returned = f"{self.function.describe()} returned {brief(value, 80)} ({type(value).__name__})"
-                    message = f"{returned} for column {place} of its rows, which does not fit a column of {column_type.kind}"
-                    advice = advice_on(value, column_type, self.function.guess, "flat_map()", *_column_type_arguments(place, self.types))
+                    message = f"{returned} for column {position} of its rows, which does not fit a column of {column_type.kind}"
+                    advice = advice_on(value, column_type, self.function.guess, "flat_map()", *_column_type_arguments(position, self.types))
                     return error_like(TypeError, f"{message}: {advice}")
         return error_like(TypeError, f"{self.function.describe()} returned values that do not fit their columns together: {error}")
 
@@ -222,9 +222,9 @@ class FlatMap(Operator):
         return self.function.describe()
 
 
-def _column_type_arguments(place: int, types: Sequence[ColumnType]) -> tuple[str, str]:
+def _column_type_arguments(position: int, types: Sequence[ColumnType]) -> tuple[str, str]:
     """Return the arguments ``column_types`` that make one column float, and int."""
-    names = [[name if i == place else column_type.kind for i, column_type in enumerate(types)] for name in ("float", "int")]
+    names = [[name if i == position else column_type.kind for i, column_type in enumerate(types)] for name in ("float", "int")]
     return f"column_types=[{', '.join(names[0])}]", f"column_types=[{', '.join(names[1])}]"
 
 

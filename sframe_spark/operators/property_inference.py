@@ -73,8 +73,8 @@ def without_missing(program: Program, register: int) -> list[int]:
     counted: list[int] = []
     pending = [register]
     while pending:
-        place = pending.pop()
-        step = program.steps[place - program.width] if place >= program.width else None
+        position = pending.pop()
+        step = program.steps[position - program.width] if position >= program.width else None
         if step is None or step.function not in ("is_missing", "add", "or_"):
             return []
         operands = [operand.index for operand in step.operands if isinstance(operand, Register)]
@@ -89,9 +89,9 @@ def constants_and_present(program: Program, mask: Operand, types: Sequence[Colum
     """
     constants, pairs, present = [], [], []
     for step in conjuncts(program, mask):
-        found = compared_with_constant(step)
-        if found is not None:
-            register, name, literal = found
+        result = compared_with_constant(step)
+        if result is not None:
+            register, name, literal = result
             if name == "equal" and literal.value == 0:
                 present.extend(without_missing(program, register))
             if compares_exactly(literal, types[register]):
@@ -134,7 +134,7 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
     date-times depend functionally on their arguments. Nothing is known about results of users' functions.
     """
     outputs = [output.index if isinstance(output, Register) else None for output in program.outputs]
-    literals = [place for place, output in enumerate(program.outputs) if isinstance(output, Literal)]
+    literals = [position for position, output in enumerate(program.outputs) if isinstance(output, Literal)]
     if len(program.steps) > MAX_STEPS or rows.says_nothing:
         known = rows.project([output if output is not None and output < program.width else None for output in outputs])
     else:
@@ -167,8 +167,8 @@ def with_results(program: Program, rows: RelationProperties, schema: Schema) -> 
     types = program.register_types(schema)
     bounds = dict(rows.bounds)
     origins: list[ColumnOrigin | None] = [ColumnOrigin(frozenset([column]), "inc", True) for column in range(program.width)]
-    for place, step in enumerate(program.steps):
-        origins.append(origin_of(step, program.width + place, origins, types, bounds))
+    for position, step in enumerate(program.steps):
+        origins.append(origin_of(step, program.width + position, origins, types, bounds))
     monotone, dependencies, constants = [], [], []
     for register in {output.index for output in program.outputs if isinstance(output, Register) and output.index >= program.width}:
         origin = origins[register]
@@ -242,28 +242,28 @@ def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
     """Return for each output that may be a mask what holds for the outputs in rows where the mask is true."""
     if len(program.steps) > MAX_STEPS:
         return {}
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     # Computed once, because there may be as many masks as columns.
     types = program.register_types(schema)
-    for place, output in enumerate(program.outputs):
+    for position, output in enumerate(program.outputs):
         if isinstance(output, Register):
-            places.setdefault(output.index, place)
+            positions.setdefault(output.index, position)
     return {
-        place: facts
-        for place, output in enumerate(program.outputs)
+        position: facts
+        for position, output in enumerate(program.outputs)
         if isinstance(output, Register) and output.index >= program.width
-        for facts in [facts_where(program, output, types, places)]
+        for facts in [facts_where(program, output, types, positions)]
         if facts != SequenceFacts()
     }
 
 
-def facts_where(program: Program, mask: Operand, types: Sequence[ColumnType], places: Mapping[int, int]) -> SequenceFacts:
-    """Return what holds in rows where a mask is true, for output columns; ``places`` gives the output column of a register."""
+def facts_where(program: Program, mask: Operand, types: Sequence[ColumnType], positions: Mapping[int, int]) -> SequenceFacts:
+    """Return what holds in rows where a mask is true, for output columns; ``positions`` gives the output column of a register."""
     constants, pairs, present = constants_and_present(program, mask, types)
     return SequenceFacts(
-        constants=tuple(places[register] for register in constants if register in places),
-        equivalences=tuple((places[a], places[b]) for a, b in pairs if a in places and b in places),
-        not_null=tuple(dict.fromkeys(places[register] for register in present if register in places)),
+        constants=tuple(positions[register] for register in constants if register in positions),
+        equivalences=tuple((positions[a], positions[b]) for a, b in pairs if a in positions and b in positions),
+        not_null=tuple(dict.fromkeys(positions[register] for register in present if register in positions)),
     )
 
 

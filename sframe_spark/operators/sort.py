@@ -202,8 +202,8 @@ def describe_order(by: Sequence[tuple[int, bool]]) -> str:
 
 def moved_order(by: Sequence[tuple[int, bool]], kept: Sequence[int]) -> tuple[tuple[int, bool], ...]:
     """Return columns and directions with the positions that columns have if only the columns ``kept`` remain."""
-    places = new_positions(kept)
-    return tuple((places[position], ascending) for position, ascending in by)
+    positions = new_positions(kept)
+    return tuple((positions[position], ascending) for position, ascending in by)
 
 
 def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
@@ -449,8 +449,8 @@ class AssumeOrder(Operator):
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return the operator with the longest prefix of the assumption whose columns remain."""
-        places = new_positions(kept[0])
-        return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in places, self.by)), kept[0])), kept[0]
+        positions = new_positions(kept[0])
+        return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in positions, self.by)), kept[0])), kept[0]
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         return [(0, [position for position, _ in self.by])]

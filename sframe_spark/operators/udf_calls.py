@@ -157,7 +157,7 @@ def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: b
     """Return the program with memos in its users' functions; if ``numbered``, an additional last input column holds row ids."""
     number = program.width
     if numbered:
-        program = program.with_inputs({place: place for place in range(number)}, number + 1)
+        program = program.with_inputs({position: position for position in range(number)}, number + 1)
     waiting = iter(memos)
 
     def carrying(step: Step) -> Step:

@@ -113,7 +113,10 @@ FAULTS = (
     ),
     Fault("explode-drops-empty", "relational", "counts = np.maximum(lengths, 1) if keeps_empty else lengths", "counts = lengths"),
     Fault(
-        "explode-ignores-offset", "relational", "places = np.repeat(offsets[:-1], counts)", "places = np.repeat(offsets[:-1] - offsets[0], counts)"
+        "explode-ignores-offset",
+        "relational",
+        "positions = np.repeat(offsets[:-1], counts)",
+        "positions = np.repeat(offsets[:-1] - offsets[0], counts)",
     ),
     Fault(
         "slice-length",
@@ -134,8 +137,8 @@ FAULTS = (
     ),
     Fault("moments-share", "running", "share = second[0] / np.maximum(counts, 1.0)", "share = first[0] / np.maximum(counts, 1.0)"),
     Fault("shift-null-placement", "running", '"nulls_first" if self.rows > 0 else "nulls_last"', '"nulls_last" if self.rows > 0 else "nulls_first"'),
-    Fault("smoothing-equal-times", "running", "backwards = found < earlier", "backwards = found <= earlier"),
-    Fault("runs-of-empty-group", "running", "second.counts - (there & goes_on)", "second.counts - goes_on"),
+    Fault("smoothing-equal-times", "running", "backwards = result < earlier", "backwards = result <= earlier"),
+    Fault("runs-of-empty-group", "running", "second.counts - (present & goes_on)", "second.counts - goes_on"),
     Fault("rolling-before", "running", "return (start + self.before, stop + self.after)", "return (start + self.before + 1, stop + self.after)"),
     Fault("window-of-nothing", "running", "max(self.minimum, 1)\n        if result_type == ARRAY", "self.minimum\n        if result_type == ARRAY"),
     Fault(

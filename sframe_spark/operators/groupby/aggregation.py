@@ -89,15 +89,15 @@ def grouped_columns(keys: Sequence[int], aggregations: Sequence[Aggregation]) ->
 
 def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Aggregation, ...]:
     """Return the aggregations with the positions that columns have if only the columns ``kept`` remain."""
-    places = new_positions(kept)
-    return tuple(attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations)
+    positions = new_positions(kept)
+    return tuple(attrs.evolve(a, positions=tuple(positions[position] for position in a.positions)) for a in aggregations)
 
 
 def decomposition_of(aggregation: Aggregation) -> Decomposition:
     """Return how an aggregate is computed from partial states."""
-    found = aggregation.implementation().decomposition
-    assert found is not None
-    return found
+    result = aggregation.implementation().decomposition
+    assert result is not None
+    return result
 
 
 def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
@@ -125,7 +125,7 @@ def adds_up_floats(node: PlannerNode) -> bool:
     """Return whether an aggregate of a node sums floats exactly, so that its query fails at floats outside of its range of magnitudes."""
     aggregations: Sequence[Aggregation] = getattr(node.operator, "aggregations", ())
     return any(
-        aggregation.implementation().exact is not None and FLOAT in [node.inputs[-1].schema[place] for place in aggregation.positions]
+        aggregation.implementation().exact is not None and FLOAT in [node.inputs[-1].schema[position] for position in aggregation.positions]
         for aggregation in aggregations
     )
 
@@ -133,8 +133,8 @@ def adds_up_floats(node: PlannerNode) -> bool:
 def with_helper_columns(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
     """Return the rows with the additional columns that the aggregates read."""
     for step in zip_longest(*(several.helpers for several in aggregates), fillvalue={}):
-        found = {name: text for columns in step for name, text in columns.items()}
-        df = df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()])
+        result = {name: text for columns in step for name, text in columns.items()}
+        df = df.selectExpr("*", *[f"{text} AS {name}" for name, text in result.items()])
     return df
 
 

@@ -76,8 +76,8 @@ class CycleFunction:
 
     def _complaint(self, name: str, values: Any, rows: int) -> str:
         wanted = "a list" if self.single else f"a dict with a list under {name!r}"
-        found = f"a list of {len(values)}" if isinstance(values, (list, tuple)) else f"{type(values).__name__}"
-        return f"{self.describe()} gave {found} for the column {name!r}: it must return {wanted} with one value for each of the {rows} row(s)"
+        result = f"a list of {len(values)}" if isinstance(values, (list, tuple)) else f"{type(values).__name__}"
+        return f"{self.describe()} gave {result} for the column {name!r}: it must return {wanted} with one value for each of the {rows} row(s)"
 
     def describe(self) -> str:
         """Return the description of the function for messages."""
@@ -148,16 +148,16 @@ class MapCycles(RunOperator):
         function = self.function.function
         numbers = np.asarray(table.columns[len(names)]) if self.function.numbered else None
 
-        def call(places: np.ndarray) -> tuple[Chunk, None]:
+        def call(positions: np.ndarray) -> tuple[Chunk, None]:
             if function.made is None or numbers is None:
-                at, found = next(self._called(rows, cycles, places, Steps(table.rows)))
-                return found.rows_at(np.argsort(at)), None
+                at, result = next(self._called(rows, cycles, positions, Steps(table.rows)))
+                return result.rows_at(np.argsort(at)), None
             steps = Steps.of(function.made.max_bytes)
 
             def made(missing: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
-                return ((missing[at], found) for at, found in self._called(rows, cycles, places[missing], steps))
+                return ((missing[at], result) for at, result in self._called(rows, cycles, positions[missing], steps))
 
-            return function.made.completed(numbers[places], places.size, made, keeping(function.memo)), None
+            return function.made.completed(numbers[positions], positions.size, made, keeping(function.memo)), None
 
         everything = np.arange(table.rows)
         added = call(everything)[0] if function.memo is None or numbers is None else function.memo.completed(numbers, call)
@@ -168,16 +168,16 @@ class MapCycles(RunOperator):
 
         Yield, a few cycles at a time, indices into ``missing``, and the new columns.
         """
-        location_of = {row: place for place, row in enumerate(missing.tolist())}
+        location_of = {row: position for position, row in enumerate(missing.tolist())}
         left, at, size = missing.size, list[int](), 0.0
         added: list[list[Any]] = [[] for _ in self.types]
         for cycle in cycles:
             if cycle[0] not in location_of:
                 continue
             with self.function.function.calling():
-                found = self.function([rows[row] for row in cycle])
+                result = self.function([rows[row] for row in cycle])
             at.extend(location_of[row] for row in cycle)
-            for column, values in zip(added, found, strict=True):
+            for column, values in zip(added, result, strict=True):
                 column.extend(values)
                 size += len(values) * min_size(values[-1])
             if left > len(at) and (len(at) >= steps.rows or size > steps.max_bytes):
@@ -217,7 +217,7 @@ class MapCycles(RunOperator):
 
 def cycles_within(runs: np.ndarray, table: Chunk, within: Sequence[int], schema: Schema) -> list[list[int]]:
     """Return the row indices of each cycle: the rows of a run, divided by the columns ``within`` in order of first appearance."""
-    grouping = group_within(runs, [table.columns[place] for place in within], [schema[place] for place in within])
+    grouping = group_within(runs, [table.columns[position] for position in within], [schema[position] for position in within])
     order = np.arange(table.rows) if grouping.order is None else grouping.order
     return [order[start:stop].tolist() for start, stop in itertools.pairwise([*grouping.starts.tolist(), table.rows])]
 
@@ -246,8 +246,8 @@ def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa
 
 def group_by_cycles(node: PlannerNode, on: int, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
     """Return a node with one row per distinct value of ``on``, ascending, and within it per value of ``by``, in order of first appearance."""
-    below, places, moved = narrowed(node, [on, *by], aggregations)
-    return streaming_group_by(sort_rows(below, [(places[0], True)]), places[:1], moved, places[1:])
+    below, positions, moved = narrowed(node, [on, *by], aggregations)
+    return streaming_group_by(sort_rows(below, [(positions[0], True)]), positions[:1], moved, positions[1:])
 
 
 def map_cycles(node: PlannerNode, on: int, by: Sequence[int], function: CycleFunction, types: Sequence[ColumnType]) -> PlannerNode:

@@ -95,7 +95,7 @@ class GroupBy(DecomposableOperator):
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the columns of frequencies, which are dicts."""
-        return [len(self.keys) + place for place, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
+        return [len(self.keys) + position for position, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         schema = inputs[0].schema
@@ -110,8 +110,8 @@ class GroupBy(DecomposableOperator):
         zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
         groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
         groups = groups.project(dict(enumerate(self.keys)))
-        order = derive.sort(groups, [(place, "asc") for place in range(len(self.keys))], stable=True)
-        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.keys) if key in inputs[0].bounds}
+        order = derive.sort(groups, [(position, "asc") for position in range(len(self.keys))], stable=True)
+        bounds = {position: inputs[0].bounds[key] for position, key in enumerate(self.keys) if key in inputs[0].bounds}
         return RelationProperties(order, bounds=bounds)
 
     @property
@@ -123,9 +123,9 @@ class GroupBy(DecomposableOperator):
         return [grouped_columns(self.keys, used_aggregations(self.aggregations, len(self.keys), outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places, width = new_positions(kept[0]), len(self.keys)
+        positions, width = new_positions(kept[0]), len(self.keys)
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
-        return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
+        return GroupBy(tuple(positions[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
 
     def requires(self, slot: int) -> Need:
         """Return ``ORDERED`` if an aggregate depends on the row order, otherwise ``ANY``."""

@@ -90,8 +90,8 @@ class GroupingByKeys:
             lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(self.schema))],
         )
 
-    def _by_groups(self, chunk: Chunk, found: GroupedColumns) -> Chunk:
-        """Return the keys of each group, followed by the columns that ``found`` computes from the arguments of each aggregate."""
+    def _by_groups(self, chunk: Chunk, compute: GroupedColumns) -> Chunk:
+        """Return the keys of each group, followed by the columns that ``compute`` computes from the arguments of each aggregate."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         if self._only_numbers(keys):
             return Chunk.of([distinct_numbers(keys[0])])
@@ -99,7 +99,7 @@ class GroupingByKeys:
         firsts = pa.array(groups.firsts)
         columns = [decoded(key.take(firsts)) for key in keys]
         for partial in self.partials:
-            columns += found(partial, [chunk.columns[position] for position in partial.aggregation.positions], groups)
+            columns += compute(partial, [chunk.columns[position] for position in partial.aggregation.positions], groups)
         return Chunk(tuple(columns), groups.count)
 
     def merged(self, parts: Sequence[PartialGroups]) -> PartialGroups:
@@ -108,7 +108,7 @@ class GroupingByKeys:
         if len(chunks) <= 1:
             return PartialGroups(chunks[0]) if chunks else parts[0]
         types = [column.type for column in chunks[0].columns]
-        columns = [pa.concat_arrays([chunk.columns[place].cast(kind) for chunk in chunks]) for place, kind in enumerate(types)]
+        columns = [pa.concat_arrays([chunk.columns[position].cast(kind) for chunk in chunks]) for position, kind in enumerate(types)]
         if self._only_numbers(columns):
             return PartialGroups(Chunk.of([distinct_numbers(columns[0])]))
         width = len(self.keys)
@@ -206,9 +206,9 @@ def texts_ranked(values: pa.StringArray) -> tuple[np.ndarray, int]:
     """
     if not values.null_count:
         return text_ranks(values)
-    found, count = text_ranks(values.drop_null())
+    result, count = text_ranks(values.drop_null())
     ranks = np.zeros(len(values), dtype=np.int64)
-    ranks[values.is_valid().to_numpy(zero_copy_only=False)] = found + 1
+    ranks[values.is_valid().to_numpy(zero_copy_only=False)] = result + 1
     return ranks, count + 1
 
 
@@ -226,8 +226,8 @@ def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
     # The last entry is that of missing strings.
     of_codes = np.append(ranks[encoded.indices.to_numpy(zero_copy_only=False)] + 1, 0)
     codes = column.indices.fill_null(len(of_codes) - 1) if column.null_count else column.indices
-    found = of_codes[codes.to_numpy(zero_copy_only=False)]
-    return without_gaps(found, count + 1)
+    result = of_codes[codes.to_numpy(zero_copy_only=False)]
+    return without_gaps(result, count + 1)
 
 
 def decoded(column: pa.Array) -> pa.Array:
@@ -243,23 +243,23 @@ def distinct_numbers(column: pa.Array) -> pa.Array:
     >>> distinct_numbers(pa.array([2.5, None, float("nan"), -1.0, 2.5, float("nan")])).to_pylist()
     [None, -1.0, 2.5, nan]
     """
-    there = column.drop_null() if column.null_count else column
+    present = column.drop_null() if column.null_count else column
     # If many are equal, finding the distinct ones with a hash table first is faster.
-    numbers = np.sort(plain_numbers(there if mostly_differ(there) else there.unique()))
+    numbers = np.sort(plain_numbers(present if mostly_differ(present) else present.unique()))
     differ = np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)]
     if numbers.dtype.kind == "f":
         # NaN is not equal to itself.
         differ[1:] &= ~(np.isnan(numbers[1:]) & np.isnan(numbers[:-1]))
-    found = pa.array(numbers if differ.all() else numbers[differ]).cast(column.type)
-    return pa.concat_arrays([pa.nulls(1, column.type), found]) if column.null_count else found
+    result = pa.array(numbers if differ.all() else numbers[differ]).cast(column.type)
+    return pa.concat_arrays([pa.nulls(1, column.type), result]) if column.null_count else result
 
 
 def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
     """Return for each list the number of distinct lists before it, and the number of distinct lists."""
     numbers: dict[Any, int] = {}
     codes = [numbered(column.slice(start, ROWS_PER_STEP), numbers) for start in range(0, len(column), ROWS_PER_STEP)]
-    places = {token: place for place, token in enumerate(sorted(numbers))}
-    of_numbers = np.array([places[token] for token in numbers], dtype=np.int64)
+    positions = {token: position for position, token in enumerate(sorted(numbers))}
+    of_numbers = np.array([positions[token] for token in numbers], dtype=np.int64)
     return of_numbers[np.concatenate(codes)] if codes else of_numbers, len(numbers)
 
 

@@ -119,7 +119,7 @@ class AssignIntervals(Operator):
             return rows
         follows = Monotone(width, ((self.position, "inc"),), False)
         known = rows.reordered(rows.order.add(monotone=[follows], not_null=[self.position]))
-        return known.project([width if place == self.position else place for place in range(width)])
+        return known.project([width if position == self.position else position for position in range(width)])
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in range(inputs[0].width)]
@@ -196,9 +196,9 @@ class AssignIntervals(Operator):
 
         result = self.label_type(schema)
         named = arrow_function(labels, spark_type(result)).asNondeterministic()(relation.df[f"c{self.position}"])
-        columns = [named if place == self.position else relation.df[name] for place, name in enumerate(relation.columns)]
+        columns = [named if position == self.position else relation.df[name] for position, name in enumerate(relation.columns)]
         types = (*schema[: self.position], result, *schema[self.position + 1 :])
-        origins = [None if place == self.position else place for place in range(len(schema))]
+        origins = [None if position == self.position else position for position in range(len(schema))]
         renamed = relation.with_columns(columns, types, origins)
         keys = [column.name for column in relation.key]
         df = renamed.df.where(renamed.df[f"c{self.position}"].isNotNull()).select(*renamed.columns, *keys)
@@ -229,29 +229,29 @@ def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
         # An end beyond the largest float is infinite.
         with np.errstate(over="ignore"):
             return (float_places(numbers, float(every), grid.closed) + (grid.label == "right")) * float(every) + 0.0
-    found = np.floor_divide(numbers, every, out=new_array(len(numbers), np.int64))
+    result = np.floor_divide(numbers, every, out=new_array(len(numbers), np.int64))
     if grid.closed == "right":
-        found -= numbers % every == 0
+        result -= numbers % every == 0
     with np.errstate(over="ignore"):
         # The start of an interval is not after its numbers, and the end not before them, unless they wrap around.
-        found *= every
-        beyond = found > numbers
-        found += every
-        beyond |= found < numbers
+        result *= every
+        beyond = result > numbers
+        result += every
+        beyond |= result < numbers
         if beyond.any():
             raise ExecutionError(f"an interval of {every} around {numbers[beyond][0]} has an end beyond 64 bits")
-        return found if grid.label == "right" else np.subtract(found, every, out=found)
+        return result if grid.label == "right" else np.subtract(result, every, out=result)
 
 
 def float_places(numbers: np.ndarray, every: float, closed: str) -> np.ndarray:
     """Return the index of each float's interval, chosen so that the computed ends enclose the float."""
     if closed == "left":
-        places = np.floor(numbers / every)
-        places = np.where(places * every > numbers, places - 1, places)
-        return np.where((places + 1) * every <= numbers, places + 1, places)
-    places = np.ceil(numbers / every) - 1
-    places = np.where(places * every >= numbers, places - 1, places)
-    return np.where((places + 1) * every < numbers, places + 1, places)
+        positions = np.floor(numbers / every)
+        positions = np.where(positions * every > numbers, positions - 1, positions)
+        return np.where((positions + 1) * every <= numbers, positions + 1, positions)
+    positions = np.ceil(numbers / every) - 1
+    positions = np.where(positions * every >= numbers, positions - 1, positions)
+    return np.where((positions + 1) * every < numbers, positions + 1, positions)
 
 
 def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
@@ -265,24 +265,24 @@ def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np
     """
     if not len(ticks):
         return np.zeros(len(numbers), dtype=numbers.dtype), np.zeros(len(numbers), dtype=bool)
-    places = np.searchsorted(ticks, numbers, side="right" if grid.closed == "left" else "left") - 1
-    inside = (places >= 0) & (places < len(ticks) - 1)
-    chosen = np.clip(places + (grid.label == "right"), 0, len(ticks) - 1)
+    positions = np.searchsorted(ticks, numbers, side="right" if grid.closed == "left" else "left") - 1
+    inside = (positions >= 0) & (positions < len(ticks) - 1)
+    chosen = np.clip(positions + (grid.label == "right"), 0, len(ticks) - 1)
     return ticks[chosen], inside
 
 
 def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
     """Return a node with one row per interval with rows, ascending, and within it per value of ``by``, in order of first appearance."""
-    below, places, moved = narrowed(node, [intervals.position, *by], aggregations)
-    return group_assigned(sort_rows(below, [(places[0], True)]), intervals, places, moved)
+    below, positions, moved = narrowed(node, [intervals.position, *by], aggregations)
+    return group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved)
 
 
-def group_assigned(node: PlannerNode, intervals: AssignIntervals, places: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+def group_assigned(node: PlannerNode, intervals: AssignIntervals, positions: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
     """Return aggregates of sorted rows by interval. The label is an additional column, so that the key itself can be aggregated."""
     width = node.facts.width
-    twice = project(node, [*range(width), places[0]])
+    twice = project(node, [*range(width), positions[0]])
     labelled = attrs.evolve(intervals, position=width).make_planner_node(twice)
-    return streaming_group_by(labelled, [width], aggregations, places[1:])
+    return streaming_group_by(labelled, [width], aggregations, positions[1:])
 
 
 # Filling: a row for each empty interval between two intervals with rows.
@@ -380,34 +380,34 @@ class FillIntervals(SequentialOperator):
         if not chunk.rows:
             return chunk, state
         table = joined(state.row, chunk)
-        places = self.places(table.columns[0], schema[0])
-        gaps = self._gaps(table, places, schema)
+        positions = self.multiples(table.columns[0], schema[0])
+        gaps = self._gaps(table, positions, schema)
         gaps[: state.row.rows] = -1  # the row of the state has been given out already
         owner = np.repeat(np.arange(table.rows), gaps + 1)
         number = np.arange(len(owner)) - np.repeat(np.cumsum(gaps + 1) - (gaps + 1), gaps + 1)
         is_new = number < gaps[owner]
         source = np.where(is_new, owner - 1, owner)
-        found = np.where(is_new, places[source] + 1 + number, places[owner])
+        result = np.where(is_new, positions[source] + 1 + number, positions[owner])
         taken, blank = pa.array(source), pa.array(source, mask=is_new)
-        columns = [self.labels(found, table.columns[0].take(taken), schema[0])]
+        columns = [self.labels(result, table.columns[0].take(taken), schema[0])]
         for position in range(1, len(schema)):
             kept = self.forward or position <= self.keys
             columns.append(table.columns[position].take(taken if kept else blank))
         return Chunk(tuple(columns), len(owner)), LastRow(chunk.slice(chunk.rows - 1, chunk.rows))
 
-    def _gaps(self, table: Chunk, places: np.ndarray, schema: Schema) -> np.ndarray:
+    def _gaps(self, table: Chunk, positions: np.ndarray, schema: Schema) -> np.ndarray:
         """Return for each row the number of labels missing before it."""
         starts = run_starts(table.columns[1 : 1 + self.keys], schema[1 : 1 + self.keys], table.rows)
         gaps = np.zeros(table.rows, dtype=np.uint64)
         # Labels ascend, so unsigned 64-bit ints hold the distance between any two. For the total a float is exact enough.
-        gaps[1:] = np.maximum(np.diff(places.view(np.uint64)), 1) - 1
+        gaps[1:] = np.maximum(np.diff(positions.view(np.uint64)), 1) - 1
         gaps[starts] = 0
         total = int(gaps.sum(dtype=np.float64))
         if total > MAX_NEW_ROWS:
             raise ExecutionError(f"there are about {total} intervals of {self.every} without rows between two rows: choose longer intervals")
         return gaps.astype(np.int64)
 
-    def places(self, column: pa.Array, column_type: ColumnType) -> np.ndarray:
+    def multiples(self, column: pa.Array, column_type: ColumnType) -> np.ndarray:
         """Return labels as multiples of the distance between labels.
 
         Raises
@@ -419,18 +419,18 @@ class FillIntervals(SequentialOperator):
         if column_type.kind != FLOAT_KIND:
             return numbers // int(self.every)
         with np.errstate(over="ignore"):
-            places = np.rint(numbers / self.every)
-        beyond = ~(np.abs(places) < 2.0**63)
+            positions = np.rint(numbers / self.every)
+        beyond = ~(np.abs(positions) < 2.0**63)
         if beyond.any():
             label = numbers[beyond][0]
             raise ExecutionError(f"64 bits do not hold the number of the interval at {label} of intervals of {self.every}: choose longer intervals")
-        return places.astype(np.int64)
+        return positions.astype(np.int64)
 
-    def labels(self, places: np.ndarray, like: pa.Array, column_type: ColumnType) -> pa.Array:
+    def labels(self, positions: np.ndarray, like: pa.Array, column_type: ColumnType) -> pa.Array:
         """Return multiples of the distance as labels, with the offsets of ``like`` for zoned date-times."""
         if column_type.is_numeric:
-            return pa.array(places * self.every + 0.0 if column_type.kind == FLOAT_KIND else places * int(self.every))
-        instants = pa.array(places * int(self.every)).cast(pa.timestamp("us"))
+            return pa.array(positions * self.every + 0.0 if column_type.kind == FLOAT_KIND else positions * int(self.every))
+        instants = pa.array(positions * int(self.every)).cast(pa.timestamp("us"))
         if not column_type.is_zoned:
             return instants
         return pa.StructArray.from_arrays([instants, pc.struct_field(like, "offset")], fields=list(ZONED_PHYSICAL))
@@ -446,14 +446,14 @@ class FillIntervals(SequentialOperator):
         df, schema = relation.df, relation.schema
         label = schema[0]
 
-        def places(values: pa.Array) -> pa.Array:
-            return pa.array(self.places(fit(values, label.physical), label))
+        def positions(values: pa.Array) -> pa.Array:
+            return pa.array(self.multiples(fit(values, label.physical), label))
 
         def labels(numbers: pa.Array, like: pa.Array) -> pa.Array:
             return self.labels(numbers.to_numpy(zero_copy_only=False), fit(like, label.physical), label)
 
         window = Window.partitionBy(df["run"]).orderBy(*(relation.order() or [F.lit(0)]))
-        df = df.withColumn("place", arrow_function(places, "bigint").asNondeterministic()(df["c0"]))
+        df = df.withColumn("place", arrow_function(positions, "bigint").asNondeterministic()(df["c0"]))
         before = [F.lag(df[name]).over(window).alias(f"b{name}") for name in ("place", *relation.columns)]
         df = df.select(*relation.columns, *relation.hidden, "place", *before)
         first = F.least(df["bplace"] + 1, df["place"])  # the place alone where no row is before
@@ -473,12 +473,12 @@ class FillIntervals(SequentialOperator):
 
 def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation], forward: bool) -> PlannerNode:
     """Return a node with one row per interval, from the first with rows to the last, for each value of ``by``; ascending by label, then by key."""
-    below, places, moved = narrowed(node, [intervals.position, *by], aggregations)
-    grouped = group_assigned(sort_rows(below, [(places[0], True)]), intervals, places, moved)
+    below, positions, moved = narrowed(node, [intervals.position, *by], aggregations)
+    grouped = group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved)
     assert intervals.grid.every is not None
     fill = FillIntervals(intervals.grid.every, len(by), forward)
     if not by:
         return fill.make_planner_node(grouped)
-    keys = [(place, True) for place in range(1, 1 + len(by))]
+    keys = [(position, True) for position in range(1, 1 + len(by))]
     # Gaps are found key by key, and the result is ordered label by label. That takes two sorts, of only one row per label and key.
     return sort_rows(fill.make_planner_node(sort_rows(grouped, [*keys, (0, True)])), [(0, True), *keys])

@@ -78,7 +78,7 @@ class StreamingGroupBy(RunOperator):
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that are lists and dicts of plain values, including frequencies."""
         schema, width = inputs[0].schema, len(self.grouped)
-        return [width + place for place, aggregation in enumerate(self.aggregations) if is_finished_by_arrow(aggregation, schema)]
+        return [width + position for position, aggregation in enumerate(self.aggregations) if is_finished_by_arrow(aggregation, schema)]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         schema = inputs[0].schema
@@ -89,15 +89,15 @@ class StreamingGroupBy(RunOperator):
         runs = derive.group_streaming(inputs[0].order, self.keys)
         if self.within:
             runs = derive.repeat_each(runs, self.keys)
-        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.grouped) if key in inputs[0].bounds}
+        bounds = {position: inputs[0].bounds[key] for position, key in enumerate(self.grouped) if key in inputs[0].bounds}
         return RelationProperties(runs.project(dict(enumerate(self.keys))), bounds=bounds)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         return [grouped_columns(self.grouped, used_aggregations(self.aggregations, len(self.grouped), outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places, width = new_positions(kept[0]), len(self.grouped)
-        keys, within = (tuple(places[position] for position in columns) for columns in (self.keys, self.within))
+        positions, width = new_positions(kept[0]), len(self.grouped)
+        keys, within = (tuple(positions[position] for position in columns) for columns in (self.keys, self.within))
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
         return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
 
@@ -129,8 +129,8 @@ class StreamingGroupBy(RunOperator):
         _, state = super().advance([chunk.slice(last, chunk.rows)], facts, self.initial_state(facts))
         return concatenate([before, *([] if ended is None else [ended]), whole], self.infer_type(facts)), state
 
-    def _by_groups(self, chunk: Chunk, schema: Schema, found: GroupedColumns) -> Chunk:
-        """Return the keys of each group of each run, followed by the columns that ``found`` computes for each aggregate."""
+    def _by_groups(self, chunk: Chunk, schema: Schema, compute: GroupedColumns) -> Chunk:
+        """Return the keys of each group of each run, followed by the columns that ``compute`` computes for each aggregate."""
         keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
         grouping = self._groups(keys, schema)
         columns = list(chunk.columns) if grouping.order is None else [column.take(pa.array(grouping.order)) for column in chunk.columns]
@@ -138,7 +138,7 @@ class StreamingGroupBy(RunOperator):
         lifted = [columns[position].take(starts) for position in self.grouped]
         groups = GroupsOfRows(run_numbers(grouping.starts, chunk.rows), len(grouping.starts))
         for partial in self.partials(schema):
-            lifted += found(partial, [columns[position] for position in partial.aggregation.positions], groups)
+            lifted += compute(partial, [columns[position] for position in partial.aggregation.positions], groups)
         return Chunk(tuple(lifted), groups.count)
 
     def _groups(self, table: Chunk, schema: Schema) -> Grouping:
@@ -211,9 +211,9 @@ def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
 def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:
     """Return a node with only the columns that a group-by reads, the new positions of the keys, and the aggregates over the new positions."""
     used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)})
-    places = {old: new for new, old in enumerate(used)}
-    moved = [attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations]
-    return project(node, used), [places[key] for key in keys], moved
+    positions = {old: new for new, old in enumerate(used)}
+    moved = [attrs.evolve(a, positions=tuple(positions[position] for position in a.positions)) for a in aggregations]
+    return project(node, used), [positions[key] for key in keys], moved
 
 
 def streaming_group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:

@@ -75,10 +75,10 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
     )
     candidates = candidates.where(reduce(and_, [candidates[name].isNotNull() for name in ("at", *names)]))
     both = probes.unionByName(candidates, allowMissingColumns=True)
-    found = matched(both, names, join, as_float or left.schema[0].kind == FLOAT_KIND)
-    columns = [found[f"kept{i}"] for i in range(len(join.kept))] + [found["found"][f"v{i}"] for i in range(len(join.values))]
+    result = matched(both, names, join, as_float or left.schema[0].kind == FLOAT_KIND)
+    columns = [result[f"kept{i}"] for i in range(len(join.kept))] + [result["found"][f"v{i}"] for i in range(len(join.values))]
     schema = (*[left.schema[position] for position in join.kept], *[right.schema[position] for position in join.values])
-    return Relation(found.select(*[column.alias(f"c{i}") for i, column in enumerate(columns)], *left.hidden), schema, left.key, left.position)
+    return Relation(result.select(*[column.alias(f"c{i}") for i, column in enumerate(columns)], *left.hidden), schema, left.key, left.position)
 
 
 def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: bool) -> DataFrame:
@@ -91,10 +91,10 @@ def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: boo
         # Spark cannot compare window expressions directly, so they become columns first.
         both = both.withColumn("before", before).withColumn("after", after)
         closer = distance(F.col("after.at"), F.col("at"), is_float) < distance(F.col("at"), F.col("before.at"), is_float)
-        found = F.when(F.col("before").isNull() | closer, F.col("after")).otherwise(F.col("before"))
+        result = F.when(F.col("before").isNull() | closer, F.col("after")).otherwise(F.col("before"))
     else:
-        found = after if join.direction == "forward" else before
-    both = both.withColumn("found", found).where("asks")
+        result = after if join.direction == "forward" else before
+    both = both.withColumn("found", result).where("asks")
     allowed = F.col("at").isNotNull()
     for name in names:
         allowed &= F.col(name).isNotNull()
@@ -251,8 +251,8 @@ class AsofJoin(NearKeys):
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         width = len(self.kept)
-        places = new_positions(kept[0])
-        left = tuple(places[self.kept[o]] for o in outputs if o < width)
+        positions = new_positions(kept[0])
+        left = tuple(positions[self.kept[o]] for o in outputs if o < width)
         if not kept[1]:
             return Project(left), outputs
         right = new_positions(kept[1])
@@ -265,10 +265,10 @@ class AsofJoin(NearKeys):
         as_float = compare_as_float(facts[0].schema[0], facts[1].schema[self.on])
         groups = facts[0].schema[1 : 1 + len(self.by)]
         search = lookup.note(self, lambda: KeySearch(lookup, self.on, self.by, GroupCodes(groups), as_float))
-        keys, there = key_numbers(left.columns[0], facts[0].schema[0], as_float)
+        keys, present = key_numbers(left.columns[0], facts[0].schema[0], as_float)
         codes, grouped = search.groups.of(left.columns[1 : 1 + len(self.by)], left.rows)
-        found = self._nearest(search, ProbeKeys(keys, codes, there & grouped))
-        return Chunk((*left.select(self.kept).columns, *lookup.take(found, self.values).columns), left.rows)
+        result = self._nearest(search, ProbeKeys(keys, codes, present & grouped))
+        return Chunk((*left.select(self.kept).columns, *lookup.take(result, self.values).columns), left.rows)
 
     def _nearest(self, search: KeySearch, probes: ProbeKeys) -> Positions:
         """Return the row of each match; -1 if there is none."""
@@ -290,12 +290,12 @@ class AsofJoin(NearKeys):
         return asof_relation(inputs[0], inputs[1], self)
 
 
-def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Numbers:
+def gaps(search: KeySearch, keys: Numbers, result: Positions, after: bool) -> Numbers:
     """Return the distance between each key and the key of its match; zero if there is none."""
-    column = search.lookup.take(found, [search.on]).columns[0]
-    matched, there = key_numbers(column, search.lookup.schema[search.on], search.as_float)
-    matched = np.where(there, matched, keys)
-    return np.where(there, distances(matched, keys) if after else distances(keys, matched), 0)
+    column = search.lookup.take(result, [search.on]).columns[0]
+    matched, present = key_numbers(column, search.lookup.schema[search.on], search.as_float)
+    matched = np.where(present, matched, keys)
+    return np.where(present, distances(matched, keys) if after else distances(keys, matched), 0)
 
 
 def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:

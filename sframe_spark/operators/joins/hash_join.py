@@ -110,11 +110,11 @@ class HashJoin(Join):
         sizes = super().column_sizes(inputs, facts, schema)
         if self.pairs is None:
             return sizes
-        uneven = [place for place, kind in enumerate(schema) if fixed_size(kind) is None]
-        sides = [place for place in uneven if place < facts[0].width], [place for place in uneven if place >= facts[0].width]
-        for places, total in zip(sides, self.pairs.total_bytes, strict=True):
-            share = total / max(self.pairs.rows * len(places), 1)
-            sizes = tuple(share if place in places else size for place, size in enumerate(sizes))
+        uneven = [position for position, kind in enumerate(schema) if fixed_size(kind) is None]
+        sides = [position for position in uneven if position < facts[0].width], [position for position in uneven if position >= facts[0].width]
+        for positions, total in zip(sides, self.pairs.total_bytes, strict=True):
+            share = total / max(self.pairs.rows * len(positions), 1)
+            sizes = tuple(share if position in positions else size for position, size in enumerate(sizes))
         return sizes
 
     def _pairs(self, left: Lookup, right: Lookup) -> Pairs:
@@ -130,11 +130,11 @@ class HashJoin(Join):
         probe, build = (of_right, of_left) if self.how == "right" else (of_left, of_right)
         order = _rows_in_order(build)
         # The last count belongs to code -1 (no key), which no build row has.
-        found = _matches(probe, np.bincount(build[order], minlength=count + 1), keep_all=self.how != "inner")
+        result = _matches(probe, np.bincount(build[order], minlength=count + 1), keep_all=self.how != "inner")
         alone = _rows_alone(of_right, of_left, count) if self.how == "outer" else np.zeros(0, dtype=np.int64)
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
         key_lengths = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
-        return Pairs(found, order, alone, self.how == "right", (*lengths, key_lengths))
+        return Pairs(result, order, alone, self.how == "right", (*lengths, key_lengths))
 
 
 @attrs.frozen(eq=False)
@@ -177,11 +177,11 @@ class Pairs:
         >>> [rows.tolist() for rows in pairs.between(1, pairs.rows)]
         [[0, 1, -1], [7, -1, 5]]
         """
-        rows, places = self.found.pairs(start, min(stop, self.found.rows))
+        rows, positions = self.found.pairs(start, min(stop, self.found.rows))
         tail = self.alone[max(start - self.found.rows, 0) : max(stop - self.found.rows, 0)]
         probe = np.concatenate([rows, np.full(len(tail), -1)])
         # Index -1 (no match) picks the -1 at the end.
-        partners = np.concatenate([np.append(self.order, -1)[places], tail])
+        partners = np.concatenate([np.append(self.order, -1)[positions], tail])
         return (partners, probe) if self.turned else (probe, partners)
 
     def bytes_between(self, start: int, stop: int) -> float:
@@ -261,9 +261,9 @@ class NumberedPairs:
 
     def sampled(self, count: int) -> Positions:
         """Return the row ids of evenly spaced output rows."""
-        places = np.arange(count) * self.rows // count if self.rows else np.zeros(0, dtype=np.int64)
-        found = self.pairs.found
-        rows, tail = np.searchsorted(found.ends, places[places < found.rows], side="right"), places[places >= found.rows] - found.rows
+        positions = np.arange(count) * self.rows // count if self.rows else np.zeros(0, dtype=np.int64)
+        result = self.pairs.found
+        rows, tail = np.searchsorted(result.ends, positions[positions < result.rows], side="right"), positions[positions >= result.rows] - result.rows
         left, right = self.numbers
         probe = right if self.pairs.turned else left
         assert probe is not None

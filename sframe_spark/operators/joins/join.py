@@ -133,7 +133,7 @@ class EquiJoin(Operator):
     def yielded(self, kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the output columns that are left if the inputs have only the columns ``kept``."""
         values = self.right_values(inputs[1].width)
-        return [*kept[0], *(inputs[0].width + place for place, column in enumerate(values) if column in kept[1])]
+        return [*kept[0], *(inputs[0].width + position for position, column in enumerate(values) if column in kept[1])]
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return Spark's equi-join, null-safe if keys may be missing on both sides. The row keys of both sides form the row key of the result."""

@@ -69,10 +69,10 @@ def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way
     names = [f"a{i}" for i in range(len(window.aggregations))]
     probes = left.df.select(F.col(number).alias("n"), *[F.col(f"c{p}").alias(f"asked{p}") for p in (window.on, *window.by)])
     joined = rows.df.join(probes, in_window(schema, window))
-    found = aggregated(joined, attrs.evolve(rows, df=joined), window, ["n"], way).withColumn("found", F.lit(True))
+    result = aggregated(joined, attrs.evolve(rows, df=joined), window, ["n"], way).withColumn("found", F.lit(True))
     nothing = rows.df.where(F.lit(False))
     empty = aggregated(nothing, attrs.evolve(rows, df=nothing), window, [], way).withColumnsRenamed({name: f"{name}_empty" for name in names})
-    both = left.df.withColumn("n", F.col(number)).join(found, "n", "left").crossJoin(empty)
+    both = left.df.withColumn("n", F.col(number)).join(result, "n", "left").crossJoin(empty)
     columns = [F.col(f"c{position}") for position in window.kept]
     columns += [F.when(F.col("found"), F.col(name)).otherwise(F.col(f"{name}_empty")) for name in names]
     types = (*[left.schema[position] for position in window.kept], *[a.infer(schema) for a in window.aggregations])
@@ -129,10 +129,10 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
     >>> most.tolist()
     [3, 3, 0]
     """
-    found = []
+    result = []
     for some, first, last in window_blocks(len(parts[0]), starts, stops):
-        found.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
-    return found[0] if len(found) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
+        result.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
+    return result[0] if len(result) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*result, strict=True))
 
 
 def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
@@ -170,12 +170,12 @@ def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], sch
     if aggregation.function == "select_one":
         return arguments[0].take(pa.array(starts, mask=stops == starts))
     if types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax"):
-        places = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
-        return arguments[1].take(pa.array(places, mask=places < 0))
+        positions = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
+        return arguments[1].take(pa.array(positions, mask=positions < 0))
     if (types[0] in (INT, FLOAT) and aggregation.function in FAST) or (types[0] == DATETIME and aggregation.function in ("min", "max")):
         values, valid = numbers_of(arguments[0])
-        found = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
-        return found.cast(types[0].physical) if types[0] == DATETIME else found
+        result = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
+        return result.cast(types[0].physical) if types[0] == DATETIME else result
     if are_lists_by_arrow(aggregation, schema):
         return lists_of_windows(arguments[0], starts, stops, aggregation.infer(schema))
     return reduce_windows(aggregation, columns, schema, starts, stops)
@@ -201,14 +201,14 @@ def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, resu
     >>> lists_of_windows(pa.array([5, None, 7]), np.array([0, 1, 3]), np.array([3, 3, 3]), list_of(INT)).to_pylist()
     [[5, 7], [7], []]
     """
-    there = column.is_valid().to_numpy(zero_copy_only=False)
-    places, before = np.flatnonzero(there), np.concatenate([[0], np.cumsum(there)])
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    positions, before = np.flatnonzero(present), np.concatenate([[0], np.cumsum(present)])
     firsts = before[starts]
     ends = np.cumsum(before[stops] - firsts)
     begins = np.concatenate([[0], ends])
     if max(begins[-1], bytes_of_windows(column, starts, stops)) > MAX_BYTES_OF_ARRAY:
         raise pa.ArrowCapacityError("windows hold more values than an array")
-    chosen = places[ranges(firsts, np.diff(begins))]
+    chosen = positions[ranges(firsts, np.diff(begins))]
     return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), column.take(pa.array(chosen)), type=result.physical)
 
 
@@ -235,8 +235,8 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
     nan = np.isnan(keys)
 
     def choose(first: Parts, second: Parts) -> Parts:
-        (key, is_nan, place), (other, other_nan, there) = first, second
-        better = (there >= 0) & ((place < 0) | (is_nan & ~other_nan) | (~is_nan & ~other_nan & (other < key)))
+        (key, is_nan, position), (other, other_nan, present) = first, second
+        better = (present >= 0) & ((position < 0) | (is_nan & ~other_nan) | (~is_nan & ~other_nan & (other < key)))
         return tuple(np.where(better, b, a) for a, b in zip(first, second, strict=True))
 
     parts = (np.where(nan, 0, keys), nan, np.where(valid, np.arange(len(values)), -1))
@@ -269,12 +269,12 @@ def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Seq
     1 2
     [2, 2, 1]
     """
-    found: list[Any] = []
+    result: list[Any] = []
     last: tuple[int, int] | None = None
     for window in zip(starts, stops, strict=True):
-        found.append(found[-1] if window == last else answer(*window))
+        result.append(result[-1] if window == last else answer(*window))
         last = window
-    return found
+    return result
 
 
 def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
@@ -295,15 +295,15 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
         neutral = limits[0] if largest else limits[1]
         # NumPy's maximum and minimum propagate NaN, as the aggregates do.
         choose = np.maximum if largest else np.minimum
-        (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
-        return known(unsigned_zeros(found), counts)
+        (result,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
+        return known(unsigned_zeros(result), counts)
 
     return compute
 
 
-def known(found: Numbers, counts: Positions) -> pa.Array:
+def known(result: Numbers, counts: Positions) -> pa.Array:
     """Return results of windows as a column, missing for windows without a value."""
-    return pa.array(found, from_pandas=False) if counts.all() else pa.array(found, mask=counts == 0)
+    return pa.array(result, from_pandas=False) if counts.all() else pa.array(result, mask=counts == 0)
 
 
 def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
@@ -382,7 +382,7 @@ class KeyWindow(NearKeys):
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that are lists of ints, floats and strings."""
         width, schema = len(self.kept), inputs[1].schema
-        return [width + place for place, aggregation in enumerate(self.aggregations) if are_lists_by_arrow(aggregation, schema)]
+        return [width + position for position, aggregation in enumerate(self.aggregations) if are_lists_by_arrow(aggregation, schema)]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the types of the kept columns, followed by the types of the aggregates.
@@ -408,23 +408,23 @@ class KeyWindow(NearKeys):
         return [used, used]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places, width = new_positions(kept[0]), len(self.kept)
-        left = tuple(places[self.kept[o]] for o in outputs if o < width)
+        positions, width = new_positions(kept[0]), len(self.kept)
+        left = tuple(positions[self.kept[o]] for o in outputs if o < width)
         if not kept[1]:
             return Project(left), outputs
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
-        by = tuple(places[position] for position in self.by)
-        return attrs.evolve(self, on=places[self.on], by=by, aggregations=aggregations, kept=left), outputs
+        by = tuple(positions[position] for position in self.by)
+        return attrs.evolve(self, on=positions[self.on], by=by, aggregations=aggregations, kept=left), outputs
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Aggregate the windows of a batch of left rows, a few blocks of the second input at a time."""
         left, schema = inputs[0], facts[1].schema
         lookup = as_lookup(inputs[1], schema)
         groups = lookup.note(self, lambda: GroupCodes(tuple(schema[position] for position in self.by), keep_missing=True))
-        keys, there = key_numbers(left.columns[self.on], schema[self.on])
+        keys, present = key_numbers(left.columns[self.on], schema[self.on])
         codes, _ = groups.of([left.columns[position] for position in self.by], left.rows)
-        there &= lookup.block_count > 0
-        rows, nothing = np.flatnonzero(there), np.flatnonzero(~there)
+        present &= lookup.block_count > 0
+        rows, nothing = np.flatnonzero(present), np.flatnonzero(~present)
         if len(nothing):
             keys, codes = keys[rows], codes[rows]
         if bool((keys[1:] < keys[:-1]).any()):
@@ -452,8 +452,8 @@ class KeyWindow(NearKeys):
         chunk, keys = lookup.read(begin + start + int(low), begin + start + int(high), needed), keys[low:high]
         columns = dict(zip(needed, chunk.columns, strict=True))
         if self.by:
-            codes, there = groups.of([columns[position] for position in self.by], chunk.rows)
-            index = BlockIndex.of(0, keys, codes, there)
+            codes, present = groups.of([columns[position] for position in self.by], chunk.rows)
+            index = BlockIndex.of(0, keys, codes, present)
             columns = {position: column.take(pa.array(index.order())) for position, column in columns.items()}
         else:
             index = BlockIndex.ungrouped(0, keys)
@@ -466,8 +466,8 @@ class KeyWindow(NearKeys):
         return window_relation(inputs[0], inputs[1], self, Way(context.summed))
 
     def describe(self) -> str:
-        place = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + (f" beside {list(self.kept)}" if self.kept else "")
-        return f"{place}; -{self.before}..+{self.after}; " + ", ".join(a.describe() for a in self.aggregations)
+        position = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + (f" beside {list(self.kept)}" if self.kept else "")
+        return f"{position}; -{self.before}..+{self.after}; " + ", ".join(a.describe() for a in self.aggregations)
 
 
 def lowered(keys: Numbers, distance: int | float) -> Numbers:
@@ -520,7 +520,7 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
     def block_from(keys: Numbers, row: int, including: bool) -> int:
         return max(int(fences.last_block_from(keys[row : row + 1], including)[0]), 0)
 
-    found: list[tuple[Reach, int, int]] = []
+    result: list[tuple[Reach, int, int]] = []
     waiting = [(0, len(reach.rows))]
     while waiting:
         start, stop = waiting.pop()
@@ -531,8 +531,8 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
             middle = (start + stop) // 2
             waiting += [(middle, stop), (start, middle)]
         else:
-            found.append((reach.part(start, stop), first, last))
-    return found
+            result.append((reach.part(start, stop), first, last))
+    return result
 
 
 def in_row_order(batches: Sequence[tuple[Positions, Chunk]], rows: int) -> Sequence[pa.Array]:

@@ -150,9 +150,9 @@ class MergeSorted(Operator):
         before = max(first - 1, 0) if first < last else first
         rows, directions = side.next_rows(first, last), [up for _, up in self.by]
         keys = [side.read(before, first, self.positions), rows.select(self.positions)]
-        found = first_break(keys, tuple(side.schema[p] for p in self.positions), list(enumerate(directions)))
-        if found is not None:
-            raise InvalidArgumentError(unsorted_message(self.columns, directions, SIDES[number], before + found[0]))
+        result = first_break(keys, tuple(side.schema[p] for p in self.positions), list(enumerate(directions)))
+        if result is not None:
+            raise InvalidArgumentError(unsorted_message(self.columns, directions, SIDES[number], before + result[0]))
         return rows
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

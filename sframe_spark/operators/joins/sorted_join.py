@@ -56,7 +56,7 @@ class DenseKeys:
     firsts: np.ndarray
     lasts: np.ndarray
 
-    def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+    def matches(self, keys: Numbers, present: Flags) -> tuple[Positions, Positions]:
         """Return the first and last row with each key, -1 if there is none.
 
         Examples
@@ -65,10 +65,10 @@ class DenseKeys:
         >>> [found.tolist() for found in dense.matches(np.array([7, 6, 99]), np.array([True, True, True]))]
         [[1, -1, -1], [2, -1, -1]]
         """
-        inside = there & (keys >= self.low) & (keys <= self.low + len(self.firsts) - 1)
-        places = np.where(inside, keys, self.low) - self.low
-        first = np.where(inside, self.firsts[places], -1).astype(np.int64)
-        return first, first if self.lasts is self.firsts else np.where(inside, self.lasts[places], -1).astype(np.int64)
+        inside = present & (keys >= self.low) & (keys <= self.low + len(self.firsts) - 1)
+        positions = np.where(inside, keys, self.low) - self.low
+        first = np.where(inside, self.firsts[positions], -1).astype(np.int64)
+        return first, first if self.lasts is self.firsts else np.where(inside, self.lasts[positions], -1).astype(np.int64)
 
 
 def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
@@ -105,22 +105,22 @@ class SearchedKeys:
     search: KeySearch
     sieve: KeySieve | None
 
-    def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+    def matches(self, keys: Numbers, present: Flags) -> tuple[Positions, Positions]:
         """Return the first and last row with each key, -1 if there is none."""
         if self.sieve is None or len(keys) < FEWEST_SIEVED:
-            return _searched(self.search, keys, there)
-        chosen = np.flatnonzero(there & self.sieve.may_be_keys(keys))
+            return _searched(self.search, keys, present)
+        chosen = np.flatnonzero(present & self.sieve.may_be_keys(keys))
         if 2 * len(chosen) > len(keys):
-            return _searched(self.search, keys, there)
-        found = _searched(self.search, keys[chosen], np.ones(len(chosen), dtype=bool))
+            return _searched(self.search, keys, present)
+        result = _searched(self.search, keys[chosen], np.ones(len(chosen), dtype=bool))
         first, last = np.full((2, len(keys)), -1, dtype=np.int64)
-        first[chosen], last[chosen] = found
+        first[chosen], last[chosen] = result
         return first, last
 
 
-def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+def _searched(search: KeySearch, keys: Numbers, present: Flags) -> tuple[Positions, Positions]:
     """Return the first and last row with each key, -1 if there is none; the last row is only searched if there is a first."""
-    first = search.nearest(ProbeKeys(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
+    first = search.nearest(ProbeKeys(keys, np.zeros(len(keys), dtype=np.int64), present), True, True, 0)
     candidates = np.flatnonzero(first >= 0)
     column = search.lookup.take(first[candidates], [search.on]).columns[0]
     equal = key_numbers(column, search.lookup.schema[search.on])[0] == keys[candidates]
@@ -180,19 +180,19 @@ class SortedJoin(EquiJoin):
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Return all output rows at once, whatever their size."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        found = self._matches(left, lookup, facts)
-        return self._pairs(left, lookup, found, 0, found.rows)
+        result = self._matches(left, lookup, facts)
+        return self._pairs(left, lookup, result, 0, result.rows)
 
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Find the first and last match of each row, then yield the output rows, which are built on demand."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        found, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
+        result, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
         start = 0
         while True:
-            stop = self._chunk_end(of_left, lookup, found, start, min(start + max_rows(), found.rows))
-            yield self._pairs(left, lookup, found, start, stop)
+            stop = self._chunk_end(of_left, lookup, result, start, min(start + max_rows(), result.rows))
+            yield self._pairs(left, lookup, result, start, stop)
             start = stop
-            if start >= found.rows:
+            if start >= result.rows:
                 return
 
     def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
@@ -202,32 +202,32 @@ class SortedJoin(EquiJoin):
     def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
         """Return only the output rows ``start`` (inclusive) to ``stop`` (exclusive); None if they exceed ``max_bytes``."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        found = self._matches(left, lookup, facts)
-        size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, found, start, stop)
-        return self._pairs(left, lookup, found, start, stop) if size <= max_bytes else None
+        result = self._matches(left, lookup, facts)
+        size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, result, start, stop)
+        return self._pairs(left, lookup, result, start, stop) if size <= max_bytes else None
 
-    def _chunk_end(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+    def _chunk_end(self, of_left: Positions, lookup: Lookup, result: Matches, start: int, stop: int) -> int:
         """Return where to end a chunk so that it stays within its size limit, as rows may differ much in size."""
-        while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MAX_CHUNK_BYTES:
+        while stop - start > 1 and self._bytes(of_left, lookup, result, start, stop) > MAX_CHUNK_BYTES:
             stop = start + (stop - start) // 2
         return stop
 
-    def _bytes(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+    def _bytes(self, of_left: Positions, lookup: Lookup, result: Matches, start: int, stop: int) -> int:
         """Return the estimated bytes of some pairs in variable-width columns, given those of the left rows."""
-        of_right = [place for place in self.right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
+        of_right = [position for position in self.right_values(len(lookup.schema)) if fixed_size(lookup.schema[position]) is None]
         if not of_right and not of_left.any():
             return 0
-        rows, partners = found.pairs(start, stop)
+        rows, partners = result.pairs(start, stop)
         return int(of_left[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
 
     def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
         search = lookup.note(self, lambda: key_places(lookup, self.right_key, left.rows))
-        keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
-        first, last = search.matches(keys, there)
+        keys, present = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
+        first, last = search.matches(keys, present)
         return Matches.between(first, last, keep_all=self.how == "left")
 
-    def _pairs(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> Chunk:
-        rows, partners = found.pairs(start, stop)
+    def _pairs(self, left: Chunk, lookup: Lookup, result: Matches, start: int, stop: int) -> Chunk:
+        rows, partners = result.pairs(start, stop)
         everyone = len(rows) == left.rows and bool((rows == np.arange(left.rows)).all())
         columns = left.columns if everyone else tuple(column.take(pa.array(rows)) for column in left.columns)
         return Chunk((*columns, *lookup.take(partners, self.right_values(len(lookup.schema))).columns), len(rows))

@@ -77,15 +77,15 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     """
     if not isinstance(source, SegmentSource):
         return tuple(RowBlock(start) for start in range(0, source.row_count, BLOCK_ROWS))
-    found: list[RowBlock] = []
+    result: list[RowBlock] = []
     entries = ((entry, offset) for offset, entry in segments_in_range(source))
     for run in coalesced_segments(entries, lambda entry: entry.group_bytes, BLOCK_ROWS, MAX_BLOCK_BYTES, MAX_BLOCK_SEGMENTS):
         entry, offset = run[0]
         if entry.group_bytes is None:
-            found += _row_groups(source, entry, offset)
+            result += _row_groups(source, entry, offset)
         else:
-            found.append(RowBlock(max(offset - source.start, 0), entry, 0, len(run)))
-    return tuple(found)
+            result.append(RowBlock(max(offset - source.start, 0), entry, 0, len(run)))
+    return tuple(result)
 
 
 def _row_groups(source: SegmentSource, entry: SegmentEntry, offset: int) -> Iterator[RowBlock]:
@@ -184,11 +184,11 @@ class LruCache:
 
     def get(self, key: Hashable) -> Any:
         """Return the cached value and mark it as used; None if it is not cached."""
-        found = self._values.get(key)
-        if found is None:
+        result = self._values.get(key)
+        if result is None:
             return None
         self._values.move_to_end(key)
-        return found[0]
+        return result[0]
 
     def put(self, key: Hashable, value: Any, size: int, family: Hashable = None) -> None:
         """Cache a value. Above the size limit the least recently used values of other families are evicted, never those of ``family``."""
@@ -273,20 +273,20 @@ class Lookup:
         """Return a value that an operator reuses between the batches of one task; ``build`` makes it on first use."""
         if owner not in self._notes:
             self._notes[owner] = build()
-        found: Value = self._notes[owner]
-        return found
+        result: Value = self._notes[owner]
+        return result
 
     def block(self, number: int, columns: Sequence[int]) -> Chunk:
         """Return some columns of a block; those that are not cached are read together."""
-        found = {column: self._columns.get((number, column)) for column in columns}
-        unread = [column for column, values in found.items() if values is None]
+        result = {column: self._columns.get((number, column)) for column in columns}
+        unread = [column for column, values in result.items() if values is None]
         if unread and self.blocks[number].segments > 1:
             # Opening many files takes most of the time: reading one column takes about as long as reading all.
-            unread += [column for column in range(len(self.schema)) if column not in found and self._columns.get((number, column)) is None]
+            unread += [column for column in range(len(self.schema)) if column not in result and self._columns.get((number, column)) is None]
         if unread:
-            found.update(zip(unread, self._read(number, unread), strict=True))
+            result.update(zip(unread, self._read(number, unread), strict=True))
         first = int(self.starts[number])
-        return Chunk(tuple(found[column] for column in columns), int(self.starts[number + 1]) - first)
+        return Chunk(tuple(result[column] for column in columns), int(self.starts[number + 1]) - first)
 
     def _read(self, number: int, columns: Sequence[int]) -> list[pa.Array]:
         narrowed = self.source.with_columns(columns)
@@ -315,12 +315,12 @@ class Lookup:
 
     def take(self, positions: Positions, columns: Sequence[int]) -> Chunk:
         """Return the rows at some indices, in the order of ``positions``; for each -1 a row of missing values."""
-        found = positions >= 0
-        if not found.any():
+        result = positions >= 0
+        if not result.any():
             return Chunk(tuple(pa.nulls(len(positions), self.schema[column].physical) for column in columns), len(positions))
         numbers = search_sorted(self.starts, positions, "right") - 1
         # An index of -1 gets the block of the index before it, so that block numbers of ascending indices stay ascending.
-        numbers = numbers if found.all() else filled_forward(numbers, found)
+        numbers = numbers if result.all() else filled_forward(numbers, result)
         order = None if bool((numbers[1:] >= numbers[:-1]).all()) else order_of([numbers])
         if order is not None:
             numbers, positions = numbers[order], positions[order]
@@ -355,10 +355,10 @@ class Lookup:
         PlanInvariantError
             If these keys are not in ascending order (missing first, NaN last).
         """
-        found = self._fences.get((column, as_float))
-        if found is None:
+        result = self._fences.get((column, as_float))
+        if result is None:
             firsts = [self._first(number, column, stored) for number, stored in enumerate(first_keys(self.source, self.blocks, column))]
-            missing = next((place for place, first in enumerate(firsts) if first is not None), len(firsts))
+            missing = next((position for position, first in enumerate(firsts) if first is not None), len(firsts))
             is_float = as_float or self.schema[column].kind == "float"
             if None in firsts[missing:]:
                 raise PlanInvariantError(OUT_OF_ORDER)
@@ -366,9 +366,9 @@ class Lookup:
             # NaN must come last. Comparisons with NaN are false, so NaN needs a test of its own.
             if bool((keys[1:] < keys[:-1]).any() or (np.isnan(keys[:-1]) & ~np.isnan(keys[1:])).any()):
                 raise PlanInvariantError(OUT_OF_ORDER)
-            found = Fences(keys, missing)
-            self._fences[(column, as_float)] = found
-        return found
+            result = Fences(keys, missing)
+            self._fences[(column, as_float)] = result
+        return result
 
     def _first(self, number: int, column: int, stored: tuple[bool, Any]) -> Any:
         """Return the first key of a block: from statistics if known, otherwise read from the first row; None if the key is missing."""
@@ -409,7 +409,7 @@ def filled_forward(numbers: Positions, valid: np.ndarray[Any, Any]) -> Positions
     >>> filled_forward(np.array([9, 5, 9, 6]), np.array([False, True, False, True])).tolist()
     [5, 5, 5, 6]
     """
-    places = np.maximum.accumulate(np.where(valid, np.arange(len(numbers)), -1))
-    places[places < 0] = int(np.argmax(valid))
-    filled: Positions = numbers[places]
+    positions = np.maximum.accumulate(np.where(valid, np.arange(len(numbers)), -1))
+    positions[positions < 0] = int(np.argmax(valid))
+    filled: Positions = numbers[positions]
     return filled

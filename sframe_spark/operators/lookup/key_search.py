@@ -104,16 +104,16 @@ class BlockIndex:
     codes: Positions
 
     @classmethod
-    def of(cls, first: int, keys: Numbers, codes: Positions, there: Flags) -> BlockIndex:
-        """Return the index of rows with these keys and groups; ``there``: whether each row has a group."""
-        rows = np.flatnonzero(there)
-        codes = codes if len(rows) == len(there) else codes[rows]
+    def of(cls, first: int, keys: Numbers, codes: Positions, present: Flags) -> BlockIndex:
+        """Return the index of rows with these keys and groups; ``present``: whether each row has a group."""
+        rows = np.flatnonzero(present)
+        codes = codes if len(rows) == len(present) else codes[rows]
         order = order_of([codes])
         by_group = codes[order]
         starts = group_starts(by_group)
         edges = np.append(starts, len(rows))
-        places = np.repeat(np.arange(len(starts)) * (len(keys) + 1), np.diff(edges)) + rows[order]
-        return cls(first, keys, by_group[starts], places, edges, rows, codes)
+        positions = np.repeat(np.arange(len(starts)) * (len(keys) + 1), np.diff(edges)) + rows[order]
+        return cls(first, keys, by_group[starts], positions, edges, rows, codes)
 
     @classmethod
     def ungrouped(cls, first: int, keys: Numbers) -> BlockIndex:
@@ -159,14 +159,14 @@ class BlockIndex:
         """Return the last row before each key in its group (``after``: the first row after it), or -1; ``equal``: or with an equal key."""
         counts = self.counts(keys, equal != after)
         if self.places is None:
-            found = counts - (not after)
-            return np.where(found < len(self.keys) if after else found >= 0, found + self.first, -1)
+            result = counts - (not after)
+            return np.where(result < len(self.keys) if after else result >= 0, result + self.first, -1)
         if not len(self.groups):
             return np.full(len(keys), -1, dtype=np.int64)
-        group, found = self._located(codes, counts)
-        found -= not after
-        known = (group >= 0) & ((found < self.edges[group + 1]) if after else (found >= self.edges[group]))
-        return np.where(known, self.places[np.where(known, found, 0)] - group * (len(self.keys) + 1) + self.first, -1)
+        group, result = self._located(codes, counts)
+        result -= not after
+        known = (group >= 0) & ((result < self.edges[group + 1]) if after else (result >= self.edges[group]))
+        return np.where(known, self.places[np.where(known, result, 0)] - group * (len(self.keys) + 1) + self.first, -1)
 
     def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
         """Return the index of each code's group, and where the group's rows among the first ``counts`` rows end in :attr:`places`.
@@ -234,10 +234,10 @@ def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -
     PlanInvariantError
         If the column is not in this order.
     """
-    keys, there = key_numbers(column, column_type, as_float)
-    first, count = (int(np.argmax(there)), int(np.count_nonzero(there))) if len(there) else (0, 0)
+    keys, present = key_numbers(column, column_type, as_float)
+    first, count = (int(np.argmax(present)), int(np.count_nonzero(present))) if len(present) else (0, 0)
     keys = keys[first : first + count]
-    if not there[first : first + count].all() or bool((keys[1:] < keys[:-1]).any()):
+    if not present[first : first + count].all() or bool((keys[1:] < keys[:-1]).any()):
         raise PlanInvariantError(OUT_OF_ORDER)
     return keys, first
 
@@ -246,8 +246,8 @@ def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]
     """Return the position of each code in an ascending array, and whether the array holds the code (if not, the position has no meaning)."""
     if not len(groups):
         return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)
-    places = np.minimum(np.searchsorted(groups, codes), len(groups) - 1)
-    return places, groups[places] == codes
+    positions = np.minimum(np.searchsorted(groups, codes), len(groups) - 1)
+    return positions, groups[positions] == codes
 
 
 @attrs.define(eq=False)
@@ -350,18 +350,18 @@ class KeySearch:
 
     def index(self, number: int) -> BlockIndex:
         """Return the index of the rows of a block, from the cache if possible."""
-        found: BlockIndex | None = self._indexes.get(number)
-        if found is None:
-            found = self._built(number)
-            self._indexes.put(number, found, found.nbytes)
-        return found
+        result: BlockIndex | None = self._indexes.get(number)
+        if result is None:
+            result = self._built(number)
+            self._indexes.put(number, result, result.nbytes)
+        return result
 
     def _ends_of(self, number: int) -> GroupEnds:
-        found: GroupEnds | None = self._ends.get(number)
-        if found is None:
-            found = self.index(number).ends()
-            self._ends.put(number, found, found.nbytes)
-        return found
+        result: GroupEnds | None = self._ends.get(number)
+        if result is None:
+            result = self.index(number).ends()
+            self._ends.put(number, result, result.nbytes)
+        return result
 
     def _built(self, number: int) -> BlockIndex:
         chunk = self.lookup.block(number, (self.on, *self.by))
@@ -428,5 +428,5 @@ def first_row_out_of_order(node: PlannerNode, position: int, ascending: bool = T
         return None
     lookup = Lookup.of(operator)
     blocks = (lookup.read(start, stop, [position]) for start, stop in pairwise(lookup.starts.tolist()))
-    found = first_break(blocks, (node.schema[position],), [(0, ascending)])
-    return None if found is None else found[0]
+    result = first_break(blocks, (node.schema[position],), [(0, ascending)])
+    return None if result is None else result[0]

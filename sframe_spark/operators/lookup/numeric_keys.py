@@ -45,12 +45,12 @@ def key_numbers(column: pa.Array, column_type: ColumnType, as_float: bool = Fals
         column = pc.struct_field(column, "instant")
     if column_type.kind == DATETIME_KIND:
         column = column.view(pa.int64())
-    there = np.ones(len(column), dtype=bool) if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
+    present = np.ones(len(column), dtype=bool) if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
     filled = column.fill_null(0) if column.null_count else column
     numbers = filled.to_numpy(zero_copy_only=False)
     if column_type.kind == FLOAT_KIND:
-        there = there & ~np.isnan(numbers)
-    return (numbers.astype(np.float64) if as_float else numbers), there
+        present = present & ~np.isnan(numbers)
+    return (numbers.astype(np.float64) if as_float else numbers), present
 
 
 def key_column(column: Column, column_type: ColumnType, as_float: bool = False) -> Column:
@@ -153,23 +153,23 @@ class GroupCodes:
             return np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=bool)
         if len(columns) == 1 and self.types[0] == INT and not self.keep_missing:
             return key_numbers(columns[0], INT)
-        there = np.ones(rows, dtype=bool)
+        present = np.ones(rows, dtype=bool)
         codes: Positions | None = None
-        for place, (column, column_type) in enumerate(zip(columns, self.types, strict=True)):
+        for position, (column, column_type) in enumerate(zip(columns, self.types, strict=True)):
             if column.null_count and not self.keep_missing:
-                there &= column.is_valid().to_numpy(zero_copy_only=False)
-            found = self._codes(column, column_type, 2 * place)
-            codes = found if codes is None else self._pairs(codes, found, 2 * place + 1)
+                present &= column.is_valid().to_numpy(zero_copy_only=False)
+            result = self._codes(column, column_type, 2 * position)
+            codes = result if codes is None else self._pairs(codes, result, 2 * position + 1)
         assert codes is not None
-        return codes, there
+        return codes, present
 
     def _codes(self, column: pa.Array, column_type: ColumnType, table: int) -> Positions:
-        places, values = encoded(comparable(column, column_type))
-        return self._numbered(tokens_of([values]), table)[places]
+        positions, values = encoded(comparable(column, column_type))
+        return self._numbered(tokens_of([values]), table)[positions]
 
     def _pairs(self, first: Positions, second: Positions, table: int) -> Positions:
-        packed, places = np.unique((first << CODE_BITS) | second, return_inverse=True)
-        return self._numbered(packed.tolist(), table)[places]
+        packed, positions = np.unique((first << CODE_BITS) | second, return_inverse=True)
+        return self._numbered(packed.tolist(), table)[positions]
 
     def _numbered(self, values: Iterable[Hashable], table: int) -> Positions:
         while len(self._seen) <= table:

@@ -146,8 +146,8 @@ class MemorySource(Source):
     @property
     def stored(self) -> tuple[tuple[int, ...], SegmentSource] | None:
         """A dataset with the rows of the table, and the positions of its columns in the table; None if none was written."""
-        found: tuple[tuple[int, ...], SegmentSource] | None = self.data.remembered.get(STORED)
-        return found
+        result: tuple[tuple[int, ...], SegmentSource] | None = self.data.remembered.get(STORED)
+        return result
 
     def store(self, positions: tuple[int, ...], segments: SegmentSource) -> None:
         """Remember a dataset with the table's rows, for all sources of the table."""
@@ -172,7 +172,7 @@ class MemorySource(Source):
         names = [*column_names(len(schema)), "k0"]
         table = pa.Table.from_arrays([*chunk.columns, pa.array(np.arange(chunk.rows))], names=names)
         df = context.spark.createDataFrame(table, schema=table_ddl(schema) + "k0 bigint")
-        not_missing = frozenset(place for place, column in enumerate(chunk.columns) if not column.null_count)
+        not_missing = frozenset(position for position, column in enumerate(chunk.columns) if not column.null_count)
         return Relation(df, schema, (KeyColumn("k0"),), "k0", not_missing)
 
     def describe(self) -> str:

@@ -97,7 +97,7 @@ class SegmentParts(Source):
         chosen = spread(ranges, MAX_GROUPS)
         rows, seen = (sum(last - first for first, last in some) for some in (ranges, chosen))
         parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in chosen]
-        columns = [[part[place] for part in parts] for place in range(len(self.positions))]
+        columns = [[part[position] for part in parts] for position in range(len(self.positions))]
         return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in columns)
 
     def rows_between(self, start: int, stop: int) -> Source:

@@ -85,7 +85,7 @@ class SegmentReader(Reader):
         super().__init__(source)
         self._stored = source
         self._threads, self._max_bytes = threads, max_bytes
-        self._coded = frozenset(source.positions[place] for place in coded)
+        self._coded = frozenset(source.positions[position] for position in coded)
         # For each scan the latest range (start and stop) and its cursor; the most recently used scan comes last.
         self._scans: list[tuple[int, int, Cursor]] = []
 
@@ -145,7 +145,7 @@ class SegmentReader(Reader):
         if self._coded:
             parts = [list(part) for part in zip(*map(alike, zip(*parts, strict=True)), strict=True)]
             kinds = [values.type for values in parts[0]] if parts else kinds
-        return [pa.chunked_array([part[place] for part in parts], kind) for place, kind in enumerate(kinds)]
+        return [pa.chunked_array([part[position] for part in parts], kind) for position, kind in enumerate(kinds)]
 
 
 def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
@@ -364,8 +364,8 @@ class SegmentSource(Source):
 
     def packed(self, first: int, last: int) -> Chunk | None:
         """Return rows ``first`` to ``last`` from memory, if the dataset has many short segments, which are cached; None for other datasets."""
-        found = packed_rows(self.manifest, self.positions, first, last) if self.positions and first < last else None
-        return None if found is None else self.chunk_of(found, first, last)
+        result = packed_rows(self.manifest, self.positions, first, last) if self.positions and first < last else None
+        return None if result is None else self.chunk_of(result, first, last)
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
         """Return a reader that decodes each row group once in sequential scans."""
@@ -415,8 +415,8 @@ class SegmentSource(Source):
     def batch_end(self, start: int, stop: int) -> int:
         """Return the last start of a row group, or of a pack of short segments, so that no part of it has to be decoded twice."""
         first, last = self.start + start, self.start + stop
-        found = last_pack_start(self.manifest, first, last)
-        return (last_group_start(self.manifest, first, last) if found is None else found) - self.start
+        result = last_pack_start(self.manifest, first, last)
+        return (last_group_start(self.manifest, first, last) if result is None else result) - self.start
 
     def rows_between(self, start: int, stop: int) -> SegmentSource:
         return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
@@ -433,12 +433,12 @@ class SegmentSource(Source):
         from sframe_spark.storage.segments.row_sizes import column_bytes
 
         known = list(super().sizes_between(start, stop))
-        unknown = [place for place, size in enumerate(known) if size is None]
+        unknown = [position for position, size in enumerate(known) if size is None]
         if unknown and self.manifest.has_sizes:
-            columns = [self.positions[place] for place in unknown]
+            columns = [self.positions[position] for position in unknown]
             sizes = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
-            for place, size in zip(unknown, sizes, strict=True):
-                known[place] = size
+            for position, size in zip(unknown, sizes, strict=True):
+                known[position] = size
         return tuple(known)
 
     def as_read(self) -> SegmentSource:
@@ -456,8 +456,8 @@ class SegmentSource(Source):
         check_range(self.start, self.stop, manifest.rows)
         unordered = manifest.with_order(NO_RECORDED_ORDER)
         if is_remote_location(manifest.directory):
-            found = with_version_checksums(unordered) if manifest.has_key else with_remote_states(unordered)
-            return attrs.evolve(self, manifest=found)
+            result = with_version_checksums(unordered) if manifest.has_key else with_remote_states(unordered)
+            return attrs.evolve(self, manifest=result)
         states = states_below(manifest.directory)
         for entry in manifest.segments:
             if entry.size is None or entry.file not in states or states[entry.file].size != entry.size:

@@ -181,8 +181,8 @@ def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
 
 def page_checks(source: SegmentSource) -> list[PageCheck]:
     """Return the page checks to run before Spark reads the rows of a source."""
-    manifest, places = source.manifest, checksum_positions(source.manifest, source.positions, with_key=True)
-    return [PageCheck(manifest.directory, entry, FileChecksums(places, entry.pages)) for _, entry in segments_in_range(source)]
+    manifest, positions = source.manifest, checksum_positions(source.manifest, source.positions, with_key=True)
+    return [PageCheck(manifest.directory, entry, FileChecksums(positions, entry.pages)) for _, entry in segments_in_range(source)]
 
 
 def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], context: LoweringContext) -> Relation:
@@ -193,7 +193,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     schema = source.infer_type(())
     names = [manifest.file_name(position) for position in source.positions]
     types = dict(zip(names, schema, strict=True))
-    places = dict(zip(names, source.positions, strict=True))
+    positions = dict(zip(names, source.positions, strict=True))
     ddl = ", ".join([f"`{name}` {spark_type(column_type)}" for name, column_type in types.items()] + ["_key bigint"])
     not_missing = columns_without_missing(source, [entry for _, entry in chosen])
     if not chosen:
@@ -202,7 +202,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     directory = read_by_spark(source, context.spark)
     if directory is None:
         ranges = ranges_of_segments(chosen, source.start, source.stop)
-        read = read_by_tasks(manifest, list(places.values()), ranges, list(places), ddl, context.spark)
+        read = read_by_tasks(manifest, list(positions.values()), ranges, list(positions), ddl, context.spark)
         return _relation(read, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
     for check in page_checks(source):
         # Spark verifies pages only, and trusts footers and page headers.
@@ -275,7 +275,7 @@ def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
     from pyspark.sql import functions as F
 
     if max(values) < FEW + MAX_GAPS * len(values):
-        return F.get(_array([values.get(place, 0) for place in range(max(values) + 1)]), number.cast("int"))
+        return F.get(_array([values.get(position, 0) for position in range(max(values) + 1)]), number.cast("int"))
     table = _array(digit_table(values))
     result = F.lit(0).cast("bigint")
     for shift in shifts():
@@ -300,14 +300,14 @@ def digit_table(values: Mapping[int, int]) -> list[int]:
     for number, value in values.items():
         part = 0
         for shift in shifts():
-            place = part + (number >> shift & (width - 1))
+            position = part + (number >> shift & (width - 1))
             if not shift:
-                table[place] = value
-            elif not table[place]:
+                table[position] = value
+            elif not table[position]:
                 # Offset zero is the root, so zero means that there is no node yet.
-                table[place] = len(table)
+                table[position] = len(table)
                 table += [0] * width
-            part = table[place]
+            part = table[position]
     return table
 
 

@@ -91,8 +91,8 @@ class Cumulative(SequentialOperator):
             numbers = floats(inputs[0].columns[0])
             return ExactSum.of(numbers) if len(numbers) else None
         if facts[0].schema[0] == ARRAY:
-            found = VectorSum.of(inputs[0].columns[0])
-            return same_size(found) if found.count else None
+            result = VectorSum.of(inputs[0].columns[0])
+            return same_size(result) if result.count else None
         return self.advance(inputs, facts, self.initial_state(facts))[1]
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
@@ -133,12 +133,12 @@ class Cumulative(SequentialOperator):
     def _advance_variance(self, values: np.ndarray, valid: np.ndarray | None, state: VarianceState) -> tuple[Chunk, Any]:
         if not len(values):
             return Chunk.of([pa.array(values)]), state
-        found, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_variance_state(state, self.kind != "mean"))
+        result, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_variance_state(state, self.kind != "mean"))
         if self.kind != "mean" and after.sums.others is not None:
             # The variance is NaN from an infinity or NaN on, even if there is only one number, because an infinity has no distance from itself.
             odd = np.logical_or.accumulate(~np.isfinite(values)) | (state.total.others != 0.0)
-            found[odd] = np.nan
-        return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), after.variance_state(0)
+            result[odd] = np.nan
+        return Chunk.of([pa.array(result, mask=counts == 0, from_pandas=False)]), after.variance_state(0)
 
     def _advance_vectors(self, column: pa.Array, state: VectorSum | None) -> tuple[Chunk, Any]:
         rows = VectorSum.of(column)
@@ -153,9 +153,9 @@ class Cumulative(SequentialOperator):
         # Each vector position is summed as a group, all in one call.
         sums = Sums(np.full(width, before.count), before.total, None)  # type: ignore[arg-type]
         starts = np.arange(width) * len(valid)
-        found = running_sums(self.kind, numbers.T.ravel(), np.tile(valid, width), starts, sums)[0].reshape(width, len(valid)).T
+        result = running_sums(self.kind, numbers.T.ravel(), np.tile(valid, width), starts, sums)[0].reshape(width, len(valid)).T
         offsets = pa.array(np.arange(len(valid) + 1, dtype=np.int32) * np.int32(width))
-        lists = pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), mask=pa.array(counts == 0))
+        lists = pa.ListArray.from_arrays(offsets, pa.array(result.ravel(), from_pandas=False), mask=pa.array(counts == 0))
         return Chunk.of([lists.cast(ARRAY.physical)]), total
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -217,7 +217,7 @@ def neutral(dtype: np.dtype, kind: str) -> Any:
     return limits.max if kind == "min" else limits.min
 
 
-def same_size(found: VectorSum) -> VectorSum:
+def same_size(result: VectorSum) -> VectorSum:
     """Return a vector sum, after checking that the summed vectors have equal lengths.
 
     Raises
@@ -225,9 +225,9 @@ def same_size(found: VectorSum) -> VectorSum:
     ExecutionError
         If the lengths differ.
     """
-    if found.total is None:
+    if result.total is None:
         raise ExecutionError("vectors of different lengths cannot be added: make the lengths equal")
-    return found
+    return result
 
 
 def merged_vectors(first: VectorSum, second: VectorSum) -> VectorSum:

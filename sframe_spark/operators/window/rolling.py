@@ -134,9 +134,9 @@ def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarr
     rows = max(len(states[0]) - width + 1, 0)
     result, left = new_array(rows, np.float64), [NONE]
     for start in range(0, rows, block):
-        result[start : start + block], places = of_block(*(state[start : start + block + width - 1] for state in states))
-        if len(places):
-            left.append(places + start)
+        result[start : start + block], positions = of_block(*(state[start : start + block + width - 1] for state in states))
+        if len(positions):
+            left.append(positions + start)
     return result, np.concatenate(left)
 
 
@@ -368,8 +368,8 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
     rows = len(values) - width + 1
     result = unsigned_zeros(combine(backward[:rows], forward[width - 1 : width - 1 + rows]))
     if is_float and nan.any():
-        places = np.where(valid, np.arange(len(values)), len(values))
-        following = np.minimum.accumulate(places[::-1])[::-1][:rows]
+        positions = np.where(valid, np.arange(len(values)), len(values))
+        following = np.minimum.accumulate(positions[::-1])[::-1][:rows]
         first_is_nan = nan[np.minimum(following, len(values) - 1)] & (following < np.arange(rows) + width)
         result = np.where(first_is_nan, np.nan, result)
     return result
@@ -386,17 +386,17 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
     present = [vector for vector in vectors if vector is not None]
     if len({len(vector) for vector in present}) != 1:
         return None
-    rows, places = len(present), len(present[0])
+    rows, positions = len(present), len(present[0])
     divisor = rows if kind == "mean" else 1
-    if rows * places <= FEW_NUMBERS:
+    if rows * positions <= FEW_NUMBERS:
         # math.fsum fails if infinities of both signs occur, and if an intermediate sum overflows.
         with contextlib.suppress(OverflowError, ValueError):
             sums = [math.fsum(numbers) for numbers in zip(*present, strict=True)]
             if all(map(math.isfinite, sums)):
                 return [total / divisor for total in sums]
-    starts = np.arange(places) * rows
+    starts = np.arange(positions) * rows
     numbers = np.array(present, dtype=np.float64).T.ravel()
-    return means_of_windows(numbers, np.full(places, float(divisor)), starts, starts + rows).tolist()
+    return means_of_windows(numbers, np.full(positions, float(divisor)), starts, starts + rows).tolist()
 
 
 def vectors_column(collected: Column, kind: str) -> Column:

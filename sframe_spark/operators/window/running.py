@@ -311,15 +311,15 @@ class Running(SequentialOperator):
                 order = derive.cumulative_max(order, of, added)
             elif aggregation.function == "min" and schema[of] in (INT, DATETIME):
                 order = derive.cumulative_min(order, of, added)
-        return RelationProperties(order.project({place: len(schema) + place for place in range(len(self.aggregations))}))
+        return RelationProperties(order.project({position: len(schema) + position for position in range(len(self.aggregations))}))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         return [grouped_columns(self.keys, used_aggregations(self.aggregations, 0, outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places = new_positions(kept[0])
+        positions = new_positions(kept[0])
         aggregations = moved(used_aggregations(self.aggregations, 0, outputs), kept[0])
-        return Running(tuple(places[key] for key in self.keys), aggregations), outputs
+        return Running(tuple(positions[key] for key in self.keys), aggregations), outputs
 
     def initial_state(self, facts: Sequence[Facts]) -> RunningState:
         schema = facts[0].schema
@@ -382,11 +382,11 @@ class Running(SequentialOperator):
 
 def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
     """Return the slots of all groups, with new slots for groups in ``tokens`` that have none (then in a copy), and the slots of ``tokens``."""
-    found = list(map(slots.get, tokens))
-    if None in found:
+    result = list(map(slots.get, tokens))
+    if None in result:
         slots = dict(slots)
-        found = [slots.setdefault(token, len(slots)) if place is None else place for token, place in zip(tokens, found, strict=True)]
-    return slots, np.array(found, dtype=np.int64)
+        result = [slots.setdefault(token, len(slots)) if position is None else position for token, position in zip(tokens, result, strict=True)]
+    return slots, np.array(result, dtype=np.int64)
 
 
 def window_so_far(relation: Relation, keys: Sequence[int] = ()) -> WindowSpec:

@@ -65,8 +65,8 @@ class GroupValues:
         """Return the values of some of the groups."""
         if len(groups) == len(self.counts) and bool((groups == np.arange(len(groups))).all()):
             return self
-        places = pa.array(ranges(self.starts[groups], self.counts[groups]))
-        return GroupValues(self.counts[groups], tuple(column.take(places) for column in self.columns))
+        positions = pa.array(ranges(self.starts[groups], self.counts[groups]))
+        return GroupValues(self.counts[groups], tuple(column.take(positions) for column in self.columns))
 
     def filtered(self, mask: np.ndarray) -> GroupValues:
         """Return the values where a mask is true."""
@@ -86,10 +86,10 @@ class GroupValues:
         if len(counts) == 1:
             return GroupValues(counts, columns)
         starts, before = np.cumsum(counts) - counts, len(self.columns[0])
-        places = np.empty(before + added, dtype=np.int64)
-        places[ranges(starts, self.counts)] = np.arange(before)
-        places[ranges(starts[groups] + self.counts[groups], more.counts)] = np.arange(before, before + added)
-        return GroupValues(counts, tuple(column.take(pa.array(places)) for column in columns))
+        positions = np.empty(before + added, dtype=np.int64)
+        positions[ranges(starts, self.counts)] = np.arange(before)
+        positions[ranges(starts[groups] + self.counts[groups], more.counts)] = np.arange(before, before + added)
+        return GroupValues(counts, tuple(column.take(pa.array(positions)) for column in columns))
 
 
 def widened_with(numbers: np.ndarray, count: int, filled: int) -> np.ndarray:
@@ -132,7 +132,9 @@ def lists_of_firsts(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np
     ['[]', '[5,[6]]']
     """
     refuse_more_than_an_array(columns, starts, lengths, extra_bytes=1)
-    lists = [_lists([column.take(pa.array(places)) for column in columns], lengths[rows], result) for rows, places in list_batches(starts, lengths)]
+    lists = [
+        _lists([column.take(pa.array(positions)) for column in columns], lengths[rows], result) for rows, positions in list_batches(starts, lengths)
+    ]
     return in_one_array(lists) if lists else pa.array([], result.physical)
 
 
@@ -209,11 +211,11 @@ class ListAggregate:
 
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
         """Return the lists of each row of a batch, and the state after it."""
-        before, (rows, there) = state.of_groups(slots), self._in_order(columns, groups)
+        before, (rows, present) = state.of_groups(slots), self._in_order(columns, groups)
         new = self._are_new(before, rows)
         more = rows.filtered(new)
         after, grows = before.with_more(more, np.arange(len(slots))), np.zeros(groups.rows, dtype=np.int64)
-        grows[there] = new
+        grows[present] = new
         sizes = groups.stops - groups.starts
         lengths = groups.to_row_order(totals_so_far(grows, groups) + np.repeat(before.counts, sizes))
         starts = groups.to_row_order(np.repeat(after.starts, sizes))
@@ -231,12 +233,12 @@ class ListAggregate:
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[GroupValues, np.ndarray]:
         """Return the values that rows add to their groups, and the positions of these rows in group order. Missing values and keys add nothing."""
         order = groups.order
-        there = np.arange(groups.rows)
+        present = np.arange(groups.rows)
         if self.function == "concat" and columns[0].null_count:
-            there = np.flatnonzero(valid(columns[0])[order])
-        counts = np.bincount(groups.group_of_rows()[there], minlength=len(groups.starts))
-        places = pa.array(order[there])
-        return GroupValues(counts, tuple(self._candidates([column.take(places) for column in columns]))), there
+            present = np.flatnonzero(valid(columns[0])[order])
+        counts = np.bincount(groups.group_of_rows()[present], minlength=len(groups.starts))
+        positions = pa.array(order[present])
+        return GroupValues(counts, tuple(self._candidates([column.take(positions) for column in columns]))), present
 
     def _candidates(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """Return the values of rows, followed by columns by which they are compared for equality."""
@@ -353,8 +355,8 @@ class DistinctAggregate:
         codes = codes_of(values)[groups.order]
         pairs = groups.group_of_rows() * (int(codes.max(initial=0)) + 1) + codes
         firsts = np.unique(pairs, return_index=True)[1]
-        places = pa.array(groups.order[firsts])
-        return firsts, tokens_of([array.take(places) for array in values])
+        positions = pa.array(groups.order[firsts])
+        return firsts, tokens_of([array.take(positions) for array in values])
 
 
 def values_by_group(groups: RowGroups, rows: np.ndarray, tokens: Iterable[Any]) -> SeenValues:
@@ -392,11 +394,11 @@ class FrequencyAggregate:
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
         """Return the dict of counts for each row of a batch, and the state after it."""
         before, rows = state.of_groups(slots), self._in_order(columns, groups)
-        after, places, new = added(before, rows)
+        after, positions, new = added(before, rows)
         sizes = groups.stops - groups.starts
         lengths = totals_so_far(new.astype(np.int64), groups) + np.repeat(before.counts, sizes)
-        starts, numbers = (groups.to_row_order(found) for found in (np.repeat(after.starts, sizes), np.arange(groups.rows)))
-        texts = stored_counts(after, places, starts, groups.to_row_order(lengths), numbers)
+        starts, numbers = (groups.to_row_order(result) for result in (np.repeat(after.starts, sizes), np.arange(groups.rows)))
+        texts = stored_counts(after, positions, starts, groups.to_row_order(lengths), numbers)
         return texts, replaced(state, after, slots)
 
     def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
@@ -415,14 +417,14 @@ def added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarr
     earlier = len(before.columns[0])
     new, numbers, firsts = first_of_each(GroupValues(before.counts, before.columns[:1]), GroupValues(more.counts, more.columns[:1]), 0)
     after = before.with_more(more.filtered(new), np.arange(len(before.counts)))
-    places = np.empty(len(numbers), dtype=np.int64)
-    places[:earlier] = ranges(after.starts, before.counts)
+    positions = np.empty(len(numbers), dtype=np.int64)
+    positions[:earlier] = ranges(after.starts, before.counts)
     news = np.flatnonzero(new)
-    places[earlier:][news] = ranges(after.starts + before.counts, after.counts - before.counts)
-    places = places[firsts][numbers]
+    positions[earlier:][news] = ranges(after.starts + before.counts, after.counts - before.counts)
+    positions = positions[firsts][numbers]
     counts = np.zeros(len(after.columns[0]), dtype=np.int64)
-    np.add.at(counts, places, np.concatenate([before.columns[1].to_numpy(), more.columns[1].to_numpy()]))
-    return GroupValues(after.counts, (after.columns[0], pa.array(counts))), places[earlier:], new
+    np.add.at(counts, positions, np.concatenate([before.columns[1].to_numpy(), more.columns[1].to_numpy()]))
+    return GroupValues(after.counts, (after.columns[0], pa.array(counts))), positions[earlier:], new
 
 
 def replaced(state: GroupValues, groups: GroupValues, slots: np.ndarray) -> GroupValues:
@@ -432,14 +434,14 @@ def replaced(state: GroupValues, groups: GroupValues, slots: np.ndarray) -> Grou
     return state.filtered(np.repeat(stays, state.counts)).with_more(groups, slots)
 
 
-def stored_counts(after: GroupValues, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
+def stored_counts(after: GroupValues, positions: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
     """Return for each row a stored dict of ``lengths`` values from ``starts`` on, with their counts up to that row.
 
     Parameters
     ----------
     after
         The values, and their counts after the batch.
-    places
+    positions
         Position in ``after`` of each row's value, in group order.
     starts, lengths
         The range of values in each row's dict.
@@ -449,12 +451,12 @@ def stored_counts(after: GroupValues, places: np.ndarray, starts: np.ndarray, le
     keys = pc.binary_join_element_wise("[", texts_of_items(after.columns[0]), ",", "")
     refuse_more_than_an_array([keys], starts, lengths, MAX_COUNT_BYTES)
     # With sorted pairs of value and row, a binary search tells how often a value occurs up to a row.
-    met = np.sort(places * len(places) + np.arange(len(places)))
-    times = np.bincount(places, minlength=len(keys))
+    met = np.sort(positions * len(positions) + np.arange(len(positions)))
+    times = np.bincount(positions, minlength=len(keys))
     base = after.columns[1].to_numpy() - np.cumsum(times)
     dicts = []
     for rows, chosen in list_batches(starts, lengths):
-        counts = base[chosen] + np.searchsorted(met, chosen * len(places) + np.repeat(numbers[rows], lengths[rows]), "right")
+        counts = base[chosen] + np.searchsorted(met, chosen * len(positions) + np.repeat(numbers[rows], lengths[rows]), "right")
         entries = pc.binary_join_element_wise(keys.take(pa.array(chosen)), pa.array(counts).cast(pa.string()), "]", "")
         dicts.append(in_brackets(lengths[rows], entries, brackets_of(ENCODED_DICT)))
     return in_one_array(dicts) if dicts else pa.array([], pa.string())
@@ -481,16 +483,16 @@ class RunCounts:
 
     def taken(self, groups: np.ndarray) -> RunCounts:
         """Return the runs of some of the groups."""
-        places = pa.array(groups)
-        return RunCounts(self.counts[groups], self.firsts.take(places), self.lasts.take(places))
+        positions = pa.array(groups)
+        return RunCounts(self.counts[groups], self.firsts.take(positions), self.lasts.take(positions))
 
     def replaced(self, other: RunCounts, groups: np.ndarray) -> RunCounts:
         """Return the runs with those of some groups replaced."""
-        places = np.arange(len(self.counts))
-        places[groups] = len(places) + np.arange(len(groups))
-        chosen = pa.array(places)
+        positions = np.arange(len(self.counts))
+        positions[groups] = len(positions) + np.arange(len(groups))
+        chosen = pa.array(positions)
         firsts, lasts = (pa.concat_arrays(pair).take(chosen) for pair in ((self.firsts, other.firsts), (self.lasts, other.lasts)))
-        return RunCounts(np.concatenate([self.counts, other.counts])[places], firsts, lasts)
+        return RunCounts(np.concatenate([self.counts, other.counts])[positions], firsts, lasts)
 
 
 @attrs.frozen(eq=False)
@@ -545,9 +547,9 @@ def joined_runs(first: RunCounts, second: RunCounts) -> RunCounts:
     # The last value in the first range alternates with the first value in the second.
     alternating = np.arange(2 * count).reshape(2, count).T.ravel()
     goes_on = ~differs(pa.concat_arrays([first.lasts, second.firsts]).take(pa.array(alternating)))[::2]
-    there = first.counts > 0
-    firsts = pa.concat_arrays([first.firsts, second.firsts]).take(pa.array(np.arange(count) + np.where(there, 0, count)))
-    return RunCounts(first.counts + second.counts - (there & goes_on), firsts, second.lasts)
+    present = first.counts > 0
+    firsts = pa.concat_arrays([first.firsts, second.firsts]).take(pa.array(np.arange(count) + np.where(present, 0, count)))
+    return RunCounts(first.counts + second.counts - (present & goes_on), firsts, second.lasts)
 
 
 # Running quantiles. The state is each group's sorted values, and a batch only reads the values near the requested ranks.
@@ -581,20 +583,20 @@ def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, k: n
     kind: Any = np.int32 if len(ranks) <= np.iinfo(np.int32).max else np.int64
     numbers: list[np.ndarray] = [array.astype(kind) for array in (ranks, firsts, stops, k)]
     ranks, left, right, left_over = numbers
-    found, before = np.zeros_like(left), np.zeros(len(ranks) + 1, dtype=kind)
+    result, before = np.zeros_like(left), np.zeros(len(ranks) + 1, dtype=kind)
     for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
         is_low = ranks & kind(1 << bit) == 0
         np.cumsum(is_low, out=before[1:])
         low_left, low_right = before[left], before[right]
         lows = low_right - low_left
         is_high = left_over >= lows
-        found[is_high] |= kind(1 << bit)
+        result[is_high] |= kind(1 << bit)
         left_over -= lows * is_high
         left += before[-1] - low_left
         right += before[-1] - low_right
         left, right = np.where(is_high, left, low_left), np.where(is_high, right, low_right)
         ranks = np.concatenate([np.compress(is_low, ranks), np.compress(~is_low, ranks)])
-    return found
+    return result
 
 
 @attrs.frozen(eq=False)
@@ -654,21 +656,21 @@ class QuantileAggregate:
 
     def advance(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, OrderedValues]:
         """Return the quantiles for each row of a batch, and the state after it."""
-        numbers, there = numbers_there(columns[0], groups)
+        numbers, present = numbers_there(columns[0], groups)
         sizes = groups.stops - groups.starts
-        so_far = np.cumsum(there) - np.repeat(np.cumsum(there)[groups.starts] - there[groups.starts], sizes)
-        counts = np.bincount(groups.group_of_rows()[there], minlength=len(slots))
+        so_far = np.cumsum(present) - np.repeat(np.cumsum(present)[groups.starts] - present[groups.starts], sizes)
+        counts = np.bincount(groups.group_of_rows()[present], minlength=len(slots))
         run = RowsOfRun(state, slots, counts, numbers, groups.group_of_rows(), so_far)
-        found = np.zeros((groups.rows, len(self.shares)))
-        for place, share in enumerate(self.shares):
-            found[:, place] = groups.to_row_order(run.quantiles(share))
+        result = np.zeros((groups.rows, len(self.shares)))
+        for position, share in enumerate(self.shares):
+            result[:, position] = groups.to_row_order(run.quantiles(share))
         offsets = pa.array(np.arange(groups.rows + 1, dtype=np.int32) * len(self.shares))
-        column = pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), type=ARRAY.physical)
+        column = pa.ListArray.from_arrays(offsets, pa.array(result.ravel(), from_pandas=False), type=ARRAY.physical)
         return column, state.merged(in_order(counts, numbers), slots)
 
     def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> OrderedValues:
-        numbers, there = numbers_there(columns[0], groups)
-        return in_order(np.bincount(groups.group_of_rows()[there], minlength=len(groups.starts)), numbers)
+        numbers, present = numbers_there(columns[0], groups)
+        return in_order(np.bincount(groups.group_of_rows()[present], minlength=len(groups.starts)), numbers)
 
     def merged(self, first: OrderedValues, second: OrderedValues, slots: np.ndarray) -> OrderedValues:
         return first.merged(second, slots)
@@ -705,7 +707,7 @@ class RowsOfRun:
         """Return for each row the quantile of all values of its group up to the row; zero if there is none."""
         count = len(self.slots)
         totals = self.state.counts[self.slots][self.groups] + self.so_far
-        rows, found = np.flatnonzero(totals), np.zeros(len(totals))
+        rows, result = np.flatnonzero(totals), np.zeros(len(totals))
         groups, so_far = self.groups[rows], self.so_far[rows]
         positions = np.minimum(totals[rows] - 1, (share * totals[rows]).astype(np.int64))
         # Each value of the batch moves the quantile's position among the earlier values by at most one, so only values in this range matter.
@@ -725,15 +727,15 @@ class RowsOfRun:
         ranks[order] = ranges(np.zeros(count, dtype=np.int64), sizes)
         stops = starts[groups] + (high - low)[groups] + so_far
         chosen = kth_of_ranges(ranks, starts[groups], stops, positions - low[groups])
-        found[rows] = values[order[starts[groups] + chosen]]
-        return found
+        result[rows] = values[order[starts[groups] + chosen]]
+        return result
 
 
 def numbers_there(column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers that are not missing, in group order, and a mask of the rows that have one."""
-    there = valid(column)[groups.order]
+    present = valid(column)[groups.order]
     numbers = column.fill_null(0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return numbers[groups.order[there]], there
+    return numbers[groups.order[present]], present
 
 
 def in_order(counts: np.ndarray, values: np.ndarray) -> OrderedValues:

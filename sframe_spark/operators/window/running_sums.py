@@ -79,18 +79,18 @@ class VectorAggregate:
         """Return the running vector for each row of a batch, and the state after it."""
         run = VectorsOfRun.of(columns[0], groups, state.widths[slots])
         missing, begins = run.shape_of_result(groups)
-        found, parts = new_array(int(begins[-1]), np.float64), list[Sums]()
+        result, parts = new_array(int(begins[-1]), np.float64), list[Sums]()
         begins_in_order = begins[groups.order]
         widths = state.widths.copy()
         widths[slots] = run.widths
         laid = state.with_widths(widths)
         for segments in run.batches():
-            numbers, there, rows, places = run.numbers_of(segments)
+            numbers, present, rows, positions = run.numbers_of(segments)
             before = laid.sums.taken(run.places_of(segments, laid, slots))
-            values, _, after = running_sums(self.kind, numbers, there, run.starts_of(segments), before)
-            found[begins_in_order[rows] + places] = values
+            values, _, after = running_sums(self.kind, numbers, present, run.starts_of(segments), before)
+            result[begins_in_order[rows] + positions] = values
             parts.append(after)
-        column = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), pa.array(found, from_pandas=False), mask=pa.array(missing))
+        column = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), pa.array(result, from_pandas=False), mask=pa.array(missing))
         if parts:
             laid = VectorSums(widths, laid.sums.replaced(joined_sums(parts), run.places_of(slice(None), laid, slots)))
         widths = widths.copy()
@@ -100,9 +100,9 @@ class VectorAggregate:
     def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> VectorSums:
         run, parts = VectorsOfRun.of(columns[0], groups, np.full(len(groups.starts), UNKNOWN)), [Sums.nothing(0, False)]
         for segments in run.batches():
-            numbers, there, _, _ = run.numbers_of(segments)
+            numbers, present, _, _ = run.numbers_of(segments)
             sizes = run.sizes[run.groups[segments]]
-            parts.append(Sums.of(numbers, there, np.repeat(np.arange(len(sizes)), sizes), len(sizes), False))
+            parts.append(Sums.of(numbers, present, np.repeat(np.arange(len(sizes)), sizes), len(sizes), False))
         return VectorSums(run.widths, joined_sums(parts)).with_widths(np.where(run.is_ragged, RAGGED, run.widths))
 
     def merged(self, first: VectorSums, second: VectorSums, slots: np.ndarray) -> VectorSums:
@@ -151,20 +151,20 @@ class VectorsOfRun:
         """Return the vectors of a column, given the vector lengths of its groups before it."""
         offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])).fill_null(np.nan).to_numpy(zero_copy_only=False)
-        there, lengths = valid(column)[groups.order], np.diff(offsets)[groups.order]
+        present, lengths = valid(column)[groups.order], np.diff(offsets)[groups.order]
         stops, group = groups.stops, groups.group_of_rows()
-        first_vectors = firsts_of(there, group, stops)
+        first_vectors = firsts_of(present, group, stops)
         known = np.flatnonzero((before == UNKNOWN) & (first_vectors < stops))
         widths = before.copy()
         widths[known] = lengths[first_vectors[known]]
         firsts = np.where(before == UNKNOWN, first_vectors, groups.starts)
-        ends = np.minimum(firsts_of(there & (lengths != widths[group]), group, stops), np.where(before == RAGGED, groups.starts, stops))
+        ends = np.minimum(firsts_of(present & (lengths != widths[group]), group, stops), np.where(before == RAGGED, groups.starts, stops))
         firsts = np.minimum(firsts, ends)
         counts = np.where(firsts < ends, np.maximum(widths, 0), 0)
         of_segments = np.repeat(np.arange(len(counts)), counts)
-        places = ranges(np.zeros(len(counts), dtype=np.int64), counts)
+        positions = ranges(np.zeros(len(counts), dtype=np.int64), counts)
         is_ragged = (before == RAGGED) | (ends < stops)
-        return cls(values, (offsets[:-1] - offsets[0])[groups.order], there, widths, firsts, ends, is_ragged, of_segments, places)
+        return cls(values, (offsets[:-1] - offsets[0])[groups.order], present, widths, firsts, ends, is_ragged, of_segments, positions)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -188,13 +188,13 @@ class VectorsOfRun:
         """Return the numbers of segments (zero for a missing vector), a mask of those present (None: all), and their rows and vector positions."""
         groups = self.groups[segments]
         sizes = self.sizes[groups]
-        rows, places = ranges(self.firsts[groups], sizes), np.repeat(self.places[segments], sizes)
-        there, chosen = self.there[rows], self.begins[rows] + places
-        if there.all():
-            return self.values[chosen], None, rows, places
+        rows, positions = ranges(self.firsts[groups], sizes), np.repeat(self.places[segments], sizes)
+        present, chosen = self.there[rows], self.begins[rows] + positions
+        if present.all():
+            return self.values[chosen], None, rows, positions
         numbers = np.zeros(len(rows))
-        numbers[there] = self.values[chosen[there]]
-        return numbers, there, rows, places
+        numbers[present] = self.values[chosen[present]]
+        return numbers, present, rows, positions
 
     def shape_of_result(self, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
         """Return for each row whether the result is missing, and where it begins among all numbers. It is empty before the first vector.
@@ -221,10 +221,10 @@ def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.nd
     >>> firsts_of(np.array([False, True, True, False]), np.array([0, 0, 0, 1]), np.array([3, 4])).tolist()
     [1, 4]
     """
-    places, found = np.flatnonzero(which), stops.copy()
+    positions, result = np.flatnonzero(which), stops.copy()
     # If a group occurs several times, the last assignment remains, so positions are assigned in reverse.
-    found[groups[places[::-1]]] = places[::-1]
-    return found
+    result[groups[positions[::-1]]] = positions[::-1]
+    return result
 
 
 @attrs.frozen(eq=False)
@@ -251,10 +251,10 @@ class ExactAggregate:
         return joined_sums([state, self.empty(groups - len(state.counts))])
 
     def advance(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Sums]:
-        floats, there = self._in_order(columns, groups)
-        found, counts, after = running_sums(self.kind, floats, there, groups.starts, state.taken(slots))
+        floats, present = self._in_order(columns, groups)
+        result, counts, after = running_sums(self.kind, floats, present, groups.starts, state.taken(slots))
         missing = groups.to_row_order(counts == 0) if self.kind == "mean" else None
-        return pa.array(groups.to_row_order(found), mask=missing, from_pandas=False), state.replaced(after, slots)
+        return pa.array(groups.to_row_order(result), mask=missing, from_pandas=False), state.replaced(after, slots)
 
     def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> Sums:
         return Sums.of(*self._in_order(columns, groups), groups.group_of_rows(), len(groups.starts), self.has_squares)
@@ -265,5 +265,5 @@ class ExactAggregate:
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[np.ndarray, np.ndarray | None]:
         """Return numbers in group order (zero for missing values), and a mask of the rows that have one; None if all have."""
         column = columns[0]
-        there = valid(column)[groups.order] if column.null_count else None
-        return numbers(column, np.dtype(np.float64))[groups.order], there
+        present = valid(column)[groups.order] if column.null_count else None
+        return numbers(column, np.dtype(np.float64))[groups.order], present

@@ -97,8 +97,8 @@ class RowGroups:
         # np.count_nonzero is much faster than adding bools.
         one = len(self.starts) == 1
         counts = np.array([np.count_nonzero(which)]) if one else np.add.reduceat(which, self.starts, dtype=np.int64)
-        there = np.flatnonzero(counts)
-        return np.flatnonzero(which), (np.cumsum(counts) - counts)[there], there
+        present = np.flatnonzero(counts)
+        return np.flatnonzero(which), (np.cumsum(counts) - counts)[present], present
 
     def to_row_order(self, values: np.ndarray) -> np.ndarray:
         """Return values, which are given in group order, in row order."""

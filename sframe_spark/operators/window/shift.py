@@ -117,10 +117,10 @@ class Shift(Operator):
         relation = inputs[0]
         window = Window.orderBy(*(relation.order() or [F.lit(0)]))
         offset = max(-MAX_SPARK_ROWS, min(self.rows, MAX_SPARK_ROWS))
-        found = F.lag(F.struct(relation.df["c0"].alias("value")), offset).over(window)
-        value = found["value"]
+        result = F.lag(F.struct(relation.df["c0"].alias("value")), offset).over(window)
+        value = result["value"]
         if self.fill is not None:
-            value = F.when(found.isNull(), literal_column(self.fill.value, self.fill.type)).otherwise(value)
+            value = F.when(result.isNull(), literal_column(self.fill.value, self.fill.type)).otherwise(value)
         return relation.with_columns([value], relation.schema)
 
     def describe(self) -> str:

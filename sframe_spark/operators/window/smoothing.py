@@ -71,10 +71,10 @@ class SmoothingState:
         )
         return SmoothingState(slots, latest, last, np.concatenate([self.specials, more.specials]), self.cells)
 
-    def means(self, places: np.ndarray) -> np.ndarray:
+    def means(self, positions: np.ndarray) -> np.ndarray:
         """Return the means of some keys, each with at most one cell; undefined for a key without values."""
-        cells, _ = self.cells.later.last_of(places)
-        return means(cells.before + cells.sums, self.last[0][places], self.specials[places])
+        cells, _ = self.cells.later.last_of(positions)
+        return means(cells.before + cells.sums, self.last[0][positions], self.specials[positions])
 
 
 @attrs.frozen(eq=False)
@@ -122,9 +122,9 @@ class SmoothedRun:
         is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
         # Results from before the batch come first, followed by the results after each value of the batch.
         last = np.where(is_later, counts + (len(before) - 1), groups.group_of_rows())
-        found = np.concatenate([before, smoothed])[last]
+        result = np.concatenate([before, smoothed])[last]
         missing = ~(np.concatenate([known, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
-        return pa.array(groups.to_row_order(found), mask=groups.to_row_order(missing), from_pandas=False)
+        return pa.array(groups.to_row_order(result), mask=groups.to_row_order(missing), from_pandas=False)
 
 
 @register
@@ -189,13 +189,13 @@ class ExponentialSmoothing(SequentialOperator):
         return TOO_LARGE if state.cells.first is None else state
 
     def combine(self, first: SmoothingState, second: SmoothingState) -> SmoothingState:
-        slots, places = placed(first.slots, second.slots)
+        slots, positions = placed(first.slots, second.slots)
         state = first.widened(slots)
         for old, new in ((state.latest, second.latest), (state.last, second.last)):
-            put(old, places[new[1]], tuple(component[new[1]] for component in new))
+            put(old, positions[new[1]], tuple(component[new[1]] for component in new))
         with np.errstate(all="ignore"):
-            state.specials[places] += second.specials
-            return attrs.evolve(state, cells=first.cells.followed_by(second.cells, places, self._cells(state)))
+            state.specials[positions] += second.specials
+            return attrs.evolve(state, cells=first.cells.followed_by(second.cells, positions, self._cells(state)))
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: SmoothingState) -> tuple[Chunk, SmoothingState]:
         if not inputs[0].rows:
@@ -216,15 +216,15 @@ class ExponentialSmoothing(SequentialOperator):
     def _grouped(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> SmoothedRun:
         """Group a batch, and extend a copy of the state by its groups and times, but not yet by its values."""
         groups = RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
-        slots, places = placed(state.slots, groups.tokens)
+        slots, positions = placed(state.slots, groups.tokens)
         after = state.widened(slots)
         times, timed = self._times(chunk, schema, groups)
-        self._check_order(times, timed, groups, after, places, schema[self.time])
+        self._check_order(times, timed, groups, after, positions, schema[self.time])
         column = chunk.columns[self.value]
         present = groups.along(valid(column)) & timed if column.null_count else timed
         entries, starts, valued = groups.chosen(present)
         values = groups.along(plain_numbers(column).astype(np.float64, copy=False))
-        return SmoothedRun(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
+        return SmoothedRun(groups, positions, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
 
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
         """Return times in group order, and a mask of the rows that have one."""
@@ -236,22 +236,22 @@ class ExponentialSmoothing(SequentialOperator):
         return times, timed & ~np.isnan(times) if schema[self.time].kind == FLOAT_KIND else timed
 
     def _check_order(
-        self, times: np.ndarray, timed: np.ndarray, groups: RowGroups, state: SmoothingState, places: np.ndarray, column_type: ColumnType
+        self, times: np.ndarray, timed: np.ndarray, groups: RowGroups, state: SmoothingState, positions: np.ndarray, column_type: ColumnType
     ) -> None:
         """Check that times do not go backwards within a key, and record the last time of each key in the state."""
         entries, starts, chosen = groups.chosen(timed)
-        found, slots = times[entries], places[chosen]
-        if not len(found):
+        result, slots = times[entries], positions[chosen]
+        if not len(result):
             return
         # The first time of each key is compared with the last time of earlier batches, if there is one.
-        earlier = np.concatenate([found[:1], found[:-1]])
-        earlier[starts] = np.where(state.latest[1][slots], state.latest[0][slots], found[starts])
-        backwards = found < earlier
+        earlier = np.concatenate([result[:1], result[:-1]])
+        earlier[starts] = np.where(state.latest[1][slots], state.latest[0][slots], result[starts])
+        backwards = result < earlier
         if backwards.any():
             row = int(backwards.argmax())
-            before, after = (time_text(values[row], column_type) for values in (earlier, found))
+            before, after = (time_text(values[row], column_type) for values in (earlier, result))
             raise ExecutionError(f"exponential smoothing needs times that do not go backwards, but {after} comes after {before}: sort by time first")
-        put(state.latest, slots, (found[np.append(starts[1:], len(found)) - 1], np.ones(len(slots), dtype=bool)))
+        put(state.latest, slots, (result[np.append(starts[1:], len(result)) - 1], np.ones(len(slots), dtype=bool)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a window that collects all rows so far, and the smoothed value of the last one.
@@ -277,10 +277,10 @@ class ExponentialSmoothing(SequentialOperator):
         return f"c{self.value} by c{self.time}, half-life {self.half_life:g}{keys}"
 
 
-def put(components: Components, places: np.ndarray, values: Components) -> None:
+def put(components: Components, positions: np.ndarray, values: Components) -> None:
     """Write entries of all components at some positions."""
     for component, new in zip(components, values, strict=True):
-        component[places] = new
+        component[positions] = new
 
 
 def time_text(value: Any, column_type: ColumnType) -> str:

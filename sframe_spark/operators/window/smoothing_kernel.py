@@ -154,8 +154,8 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
     # For each step, the number of segments that are longer.
     longer = np.searchsorted(-counts[order], -np.arange(1, counts[order[0]] if len(order) else 1), side="left")
     for step, many in enumerate(longer.tolist(), start=1):
-        places = begins[:many] + step
-        pairs[places] += pairs[places - 1]
+        positions = begins[:many] + step
+        pairs[positions] += pairs[positions - 1]
     return numbers
 
 
@@ -189,14 +189,14 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
     before = np.zeros((rows, stretches))
     # The last few cells of a stretch mostly determine what the stretch carries over.
     before[:, 1:] = decayed_steps(before, given[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
-    found = decayed_steps(before, given, added, shares)
+    result = decayed_steps(before, given, added, shares)
     while True:
         # Compared by their bits, so that NaN equals itself.
-        changed = np.flatnonzero((found[-1, :, :-1].view(np.int64) != before[:, 1:].view(np.int64)).any(axis=0)) + 1
+        changed = np.flatnonzero((result[-1, :, :-1].view(np.int64) != before[:, 1:].view(np.int64)).any(axis=0)) + 1
         if not len(changed):
-            return found.transpose(1, 2, 0).reshape(rows, -1)[:, :count]
-        before[:, changed] = found[-1][:, changed - 1]
-        found[:, :, changed] = decayed_steps(before[:, changed], given[:, :, changed], added[:, :, changed], shares[:, changed])
+            return result.transpose(1, 2, 0).reshape(rows, -1)[:, :count]
+        before[:, changed] = result[-1][:, changed - 1]
+        result[:, :, changed] = decayed_steps(before[:, changed], given[:, :, changed], added[:, :, changed], shares[:, changed])
 
 
 def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list[float]:
@@ -217,14 +217,14 @@ def in_stretches(numbers: np.ndarray, steps: int, stretches: int) -> np.ndarray:
 
 def decayed_steps(before: np.ndarray, given: np.ndarray, added: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return what is carried at each step of some stretches, given what is carried into the stretches."""
-    found = np.empty_like(given)
+    result = np.empty_like(given)
     nothing = shares == 0.0
-    for step in range(len(found)):
-        np.add(before, added[step], out=found[step])
-        found[step] *= shares[step]
-        np.copyto(found[step], given[step], where=nothing[step])
-        before = found[step]
-    return found
+    for step in range(len(result)):
+        np.add(before, added[step], out=result[step])
+        result[step] *= shares[step]
+        np.copyto(result[step], given[step], where=nothing[step])
+        before = result[step]
+    return result
 
 
 @attrs.frozen(eq=False)
@@ -368,12 +368,12 @@ class ValuesInTime:
 
     def weighted(self, begins: np.ndarray, cells: TimeCells) -> np.ndarray:
         """Return two interleaved rows: weighted values (zero if not finite) and weights."""
-        found = new_array(2 * len(self.times), np.float64).reshape(-1, 2).T
-        found[1] = cells.weights(self.times, begins)
-        np.multiply(self.values, found[1], out=found[0])
+        result = new_array(2 * len(self.times), np.float64).reshape(-1, 2).T
+        result[1] = cells.weights(self.times, begins)
+        np.multiply(self.values, result[1], out=result[0])
         if self._special() is not None:
-            found[0][~np.isfinite(self.values)] = 0.0
-        return found
+            result[0][~np.isfinite(self.values)] = 0.0
+        return result
 
     def in_cells(self, owners: np.ndarray, cells: TimeCells) -> CellSums:
         """Return sums by cell, for groups whose first value is the first value of its cell; ``owners`` are the owners of the groups."""
@@ -399,14 +399,14 @@ class ValuesInTime:
         first = np.zeros((2, len(starts)))
         shares = np.where(known, decays(before.begins, begins[self.starts], cells.half_life), 0.0)
         first[:, firsts] = np.where(same, before.before, np.where(shares > 0.0, (before.before + before.sums) * shares, 0.0))
-        found = self.weighted(begins, cells)
-        found[:, self.starts] += np.where(same, before.sums, 0.0)
-        found = summed_within(found, starts)
-        sums = found[:, ends]
+        result = self.weighted(begins, cells)
+        result[:, self.starts] += np.where(same, before.sums, 0.0)
+        result = summed_within(result, starts)
+        sums = result[:, ends]
         earlier = carried(first, sums, left)
-        found += np.repeat(earlier, ends + 1 - starts, axis=1)
+        result += np.repeat(earlier, ends + 1 - starts, axis=1)
         lasts = np.append(firsts[1:], len(starts)) - 1
-        return found, CellSums(owners, begins[starts[lasts]], sums[:, lasts], earlier[:, lasts])
+        return result, CellSums(owners, begins[starts[lasts]], sums[:, lasts], earlier[:, lasts])
 
 
 def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
@@ -479,8 +479,8 @@ class Heads:
         """Return for each value whether earlier values of its owner are in another cell."""
         if not len(earlier.owners) or not len(self.owners):
             return np.zeros(len(self.owners), dtype=bool)
-        places = np.searchsorted(earlier.owners, self.owners, side="right") - 1
-        return (places >= 0) & (earlier.owners[places] == self.owners) & (cells.begins(earlier.times)[places] != cells.begins(self.times))
+        positions = np.searchsorted(earlier.owners, self.owners, side="right") - 1
+        return (positions >= 0) & (earlier.owners[positions] == self.owners) & (cells.begins(earlier.times)[positions] != cells.begins(self.times))
 
     def in_cells(self, cells: TimeCells) -> CellSums:
         """Return sums by cell, if the first value of each owner is the first value of its cell."""
