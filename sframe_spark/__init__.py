@@ -9,32 +9,15 @@ Examples
 (True, 2)
 """
 
+# ruff: noqa: F403, F405
+
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.hints import install_module_hints
 from sframe_spark.config import config
 
 if TYPE_CHECKING:
-    from sframe_spark.public_api import (
-        SArray,
-        SArrayBuilder,
-        SFrame,
-        SFrameBuilder,
-        Sketch,
-        aggregate,
-        data_structures,
-        history,
-        load_sarray,
-        load_sframe,
-        optimize,
-        plot,
-        show,
-        sql,
-        uniform_clock,
-        util,
-        vacuum,
-        visualization,
-    )
+    from sframe_spark.public_api import *
 
 __version__ = "0.1.0"
 version_info = (0, 1, 0)

@@ -55,14 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_convert(chosen.old, chosen.new, options, chosen.report, _show_line)
     if chosen.command == "prepare":
         return run_prepare(run_sample_queries, chosen.delete, _show_line)
-    return _run_doctor(chosen.master)
-
-
-def _run_doctor(master: str | None) -> int:
     try:
-        return run_doctor(_show, None if master is None else partial(check_cluster, master))
+        return run_doctor(_show, None if chosen.master is None else partial(check_cluster, chosen.master))
     finally:
-        if master is None:
+        if chosen.master is None:
             stop()
         else:
             end_connection()

@@ -17,44 +17,18 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
 
-@attrs.define
-class Region:
-    """The program of a row-wise region while it is built: the outputs of each program in it, and the register of each step, in order."""
-
-    operands: dict[int, Sequence[Operand]] = attrs.Factory(dict)
-    known: dict[Step, Register] = attrs.Factory(dict)
-
-    def call(self, step: Step) -> Register:
-        """Return the register of a step, adding the step if it is new; equal steps share a register."""
-        if step not in self.known:
-            # Registers of steps are negative until the number of input columns is known.
-            self.known[step] = Register(-1 - len(self.known))
-        return self.known[step]
-
-    def run(self, part: RegionProgram, read: Mapping[int, Operand]) -> None:
-        """Add the steps of a program; ``read`` gives the operand for each of its input columns."""
-        registers = dict(read)
-        for index, step in enumerate(part.program.steps):
-            operands = tuple(registers[o.index] if isinstance(o, Register) else o for o in step.operands)
-            registers[part.program.width + index] = self.call(attrs.evolve(step, operands=operands))
-        self.operands[part.number] = [registers[o.index] if isinstance(o, Register) else o for o in part.program.outputs]
-
-
 @attrs.frozen(eq=False)
 class RegionProgram:
     """A program in the graph that becomes part of a region.
 
     Parameters
     ----------
-    number
-        Index of the program among all leaves and programs.
     program
         The computation of the program.
     reads
         For each input register that the program reads, the global number of the column.
     """
 
-    number: int
     program: Program
     reads: Mapping[int, int]
 
@@ -86,8 +60,7 @@ class NumberedColumns:
             self.column_numbers[id(node)] = self._arranged(node)
             return
         if node.operator.is_program:
-            number = len(self.nodes)
-            self.parts[number] = self._part(node, number)
+            self.parts[len(self.nodes)] = self._part(node)
         self.nodes.append(node)
         self.starts.append(self.starts[-1] + node.facts.width)
         self.column_numbers[id(node)] = range(self.starts[-2], self.starts[-1])
@@ -102,7 +75,7 @@ class NumberedColumns:
         origins = operator.column_origins([child.facts for child in node.inputs])
         return [column_numbers[slot][position] for ((slot, position), *_) in origins]
 
-    def _part(self, node: PlannerNode, number: int) -> RegionProgram:
+    def _part(self, node: PlannerNode) -> RegionProgram:
         assert isinstance(node.operator, RowWise)
         program = node.operator.program(sum(child.facts.width for child in node.inputs))
         operands = (*(operand for step in program.steps for operand in step.operands), *program.outputs)
@@ -110,7 +83,7 @@ class NumberedColumns:
         column_numbers = [self.column_numbers[id(child)] for child in node.inputs]
         starts = [*accumulate(map(len, column_numbers[:-1]), initial=0)]
         slots = ((bisect_right(starts, register) - 1, register) for register in read)
-        return RegionProgram(number, program, {register: column_numbers[slot][register - starts[slot]] for slot, register in slots})
+        return RegionProgram(program, {register: column_numbers[slot][register - starts[slot]] for slot, register in slots})
 
     def owner(self, column: int) -> int:
         """Return the index in ``nodes`` of the leaf or program that a column belongs to."""
@@ -236,34 +209,39 @@ class Fusion:
     def fused(self, top: PlannerNode) -> PlannerNode:
         """Return one program (or projection) with the columns of ``top`` over the leaves that it needs."""
         leaves, programs = self.read_by(top)
-        columns, region = self.columns, Region()
+        columns = self.columns
+        # The register of each step of the region, and the outputs of each program in it.
+        known: dict[Step, Register] = {}
+        outputs: dict[int, Sequence[Operand]] = {}
         first = dict(zip(leaves, accumulate((columns.nodes[leaf].facts.width for leaf in leaves), initial=0), strict=False))
 
         def operand(column: int) -> Operand:
             owner = columns.owner(column)
             position = column - columns.starts[owner]
-            return Register(first[owner] + position) if owner in first else region.operands[owner][position]
+            return Register(first[owner] + position) if owner in first else outputs[owner][position]
 
-        for program in programs:
-            part = columns.parts[program]
-            region.run(part, {register: operand(column) for register, column in part.reads.items()})
+        for number in programs:
+            part = columns.parts[number]
+            registers = {register: operand(column) for register, column in part.reads.items()}
+            for register, step in enumerate(part.program.steps, start=part.program.width):
+                operands = tuple(registers[o.index] if isinstance(o, Register) else o for o in step.operands)
+                # Equal steps share a register. Registers of steps are negative until the number of input columns is known.
+                registers[register] = known.setdefault(attrs.evolve(step, operands=operands), Register(-1 - len(known)))
+            outputs[number] = [registers[o.index] if isinstance(o, Register) else o for o in part.program.outputs]
         # A region that reads no column takes its number of rows from its first leaf.
         first_leaf = top.inputs[0]
         while not self.is_leaf(first_leaf):
             first_leaf = first_leaf.inputs[0]
         nodes = [columns.nodes[leaf] for leaf in leaves] or [first_leaf]
         rows = zip_columns(*(self.values[id(node)] for node in nodes))
-        return computed(assembled(region, [*map(operand, columns.column_numbers[id(top)])], rows.facts.width), rows)
+        width = rows.facts.width
 
+        def numbered(operand: Operand) -> Operand:
+            return Register(width - 1 - operand.index) if isinstance(operand, Register) and operand.index < 0 else operand
 
-def assembled(region: Region, outputs: list[Operand], width: int) -> Program:
-    """Return the program of a region over the columns of its leaves."""
-
-    def numbered(operand: Operand) -> Operand:
-        return Register(width - 1 - operand.index) if isinstance(operand, Register) and operand.index < 0 else operand
-
-    steps = tuple(attrs.evolve(step, operands=tuple(map(numbered, step.operands))) for step in region.known)
-    return Program(width, steps, tuple(map(numbered, outputs))).without_dead_steps()
+        steps = tuple(attrs.evolve(step, operands=tuple(map(numbered, step.operands))) for step in known)
+        shown = tuple(numbered(operand(column)) for column in columns.column_numbers[id(top)])
+        return computed(Program(width, steps, shown).without_dead_steps(), rows)
 
 
 def computed(program: Program, rows: PlannerNode) -> PlannerNode:

@@ -9,7 +9,7 @@ Source: ``docs/order.md`` section 2.
 from __future__ import annotations
 
 import enum
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -143,28 +143,24 @@ class PairProblem:
         self.classes = signed_classes(source)
         self.facts: list[Fact] = []
         self.waiting: list[int] = []
-        self._lists: dict[str, dict[int, list]] = {"guard": {}, "tie": {}, "order": {}, "relation": {}}
+        # By class of columns, what depends on its outcomes: guards of facts, determinants, orderings and functions.
+        self._guards: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._determinants: defaultdict[int, list[int]] = defaultdict(list)
+        self._orderings: defaultdict[int, list[int]] = defaultdict(list)
+        self._relations: defaultdict[int, list[int]] = defaultdict(list)
         self._compile(source, ())
         for member in sorted(self.classes.contradictory):
             self._add(RestrictionFact(self.classes.find(self.classes.columns[member])[0], ALL & ~(LESS | GREATER)), ())
         self.size = len(self.classes.columns)
-        guarded, related = self._lists["guard"], self._lists["relation"]
-        self.branch_classes = (*guarded, *(related.keys() - guarded.keys()))
-        self.guard_watch = self._by_class("guard")
-        self.tie_watch = self._by_class("tie")
-        self.order_watch = self._by_class("order")
-        self.relation_watch = self._by_class("relation")
+        self.branch_classes = (*self._guards, *(self._relations.keys() - self._guards.keys()))
+        self.guard_watch = [self._guards.get(number, []) for number in range(self.size)]
+        self.tie_watch = [self._determinants.get(number, []) for number in range(self.size)]
+        self.order_watch = [self._orderings.get(number, []) for number in range(self.size)]
+        self.relation_watch = [self._relations.get(number, []) for number in range(self.size)]
 
     def class_of(self, column: Column) -> tuple[int, int] | None:
         """Return the class and the sign of a column, or None if no fact mentions the column."""
         return self.classes.find(column) if column in self.classes.index else None
-
-    def _by_class(self, name: str) -> list[list]:
-        table = self._lists[name]
-        return [table.get(number, []) for number in range(self.size)]
-
-    def _watch(self, name: str, number: int, item: object) -> None:
-        self._lists[name].setdefault(number, []).append(item)
 
     def _class(self, column: Column) -> int:
         return self.classes.find(column)[0]
@@ -175,7 +171,7 @@ class PairProblem:
         self.waiting.append(waiting + len(guards))
         for column, outcomes in guards:
             column_class, sign = self.classes.find(column)
-            self._watch("guard", column_class, (number, outcomes if sign > 0 else negate(outcomes)))
+            self._guards[column_class].append((number, outcomes if sign > 0 else negate(outcomes)))
         return number
 
     def _compile(self, source: SequenceFacts, guards: Guards) -> None:
@@ -208,13 +204,13 @@ class PairProblem:
             entries.append((column_class, item.allowed if sign > 0 else negate(item.allowed)))
         number = self._add(OrderingFact(tuple(entries)), guards)
         for column_class in dict.fromkeys(column_class for column_class, _ in entries):
-            self._watch("order", column_class, number)
+            self._orderings[column_class].append(number)
 
     def _add_dependency(self, determinant: Sequence[Column], dependent: tuple[int, ...] | None, guards: Guards) -> None:
         watched = dict.fromkeys(self._class(column) for column in determinant)
         number = self._add(DependencyFact(dependent), guards, waiting=len(watched))
         for column_class in watched:
-            self._watch("tie", column_class, number)
+            self._determinants[column_class].append(number)
 
     def _add_relation(self, fact: Monotone, guards: Guards) -> None:
         value, value_sign = self.classes.find(fact.column)
@@ -225,7 +221,7 @@ class PairProblem:
         relation = RelationFact(value, tuple(number for number, _ in arguments), tuple(effect for _, effect in arguments), fact.strict)
         number = self._add(relation, guards)
         for column_class in dict.fromkeys((*relation.arguments, value)):
-            self._watch("relation", column_class, number)
+            self._relations[column_class].append(number)
 
 
 def is_class_link(fact: Monotone) -> bool:

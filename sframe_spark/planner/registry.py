@@ -136,11 +136,9 @@ def planner_node_name_to_type(name: str) -> type[Operator]:
     >>> planner_node_name_to_type("range_source").__name__
     'RangeSource'
     """
-    _import_builtin(name)
-    try:
-        return _OPERATORS[name]
-    except KeyError:
-        raise PlanInvariantError(f"no operator is named {name!r}; registered: {', '.join(registered_names())}") from None
+    if not is_registered(name):
+        raise PlanInvariantError(f"no operator is named {name!r}; registered: {', '.join(registered_names())}")
+    return _OPERATORS[name]
 
 
 def planner_node_type_to_name(operator_class: type[Operator]) -> str:
@@ -244,11 +242,10 @@ def _loaded(entry: EntryPoint) -> Any:
 @lru_cache(maxsize=1)
 def load_operators() -> tuple[str, ...]:
     """Import all modules of the operator group once, so that they register their operators, and return the names of their entry points."""
-    names = []
-    for entry in announced(OPERATOR_GROUP):
+    entries = announced(OPERATOR_GROUP)
+    for entry in entries:
         _loaded(entry)
-        names.append(entry.name)
-    return tuple(names)
+    return tuple(entry.name for entry in entries)
 
 
 @lru_cache(maxsize=1)
