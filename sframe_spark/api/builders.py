@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from sframe_spark.values.value_errors import RoundedNumbers, may_be_rounded
 from sframe_spark.values.value_model import MISSING, NUMBERS, family_of, plain_number
 
 
-class _Builder(NeverPickled):
+class _Builder(NeverPickled, ABC):
     """The base class of both builders; it holds the segments and their last rows, and refuses calls after ``close()``."""
 
     def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:
@@ -40,9 +41,17 @@ class _Builder(NeverPickled):
         self._is_closed = False
         self._rounded = RoundedNumbers()
 
-    def _add(self, value: Any, row: Sequence[Any], segment: Any) -> None:
-        self._segments[segment].add(row)
-        self._history[segment].append(value)
+    @abstractmethod
+    def _row(self, value: Any) -> Sequence[Any]:
+        """Return a value (or row) that the user appends as a row of values that fit the column types."""
+
+    def _append_all(self, values: Any, segment: Any) -> None:
+        self._require_segment(segment)
+        if not isinstance(values, Iterable):
+            raise SchemaError(f"append_multiple() takes a list or another collection, not {type(values).__name__}: append() takes one")
+        for value in values:
+            self._segments[segment].add(self._row(value))
+            self._history[segment].append(value)
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -156,8 +165,7 @@ class SArrayBuilder(_Builder):
         >>> list(builder.close())
         [3, 5]
         """
-        self._require_segment(segment)
-        self._add(data, (self._fitting(data),), segment)
+        self._append_all((data,), segment)
 
     def append_multiple(self, data: Iterable[Any], segment: int = 0) -> None:
         """Append several values to a segment, in order; if one does not fit, those before it have been appended.
@@ -183,11 +191,9 @@ class SArrayBuilder(_Builder):
         >>> list(builder.close())
         [5, None, 3]
         """
-        self._require_segment(segment)
-        for value in _require_iterable(data):
-            self._add(value, (self._fitting(value),), segment)
+        self._append_all(data, segment)
 
-    def _fitting(self, value: Any) -> Any:
+    def _row(self, value: Any) -> Sequence[Any]:
         kind = self._types[0].kind
         family = family_of(type(value))
         if family in NUMBERS:
@@ -199,7 +205,7 @@ class SArrayBuilder(_Builder):
                 converted = self._converted(value, kind, None)
         if converted is None and family != MISSING:
             raise BuilderError(f"{brief(value)} ({type(value).__name__}) does not go into a column of {kind}: convert it first")
-        return converted
+        return (converted,)
 
     def get_type(self) -> type:
         """Return the class of the values.
@@ -279,7 +285,7 @@ class SFrameBuilder(_Builder):
         if isinstance(column_types, (str, type)) or not isinstance(column_types, Sequence):
             raise SchemaError(f"column_types is a list of classes, not {column_types!r:.60}")
         super().__init__([_general_type(dtype) for dtype in column_types], num_segments, history_size)
-        names = [f"X{place + 1}" for place in range(len(column_types))] if column_names is None else column_names
+        names = [f"X{number}" for number in range(1, len(column_types) + 1)] if column_names is None else column_names
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise SchemaError(f"column_names is a list of texts, not {column_names!r:.60}")
         if len(names) != len(column_types):
@@ -312,8 +318,7 @@ class SFrameBuilder(_Builder):
         >>> list(builder.close())
         [{'id': 1, 'name': 'ann'}]
         """
-        self._require_segment(segment)
-        self._add(data, self._fitting(data), segment)
+        self._append_all((data,), segment)
 
     def append_multiple(self, data: Iterable[Sequence[Any]], segment: int = 0) -> None:
         """Append several rows to a segment, in order; if one does not fit, those before it have been appended.
@@ -339,19 +344,17 @@ class SFrameBuilder(_Builder):
         >>> list(builder.close()["name"])
         ['ann', None]
         """
-        self._require_segment(segment)
-        for row in _require_iterable(data):
-            self._add(row, self._fitting(row), segment)
+        self._append_all(data, segment)
 
-    def _fitting(self, row: Any) -> list[Any]:
-        if isinstance(row, (str, dict)) or not isinstance(row, Sequence):
-            raise SchemaError(f"a row is a list of values, one for each column, not {brief(row)} ({type(row).__name__})")
-        if len(row) != len(self._types):
-            raise BuilderError(f"a row has {len(row)} value(s) for {len(self._types)} column(s)")
+    def _row(self, value: Any) -> Sequence[Any]:
+        if isinstance(value, (str, dict)) or not isinstance(value, Sequence):
+            raise SchemaError(f"a row is a list of values, one for each column, not {brief(value)} ({type(value).__name__})")
+        if len(value) != len(self._types):
+            raise BuilderError(f"a row has {len(value)} value(s) for {len(self._types)} column(s)")
         converted = []
-        for name, value, column_type in zip(self._names, row, self._types, strict=True):
+        for name, item, column_type in zip(self._names, value, self._types, strict=True):
             try:
-                converted.append(self._converted(value, column_type.kind, name))
+                converted.append(self._converted(item, column_type.kind, name))
             except SFrameError as error:
                 raise SchemaError(f"column {name!r}: {error}") from None
         return converted
@@ -406,9 +409,3 @@ def _general_type(dtype: Any) -> ColumnType:
     if not isinstance(dtype, type):
         raise SchemaError(f"a column's class is one such as int or str, not {dtype!r:.60}")
     return of_any_offset(column_type_for(dtype))
-
-
-def _require_iterable(data: Any) -> Iterable[Any]:
-    if not isinstance(data, Iterable):
-        raise SchemaError(f"append_multiple() takes a list or another collection, not {type(data).__name__}: append() takes one")
-    return data

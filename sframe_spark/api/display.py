@@ -46,11 +46,11 @@ def column_text(node: PlannerNode) -> str:
     return _values_text(*preview_values(node, MAX_DISPLAYED_VALUES + 1))
 
 
-def column_description(node: PlannerNode, kind: type) -> str:
+def column_description(node: PlannerNode, dtype: type) -> str:
     """Return what ``repr`` shows for a column: the class of its values, the number of rows if known, and the first values."""
     values, fixed = preview_values(node, MAX_DISPLAYED_VALUES + 1)
     rows = count_text(known_row_count(node, len(values), MAX_DISPLAYED_VALUES + 1, fixed))
-    return f"dtype: {kind.__name__}\nRows: {rows}\n{_values_text(values, fixed)}"
+    return f"dtype: {dtype.__name__}\nRows: {rows}\n{_values_text(values, fixed)}"
 
 
 def _values_text(values: Sequence[Any], fixed: bool) -> str:
@@ -62,20 +62,23 @@ def _values_text(values: Sequence[Any], fixed: bool) -> str:
 
 def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
     """Return a value as a string for a table cell, truncated to ``width``; strings in lists are not quoted."""
-    text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
-    text = visible(text)
-    return text if display_width(text) <= width else truncated(text, width - 4) + LEFT_OUT
+    return fitting(visible(unquoted_text(value)), width)
 
 
-def list_text(value: Any) -> str:
-    """Return a list or array as a string for a table cell, without quotes around strings.
+def unquoted_text(value: Any) -> str:
+    """Return a value as a string; strings in lists are not quoted.
 
     Examples
     --------
-    >>> list_text([1, "a", ["b"]])
+    >>> unquoted_text([1, "a", ["b"]])
     '[1, a, [b]]'
     """
-    return f"[{', '.join(list_text(item) if isinstance(item, (list, array.array)) else str(item) for item in value)}]"
+    return f"[{', '.join(map(unquoted_text, value))}]" if isinstance(value, (list, array.array)) else str(value)
+
+
+def fitting(text: str, width: int) -> str:
+    """Return a string as it is, or if it takes more than ``width`` terminal columns, its beginning and three dots."""
+    return text if display_width(text) <= width else truncated(text, width - 4) + LEFT_OUT
 
 
 def display_width(text: str) -> int:
@@ -110,9 +113,9 @@ def truncated(text: str, width: int) -> str:
 
 def centred(text: str, width: int) -> str:
     """Return a string centred in a number of terminal columns; if the padding is odd, the extra space is where ``str.center`` puts it."""
-    room = max(width - display_width(text), 0)
-    left = room // 2 + (room & width & 1)
-    return " " * left + text + " " * (room - left)
+    padding = max(width - display_width(text), 0)
+    left = padding // 2 + (padding & width & 1)
+    return " " * left + text + " " * (padding - left)
 
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: int = CELL_WIDTH) -> str:
@@ -133,17 +136,15 @@ def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: 
     groups: list[list[int]] = [[]]
     used = 0
     for position, name in enumerate(names):
-        values = max((display_width(_plain_text(row[position])) for row in rows), default=cell_width)
-        if groups[-1] and used + min(values, cell_width) >= width:
+        # Strings in lists count with their quotes, as in the reference.
+        texts = [str(list(row[position]) if isinstance(row[position], array.array) else row[position]) for row in rows]
+        value_width = max(map(display_width, texts), default=cell_width)
+        if groups[-1] and used + min(value_width, cell_width) >= width:
             groups.append([])
             used = 0
         groups[-1].append(position)
         used += max(display_width(cell_text(value, cell_width)) for value in (name, *(row[position] for row in rows))) + (3 if used else 4)
     return groups
-
-
-def _plain_text(value: Any) -> str:
-    return str(list(value)) if isinstance(value, array.array) else str(value)
 
 
 @attrs.frozen
@@ -157,7 +158,7 @@ class DisplayedRows:
     rows
         Number of rows of the frame; None if it is unknown.
     fixed
-        Whether these are sure to be the first rows; the order of a Spark DataFrame may not be fixed yet.
+        Whether these will remain the first rows; the order of a Spark DataFrame may not be fixed yet.
     """
 
     text: str
@@ -182,9 +183,10 @@ def frame_tables(
     if len(displayed) < len(names):
         displayed.append(LEFT_OUT)
         rows = [(*row, LEFT_OUT) for row in rows]
-    tables = []
-    for group in fitting_columns(displayed, rows, width, cell_width):
-        tables.append(table_text([displayed[i] for i in group], [[row[i] for i in group] for row in rows], cell_width))
+    tables = [
+        table_text([displayed[i] for i in group], [[row[i] for i in group] for row in rows], cell_width)
+        for group in fitting_columns(displayed, rows, width, cell_width)
+    ]
     return DisplayedRows("\n".join(tables), known_row_count(node, len(preview), max_rows, fixed), fixed)
 
 
@@ -195,31 +197,21 @@ def printed_rows(node: PlannerNode, names: Sequence[str], max_rows: int, width: 
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
-def footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
-    """Return the lines below a table: numbers of rows and columns, and a note if only the first rows are shown."""
-    size = f"[{count_text(tables.rows)} rows x {columns} columns]"
+def with_footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
+    """Return the tables, and below them the numbers of rows and columns, and a note if only the first rows are shown."""
+    note = ""
     if tables.rows is None:
-        return (
-            f"{size}\nNote: Only the head of the SFrame is printed. This SFrame is lazily evaluated.\n"
-            "You can use sf.materialize() to force materialization."
-        ) + ("" if tables.fixed else f"\n{OPEN_ORDER}")
-    if tables.rows > max_rows:
-        return (
-            f"{size}\nNote: Only the head of the SFrame is printed.\n"
-            "You can use print_rows(num_rows=m, num_columns=n) to print more rows and columns."
-        )
-    return size
+        note = "Note: Only the head of the SFrame is printed. This SFrame is lazily evaluated.\n"
+        note += "You can use sf.materialize() to force materialization." + ("" if tables.fixed else f"\n{OPEN_ORDER}")
+    elif tables.rows > max_rows:
+        note = "Note: Only the head of the SFrame is printed.\nYou can use print_rows(num_rows=m, num_columns=n) to print more rows and columns."
+    return f"{tables.text}\n[{count_text(tables.rows)} rows x {columns} columns]\n{note}"
 
 
 def frame_text(node: PlannerNode, names: Sequence[str], max_rows: int = MAX_DISPLAYED_ROWS, has_footer: bool = True) -> str:
     """Return what ``print`` shows for a frame: the first rows, and below them (with ``has_footer``) the numbers of rows and columns."""
     tables = frame_tables(node, names, max_rows)
-    return _with_footer(tables, len(names), max_rows) if has_footer else tables.text
-
-
-def _with_footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
-    below = footer(tables, columns, max_rows)
-    return f"{tables.text}\n{below}" + ("" if "\n" in below else "\n")
+    return with_footer(tables, len(names), max_rows) if has_footer else tables.text
 
 
 def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
@@ -227,7 +219,7 @@ def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
     columns = [f"\t{visible(name)}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
     tables = frame_tables(node, names) if names and infer_planner_node_length(node) != 0 else None
     rows = tables.rows if tables is not None else infer_planner_node_length(node)
-    data = "\t[]" if tables is None or rows == 0 else _with_footer(tables, len(names))
+    data = "\t[]" if tables is None or rows == 0 else with_footer(tables, len(names))
     return "\n".join(["Columns:", *(columns or ["\tNone"]), "", f"Rows: {'Unknown' if rows is None else rows}", "", "Data:", data])
 
 
@@ -275,29 +267,23 @@ def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     schema = node.schema[: len(displayed)]
     rows, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), MAX_DISPLAYED_ROWS + 1, displayed) if displayed else ([], True)
     columns = f"{len(names):,} column{'s' * (len(names) != 1)}"
-    row_count_text = _row_count_phrase(node, len(rows), fixed)
-    size = f"{row_count_text} \u00d7 {columns}" if row_count_text else columns
     more = [_isolated(visible(name)) for name in names[MAX_DISPLAYED_COLUMNS:]]
     folded = f'<details class="sf-note"><summary>{len(more):,} more columns</summary>{", ".join(more)}</details>' if more else ""
-    return _styled(displayed, schema, rows[:MAX_DISPLAYED_ROWS]) + folded + _note(size, len(rows), row_count_text, fixed)
+    return _styled(displayed, schema, rows[:MAX_DISPLAYED_ROWS]) + folded + _note(node, len(rows), fixed, [columns])
 
 
 def column_html(node: PlannerNode) -> str:
     """Return the first values of a column as HTML."""
     rows, fixed = preview_rows(node, MAX_DISPLAYED_ROWS + 1)
-    row_count_text = _row_count_phrase(node, len(rows), fixed)
-    return _styled(["value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(row_count_text, len(rows), row_count_text, fixed)
+    return _styled(["value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(node, len(rows), fixed, [])
 
 
-def _row_count_phrase(node: PlannerNode, previewed: int, fixed: bool) -> str:
-    """Return the number of rows as a phrase such as ``3 rows``; an empty string if it is unknown and the preview does not contain all rows."""
+def _note(node: PlannerNode, previewed: int, fixed: bool, columns: list[str]) -> str:
+    """Return the line below a table: the number of rows if known, ``columns`` (a phrase, or nothing), and whether these are only the first rows."""
     rows = known_row_count(node, previewed, MAX_DISPLAYED_ROWS + 1, fixed)
-    return "" if rows is None else f"{rows:,} row{'s' * (rows != 1)}"
-
-
-def _note(size: str, previewed: int, row_count_text: str, fixed: bool) -> str:
+    size = " \u00d7 ".join([*([] if rows is None else [f"{rows:,} row{'s' * (rows != 1)}"]), *columns])
     parts = [size] if size else []
-    if not row_count_text:
+    if rows is None:
         parts.append(f"the first {MAX_DISPLAYED_ROWS} rows; how many there are is not computed yet")
     elif previewed > MAX_DISPLAYED_ROWS:
         parts.append(f"the first {MAX_DISPLAYED_ROWS} are shown")
@@ -330,8 +316,8 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
         for name, of_column, kind in zip(names, classes, schema, strict=True)
     )
     corner = "" if first_row is None else "<td></td>"
-    numbers = ["" if first_row is None else f'<th scope="row" class="sf-type sf-number">{first_row + place:,}</th>' for place in range(len(rows))]
-    columns = [_cells([row[place] for row in rows], kind.kind, form) for place, kind in enumerate(schema)]
+    numbers = ["" if first_row is None else f'<th scope="row" class="sf-type sf-number">{first_row + index:,}</th>' for index in range(len(rows))]
+    columns = [_cells([row[position] for row in rows], kind.kind, form) for position, kind in enumerate(schema)]
     lines = zip(numbers, zip(*columns, strict=True) if columns else [()] * len(rows), strict=True)
     body = "".join(
         f"<tr>{number}{''.join(f'<td{of_column}>{cell}</td>' for of_column, cell in zip(classes, cells, strict=True))}</tr>"
@@ -344,18 +330,13 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
 def _cells(values: Sequence[Any], kind: str, form: CellForm) -> list[str]:
     """Return the values of a column as the HTML of its cells."""
     if kind == FLOAT_KIND and form.short_floats:
-        return [_missing() if value is None else _short(text, repr(value)) for value, text in zip(values, short_floats(values), strict=True)]
-    if kind == ARRAY_KIND and form.short_floats:
-        return [_missing() if value is None else _cell(value, form, f"[{', '.join(f'{number:.4g}' for number in value)}]") for value in values]
-    return [_missing() if value is None else _cell(value, form) for value in values]
-
-
-def _missing() -> str:
-    return '<span class="sf-missing">None</span>'
-
-
-def _short(text: str, whole: str) -> str:
-    return text if text == whole else f'<span title="{whole}">{text}</span>'
+        pairs = zip(values, short_floats(values), strict=True)
+        cells = [text if text == repr(value) else f'<span title="{value!r}">{text}</span>' for value, text in pairs]
+    elif kind == ARRAY_KIND and form.short_floats:
+        cells = ["" if value is None else _cell(value, form, f"[{', '.join(f'{number:.4g}' for number in value)}]") for value in values]
+    else:
+        cells = ["" if value is None else _cell(value, form) for value in values]
+    return ['<span class="sf-missing">None</span>' if value is None else cell for value, cell in zip(values, cells, strict=True)]
 
 
 def short_floats(values: Sequence[float | None]) -> list[str]:
@@ -377,14 +358,14 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
 
 
 def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
-    more = cell_text(value, MORE_TEXT)
-    text = more if short is None else short
-    text = text if display_width(text) <= form.width else truncated(text, form.width - 4) + LEFT_OUT
-    if text == more:
+    """Return a value as HTML: as ``short`` if given, truncated if it is long; the whole value can be unfolded or is in a tooltip."""
+    whole = cell_text(value, MORE_TEXT)
+    text = fitting(whole if short is None else short, form.width)
+    if text == whole:
         return _isolated(text)
     if form.unfolds:
-        return f"<details><summary>{_isolated(text)}</summary>{_isolated(more)}</details>"
-    return f'<span title="{html.escape(more)}">{_isolated(text)}</span>'
+        return f"<details><summary>{_isolated(text)}</summary>{_isolated(whole)}</details>"
+    return f'<span title="{html.escape(whole)}">{_isolated(text)}</span>'
 
 
 def _isolated(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Interprets indices, slices, masks and flags that users pass, and reads single rows from cached ranges of rows."""
+"""Interprets functions, indices, slices, masks and flags that users pass, and reads single rows from cached ranges of rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.api.user_functions import compute_captured
 from sframe_spark.config import config
+from sframe_spark.engine.execution.materialize import is_materialized
 from sframe_spark.engine.execution.source_validation import require_unchanged_files, watched_manifests
 from sframe_spark.errors import (
     BeyondRangeError,
@@ -163,8 +164,7 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     if step == 0:
         raise ZeroStepError("the step of a slice cannot be zero")
     if start < 0 or (stop is not None and stop < 0):
-        rows = count()
-        start, stop, step = slice(start, stop, step).indices(rows)
+        start, stop, step = slice(start, stop, step).indices(count())
     if stop is not None and stop < start:
         stop = start
     return slice_rows(node, start, stop, step)
@@ -189,8 +189,9 @@ Row = tuple[Any, ...]
 MAX_RANGE_ROWS = 4096
 """Rows in the largest range that is read for one row."""
 MAX_RANGE_BYTES = 1 << 20
-"""Bytes of a range beyond which ranges do not grow, and only one is cached."""
+"""Ranges do not grow beyond this number of bytes. If a range has more, because its rows are large, it is the only one that is cached."""
 MAX_RANGES = 8
+"""Number of ranges that are cached."""
 
 _MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND)
 
@@ -213,12 +214,12 @@ class RecentRows:
         self._names = names
         self._last, self._may_grow = -MAX_RANGE_ROWS, True
         # Number of rows per range, and a dict from range number to rows; both in one tuple, which is replaced atomically because threads share it.
-        self._cached: tuple[int, dict[int, list[Row]]] = 1, {}
+        self._ranges: tuple[int, dict[int, list[Row]]] = 1, {}
         # Files on this machine are checked for changes before each cached row is returned; remote files are not, as each check would take a request.
         self._is_change_checked = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
         self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
 
-    def known(self, index: int) -> Row | None:
+    def cached(self, index: int) -> Row | None:
         """Return a cached row; None if the row is not cached or the number is negative.
 
         Raises
@@ -226,7 +227,7 @@ class RecentRows:
         StorageError
             If the files that the row was read from have changed.
         """
-        size, ranges = self._cached
+        size, ranges = self._ranges
         rows = ranges.get(index // size)
         if rows is None or index % size >= len(rows):
             return None
@@ -236,15 +237,15 @@ class RecentRows:
 
     def row(self, index: int) -> Row:
         """Return the row with the given number, from the cache or by reading it; the row must exist."""
-        cached = self.known(index)
-        return self._safe_copy(self._read(index)) if cached is None else cached
+        row = self.cached(index)
+        return self._safe_copy(self._read(index)) if row is None else row
 
     def _safe_copy(self, row: Row) -> Row:
         # A copy, because users may modify the lists, dicts and arrays in a row.
         return copy.deepcopy(row) if self._is_mutable else row
 
     def _read(self, index: int) -> Row:
-        size, ranges = self._cached
+        size, ranges = self._ranges
         if self._may_grow and size < MAX_RANGE_ROWS and self._is_near(index, size, ranges):
             size, ranges = size * 2, {}
         self._last = index
@@ -262,20 +263,21 @@ class RecentRows:
         rows = infer_planner_node_length(self.node)
         return (rows is not None and rows <= MAX_RANGES * MAX_RANGE_ROWS) or abs(index - self._last) < MAX_RANGE_ROWS
 
-    def _read_range(self, place: int, size: int, ranges: dict[int, list[Row]]) -> list[Row]:
-        """Read the range with number ``place`` of ranges of ``size`` rows, add it to the cached ranges of this size, and return its rows."""
-        chunk = rows_of(self.node, place * size, (place + 1) * size, as_objects=True)
-        columns = python_columns(chunk, self.node.schema, place * size, self._names)
+    def _read_range(self, number: int, size: int, ranges: dict[int, list[Row]]) -> list[Row]:
+        """Read one of the ranges of ``size`` rows, add it to the cached ranges of this size, and return its rows."""
+        chunk = rows_of(self.node, number * size, (number + 1) * size, as_objects=True)
+        columns = python_columns(chunk, self.node.schema, number * size, self._names)
         bytes_read = sum(column.nbytes for column in chunk.columns)
+        # A range of the next size has twice as many rows, so about twice as many bytes.
         self._may_grow = 2 * bytes_read <= MAX_RANGE_BYTES
         kept_ranges = [] if bytes_read > MAX_RANGE_BYTES else list(ranges.items())[1 - MAX_RANGES :]
         rows = list(zip(*columns, strict=True))
-        self._cached = size, {**dict(kept_ranges), place: rows}
+        self._ranges = size, {**dict(kept_ranges), number: rows}
         return rows
 
 
 class RowAccess:
-    """Mixin of SFrame and SArray: access to single rows by number."""
+    """Mixin of SFrame and SArray: access to single rows by number, and what programs ask about the rows without computing them."""
 
     _node: PlannerNode
     _recent: RecentRows | None = None
@@ -285,7 +287,13 @@ class RowAccess:
             self._recent = RecentRows(self._node, names)
         return self._recent
 
-    def _known_row(self, key: Any) -> Row | None:
+    def _cached_row(self, key: Any) -> Row | None:
         """Return the cached row with the given number from 0; None if it is not cached or ``key`` is not an int."""
         recent = self._recent
-        return recent.known(key) if recent is not None and type(key) is int and recent.node is self._node else None
+        return recent.cached(key) if recent is not None and type(key) is int and recent.node is self._node else None
+
+    def __is_materialized__(self) -> bool:
+        return is_materialized(self._node)
+
+    def __has_size__(self) -> bool:
+        return infer_planner_node_length(self._node) is not None

@@ -32,7 +32,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import column_type_for, encode, encode_parts, encoding_for, infer_type
+from sframe_spark.values.encode import column_type_for, encode_parts, encoding_for, infer_type
 from sframe_spark.values.from_arrow import warn_of_long_decimals
 from sframe_spark.values.input_values import require_valid_arrow, simplify
 from sframe_spark.values.value_errors import naming_broken_string, require_unicode_values, rounding_warnings
@@ -146,7 +146,7 @@ def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names
 
 
 def preview_rows(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
-    """Return at most ``count`` rows, and whether these are sure to be the first rows.
+    """Return at most ``count`` rows, and whether these will remain the first rows.
 
     The order of rows of a Spark DataFrame is fixed only when they are copied, which a preview avoids. ``names`` are the column names that errors use.
     """
@@ -157,7 +157,7 @@ def preview_rows(node: PlannerNode, count: int, names: Sequence[str] | None = No
 
 
 def preview_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
-    """Return at most ``count`` values of a one-column node, and whether these are sure to be the first values."""
+    """Return at most ``count`` values of a one-column node, and whether these will remain the first values."""
     rows, fixed = preview_rows(node, count)
     return [value for (value,) in rows], fixed
 
@@ -171,9 +171,9 @@ def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
     (2, 2)
     """
     cells = np.empty((len(rows), width), dtype=object)
-    for number, row in enumerate(rows):
-        for place, value in enumerate(row):
-            cells[number, place] = value
+    for index, row in enumerate(rows):
+        for position, value in enumerate(row):
+            cells[index, position] = value
     return cells
 
 
@@ -185,31 +185,26 @@ def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
     >>> rows_in_numpy([(1, "a")], 2), rows_in_numpy([("a\\0", "b")], 2)
     (array([['1', 'a']], dtype='<U21'), array([['a\\x00', 'b']], dtype=object))
     """
-    shortened = any(_loses_its_end(value) for row in rows for value in row)
-    return np.array(rows, dtype=object if shortened else None).reshape(-1, width)
+    has_end_nul = any(_ends_with_nul(value) for row in rows for value in row)
+    return np.array(rows, dtype=object if has_end_nul else None).reshape(-1, width)
 
 
-def _loses_its_end(value: Any) -> bool:
-    """Return whether a string ends with a NUL character, which numpy strips as padding, or a list contains such a string."""
+def _ends_with_nul(value: Any) -> bool:
+    """Return whether a value is a string that ends with a NUL character, which numpy strips as padding, or a list that contains such a string."""
     if isinstance(value, list):
-        return any(map(_loses_its_end, value))
+        return any(map(_ends_with_nul, value))
     return isinstance(value, str) and value.endswith("\0")
-
-
-def numbers_table(node: PlannerNode) -> np.ndarray:
-    """Return all rows of numeric columns as a two-dimensional array: of ints if all are ints and none is missing, else of floats with NaN."""
-    return table_of_numbers(rows_of(node).columns)
 
 
 def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
     """Return numeric columns as a two-dimensional array: of ints if all are ints and none is missing, else of floats with NaN."""
     if not columns or not len(columns[0]):
         return np.empty((0, len(columns)))
-    whole = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
-    table = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if whole else np.float64, order="F")
-    for place, column in enumerate(columns):
-        values = column if whole else column.cast(pa.float64(), safe=False)
-        table[:, place] = values.to_numpy(zero_copy_only=False)
+    are_ints = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
+    table = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if are_ints else np.float64, order="F")
+    for position, column in enumerate(columns):
+        values = column if are_ints else column.cast(pa.float64(), safe=False)
+        table[:, position] = values.to_numpy(zero_copy_only=False)
     return table
 
 
@@ -260,7 +255,7 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
     elif node.schema[0].kind == LIST_KIND and None not in values:
         require_memory_in_numpy(values)
     try:
-        return np.asarray(values, dtype=object) if any(map(_loses_its_end, values)) else np.asarray(values)
+        return np.asarray(values, dtype=object) if any(map(_ends_with_nul, values)) else np.asarray(values)
     except ValueError as error:
         raise InvalidArgumentError(f"the values make no numpy array ({error}): list(column) keeps each of them whole") from None
 
@@ -319,11 +314,6 @@ def recoded_column(node: PlannerNode, position: int, target: ColumnType) -> Plan
     return replace_column(node, position, recoded(column_of(node, position), target))
 
 
-def single_value(node: PlannerNode, index: int) -> Any:
-    """Return the value of one row of a one-column node."""
-    return column_values(node, index, index + 1)[0]
-
-
 ItemT = TypeVar("ItemT")
 # Number of rows that are buffered as Python objects before they are converted to Arrow arrays.
 ROWS_PER_BATCH = 8192
@@ -341,7 +331,7 @@ class AppendedRows:
     def __init__(self, types: Sequence[ColumnType]) -> None:
         self.types = tuple(types)
         self._rows: list[Sequence[Any]] = []
-        self._batches: list[list[pa.Array]] = []
+        self._batches: list[Chunk] = []
         self._bytes = 0
         self._written: list[PlannerNode] = []
 
@@ -355,24 +345,23 @@ class AppendedRows:
         columns = zip(*self._rows, strict=True)
         parts = [encode_parts(list(column), column_type) for column, column_type in zip(columns, self.types, strict=True)]
         self._rows = []
-        for run in aligned_chunks(parts):
-            self._batches.append(list(run.columns))
-            self._bytes += run.size
+        for batch in aligned_chunks(parts):
+            self._batches.append(batch)
+            self._bytes += batch.size
         if self._bytes > config.memory_budget:
-            self._written.append(write_runs(self._batches, self.types))
+            self._written.append(write_runs((batch.columns for batch in self._batches), self.types))
             self._batches, self._bytes = [], 0
 
     def parts(self) -> list[PlannerNode]:
         """Return the appended rows, in order, as a list of sources: first those written to disk, then those in memory."""
         if self._rows:
             self._make_batch()
-        chunks = [Chunk(tuple(run), len(run[0])) for run in self._batches]
-        return [*self._written, *([_in_memory(chunks, self.types)] if chunks else [])]
+        return [*self._written, *([_in_memory(self._batches, self.types)] if self._batches else [])]
 
 
 def joined_source(batches: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int) -> PlannerNode:
     """Return batches of rows as a source in memory, with each column in one array; ``rows`` is their total number of rows."""
-    columns = [pa.chunked_array([batch[place] for batch in batches], kind.physical).combine_chunks() for place, kind in enumerate(types)]
+    columns = [pa.chunked_array([batch[position] for batch in batches], kind.physical).combine_chunks() for position, kind in enumerate(types)]
     return memory_source(columns, list(types), rows)
 
 
@@ -382,30 +371,27 @@ def drained(items: list[ItemT]) -> Iterator[ItemT]:
         yield items.pop(0)
 
 
-def node_from_batches(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
+def node_from_batches(batches: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
     """Return batches of rows as a source: in memory if they fit the memory budget, otherwise in temporary files."""
-    coming = iter(runs)
+    remaining = iter(batches)
     buffered: list[Sequence[pa.Array]] = []
     size = 0
-    for run in coming:
-        buffered.append(run)
-        size += sum(column.nbytes for column in run)
+    for batch in remaining:
+        buffered.append(batch)
+        size += sum(column.nbytes for column in batch)
         if size > config.memory_budget:
-            return write_runs(chain(buffered, coming), tuple(types))
-    return _in_memory([Chunk(tuple(run), len(run[0])) for run in buffered], types)
+            return write_runs(chain(buffered, remaining), tuple(types))
+    return _in_memory([Chunk(tuple(batch), len(batch[0])) for batch in buffered], types)
 
 
-def _in_memory(runs: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:
+def _in_memory(batches: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:
     """Return batches as a source in memory. Each column becomes one array, or several if one array cannot hold all its values."""
-    columns: list[Sequence[pa.Array]] = list(zip(*(run.columns for run in runs), strict=True))
+    columns: list[Sequence[pa.Array]] = list(zip(*(batch.columns for batch in batches), strict=True))
     columns = columns or [[pa.array([], kind.physical)] for kind in types]
     return memory_source_of_parts(columns, types)
 
 
 def appended(segments: Sequence[AppendedRows]) -> PlannerNode:
     """Return the rows of all segments, in order, as one node; all segments must have the same types."""
-    parts = [part for segment in segments for part in segment.parts()]
-    if parts:
-        return append(*parts) if len(parts) > 1 else parts[0]
-    types = segments[0].types
-    return memory_source([encode([], column_type) for column_type in types], list(types), 0)
+    parts = [part for segment in segments for part in segment.parts()] or [_in_memory([], segments[0].types)]
+    return append(*parts) if len(parts) > 1 else parts[0]

@@ -104,7 +104,7 @@ def test_memory_is_bounded_by_bytes() -> None:
     column = SArray([text] * 40)
     for number in range(40):
         assert column[number] == text
-        kept = [row for rows in column._recent_rows()._cached[1].values() for row in rows]
+        kept = [row for rows in column._recent_rows()._ranges[1].values() for row in rows]
         assert len(kept) <= 4 * MAX_RANGES
 
 

@@ -30,7 +30,7 @@ COLUMNS: dict[str, list[Any]] = {
 def told(sketch: Sketch) -> list[Any]:
     """All that a sketch tells, numbers to 12 digits: sums of parts are rounded in another order."""
     found: list[Any] = [sketch.size(), sketch.num_missing(), sketch.num_unique(), sorted(map(str, sketch.frequent_items().items()))]
-    if sketch._is_numeric:
+    if sketch._source.schema[0].is_numeric:
         found += [f"{number:.12g}" for number in (sketch.min(), sketch.max(), sketch.mean(), sketch.sum(), sketch.var(), sketch.std())]
         found += [sketch.quantile(share / 20) for share in range(21)] if not math.isnan(sketch.min()) else []
     return found

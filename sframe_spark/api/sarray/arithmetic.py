@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.interchange.dataframe_libraries import is_column
-from sframe_spark.api.node_values import literal_of, node_from_values, recoded, require_pairs, single_value
+from sframe_spark.api.node_values import column_values, literal_of, node_from_values, recoded, require_pairs
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
@@ -26,6 +27,15 @@ LOGICAL = ("and_", "or_", "xor")
 # A frequent mistake: in Python, `sf["a"] > 1 & (sf["b"] < 3)` means `sf["a"] > (1 & (sf["b"] < 3))`.
 LOGIC_HINT = "& and | combine two SArrays: put each comparison in parentheses, as in (sf['a'] > 1) & (sf['b'] == 2), or use apply()"
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+
+def _operator(function: str, reverse: bool = False) -> Callable[[Any, Any], SArray]:
+    """Return a method for one of Python's operators; with ``reverse``, the column is its second operand."""
+
+    def method(self: Arithmetic, other: Any) -> SArray:
+        return self._binary(function, other, reverse)
+
+    return method
 
 
 class Arithmetic:
@@ -54,88 +64,27 @@ class Arithmetic:
                 raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
             operand = literal_of(beyond_ints(other, self._node.schema[0]) if function in COMPARISONS else other)
             if function == "floor_divide" and reverse:
-                return make_array(self._divided_into(operand))
+                if self._node.schema[0].kind == ARRAY_KIND:
+                    raise UnsupportedOperationError("a number is not floor-divided by arrays: use apply()")
+                function = "reverse_floor_divide"
         operands = (operand, self._node) if reverse else (self._node, operand)
         return make_array(apply_function(function, *operands))
-
-    def _divided_into(self, literal: Any) -> PlannerNode:
-        if self._node.schema[0].kind == "array":
-            raise UnsupportedOperationError("a number is not floor-divided by arrays: use apply()")
-        return apply_function("reverse_floor_divide", literal, self._node)
 
     def _unary(self, function: str) -> SArray:
         return make_array(apply_function(function, self._node))
 
-    def __add__(self, other: Any) -> SArray:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any) -> SArray:
-        return self._binary("add", other, reverse=True)
-
-    def __sub__(self, other: Any) -> SArray:
-        return self._binary("subtract", other)
-
-    def __rsub__(self, other: Any) -> SArray:
-        return self._binary("subtract", other, reverse=True)
-
-    def __mul__(self, other: Any) -> SArray:
-        return self._binary("multiply", other)
-
-    def __rmul__(self, other: Any) -> SArray:
-        return self._binary("multiply", other, reverse=True)
-
-    def __truediv__(self, other: Any) -> SArray:
-        return self._binary("divide", other)
-
-    def __rtruediv__(self, other: Any) -> SArray:
-        return self._binary("divide", other, reverse=True)
-
-    def __floordiv__(self, other: Any) -> SArray:
-        return self._binary("floor_divide", other)
-
-    def __rfloordiv__(self, other: Any) -> SArray:
-        return self._binary("floor_divide", other, reverse=True)
-
-    def __mod__(self, other: Any) -> SArray:
-        return self._binary("modulo", other)
-
-    def __rmod__(self, other: Any) -> SArray:
-        return self._binary("modulo", other, reverse=True)
-
-    def __pow__(self, other: Any) -> SArray:
-        return self._binary("power", other)
-
-    def __rpow__(self, other: Any) -> SArray:
-        return self._binary("power", other, reverse=True)
-
-    def __lt__(self, other: Any) -> SArray:
-        return self._binary("less", other)
-
-    def __le__(self, other: Any) -> SArray:
-        return self._binary("less_equal", other)
-
-    def __gt__(self, other: Any) -> SArray:
-        return self._binary("greater", other)
-
-    def __ge__(self, other: Any) -> SArray:
-        return self._binary("greater_equal", other)
-
-    def __eq__(self, other: Any) -> SArray:  # type: ignore[override]
-        return self._binary("equal", other)
-
-    def __ne__(self, other: Any) -> SArray:  # type: ignore[override]
-        return self._binary("not_equal", other)
-
+    __add__, __radd__ = _operator("add"), _operator("add", reverse=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", reverse=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", reverse=True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", reverse=True)
+    __floordiv__, __rfloordiv__ = _operator("floor_divide"), _operator("floor_divide", reverse=True)
+    __mod__, __rmod__ = _operator("modulo"), _operator("modulo", reverse=True)
+    __pow__, __rpow__ = _operator("power"), _operator("power", reverse=True)
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
+    __eq__, __ne__ = _operator("equal"), _operator("not_equal")  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
 
-    def __and__(self, other: Any) -> SArray:
-        return self._binary("and_", other)
-
-    def __or__(self, other: Any) -> SArray:
-        return self._binary("or_", other)
-
-    def __xor__(self, other: Any) -> SArray:
-        return self._binary("xor", other)
+    __and__, __or__, __xor__ = map(_operator, ("and_", "or_", "xor"))
 
     def __rand__(self, other: Any) -> Any:
         raise SchemaError(LOGIC_HINT)
@@ -202,8 +151,8 @@ class Arithmetic:
             if isinstance(value, ClassRegistry.array):
                 require_pairs(condition._node, value._node, "the condition", name)
         istrue, isfalse = one_value(istrue), one_value(isfalse)
-        chosen = Arithmetic._type_of_choice(istrue, isfalse, dtype)
-        operands = [Arithmetic._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]
+        value_class = Arithmetic._class_of_values(istrue, isfalse, dtype)
+        operands = [Arithmetic._operand(value, value_class, len(condition)) for value in (istrue, isfalse)]
         kinds = [operand.schema[0].kind for operand in operands]
         if kinds[0] != kinds[1]:
             error = UnsupportedOperationError if isinstance(istrue, ClassRegistry.array) and isinstance(isfalse, ClassRegistry.array) else SchemaError
@@ -212,25 +161,25 @@ class Arithmetic:
         return make_array(apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
 
     @staticmethod
-    def _type_of_choice(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
+    def _class_of_values(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
         """Return the class for single values: that of the other SArray, ``dtype``, or the class of the other value if one of them is None."""
         for value in (istrue, isfalse):
             if isinstance(value, ClassRegistry.array):
                 return value.dtype
-        known = [value for value in (istrue, isfalse) if value is not None]
-        if dtype is not None or len(known) != 1:
+        present = [value for value in (istrue, isfalse) if value is not None]
+        if dtype is not None or len(present) != 1:
             return dtype
-        return list if isinstance(known[0], list) else literal_of(known[0]).type.python_class
+        return list if isinstance(present[0], list) else literal_of(present[0]).type.python_class
 
     @staticmethod
-    def _choice(value: Any, dtype: type | None, rows: int) -> PlannerNode:
+    def _operand(value: Any, dtype: type | None, rows: int) -> PlannerNode:
         if isinstance(value, ClassRegistry.array):
             return value._node
         converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
         families = {converted.schema[0].kind, family_of(type(value))}
         if DATETIME_KIND in families and families & NUMBERS:
             raise SchemaError(f"{brief(value)} is no {converted.schema[0].kind}: convert it first")
-        return constant_source(single_value(converted, 0), converted.schema[0], rows)
+        return constant_source(column_values(converted)[0], converted.schema[0], rows)
 
 
 def beyond_ints(value: Any, column_type: ColumnType) -> Any:

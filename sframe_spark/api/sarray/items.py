@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.node_values import literal_of
-from sframe_spark.api.unpacking import distinct_keys, merged_type, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions
+from sframe_spark.api.unpacking import distinct_keys, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions
 from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
 from sframe_spark.expressions.functions.packing import value_parameter
@@ -185,11 +185,11 @@ class Items:
         """
         if self._node.schema[0].kind not in (LIST_KIND, ARRAY_KIND):
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no items in an order: lists and arrays have")
-        first = _place("start", start)
-        last = first + 1 if end is None else _place("end", end)
-        if last <= first:
-            raise BoundsError(f"the slice ends at {last}, which is not after its start at {first}")
-        return make_array(apply_function("vector_slice", self._node, parameters=(first, last)))
+        first = _index("start", start)
+        stop = first + 1 if end is None else _index("end", end)
+        if stop <= first:
+            raise BoundsError(f"the slice ends at {stop}, which is not after its start at {first}")
+        return make_array(apply_function("vector_slice", self._node, parameters=(first, stop)))
 
     def element_slice(self, start: int | None = None, stop: int | None = None, step: int | None = None) -> SArray:
         """Return the slice ``value[start:stop:step]`` of each string, list or array, as in Python; strings are sliced by characters.
@@ -307,22 +307,20 @@ class Items:
         if column_type.kind not in (DICT_KIND, LIST_KIND, ARRAY_KIND):
             raise SchemaError(f"unpack() takes lists, arrays or dicts, and these are values of {column_type.kind}")
         require_prefix(column_name_prefix)
-        requested = (
-            _columns_of_dicts(self._node, column_types, limit)
-            if column_type.kind == DICT_KIND
-            else _columns_of_lists(self._node, column_types, limit)
-        )
-        node = _unpacked(self._node, [key for key, _ in requested], [kind for _, kind in requested], value_parameter(na_value))
+        columns_of = _columns_of_dicts if column_type.kind == DICT_KIND else _columns_of_lists
+        requested = columns_of(self._node, column_types, limit)
+        node = unpacked(self._node, requested, na_value)
         return make_frame(node, [prefixed(column_name_prefix, key) for key, _ in requested])
 
 
 def _keys(keys: Any) -> tuple[Any, ...]:
     """Return one key or a collection of keys as a tuple, converted to the classes that dicts store."""
-    several = isinstance(keys, Iterable) and not isinstance(keys, (str, bytes))
-    found_keys = tuple(plain(key) for key in keys) if several else (plain(keys),)
-    for key in found_keys:
+    several = keys if isinstance(keys, Iterable) and not isinstance(keys, (str, bytes)) else (keys,)
+    plain_keys = tuple(map(plain, several))
+    for key in plain_keys:
+        # Raises an error if no column can hold the key.
         literal_of(key)
-    return found_keys
+    return plain_keys
 
 
 def _bound(name: str, value: Any) -> int | float | None:
@@ -334,7 +332,7 @@ def _bound(name: str, value: Any) -> int | float | None:
     return plain_number(value)
 
 
-def _place(name: str, value: Any) -> int:
+def _index(name: str, value: Any) -> int:
     if not is_number(value):
         raise SchemaError(f"{name} is a place in lists, a number, not {value!r:.60}")
     if value < 0:
@@ -346,31 +344,31 @@ def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[
     """Return pairs of a key and its column's type; sorted by key if no types are requested."""
     keys = None if limit is None else distinct_keys(limit)
     if column_types is not None:
-        types = requested_types(column_types)
+        requested = requested_types(column_types)
         if keys is None:
             raise InvalidArgumentError("column_types alone do not say of which keys they are: name these with limit=")
-        return _paired(keys, types)
+        return _paired(keys, requested)
     if keys is not None:
-        chosen = types_of_keys(node, keys)
-        if chosen or types_of_keys(node):
-            return [(key, chosen.get(key, FLOAT)) for key in sorted(keys)]
-    all_types = types_of_keys(node)
-    if not all_types:
+        types = types_of_keys(node, keys)
+        if types or types_of_keys(node):
+            return [(key, types.get(key, FLOAT)) for key in sorted(keys)]
+    types = types_of_keys(node)
+    if not types:
         raise UnsupportedOperationError("no dict has a key, so there is no column to unpack to: name some with limit= and column_types=")
-    return list(all_types.items())
+    return list(types.items())
 
 
 def _columns_of_lists(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:
-    places = None if limit is None else distinct_keys(limit, int)
-    if places is not None and (negative := [place for place in places if place < 0]):
+    """Return pairs of an index and its column's type; the types of the first rows' items if no types are requested."""
+    indices = None if limit is None else distinct_keys(limit, int)
+    if indices is not None and (negative := [index for index in indices if index < 0]):
         raise RowNotFoundError(f"limit: {brief(negative[0])} is no place in a list: places are counted from 0")
-    if column_types is not None:
-        types = requested_types(column_types)
-        return _paired(list(range(len(types))) if places is None else places, types)
-    types = types_of_positions(node)
-    if places is None:
+    types = types_of_positions(node) if column_types is None else requested_types(column_types)
+    if indices is None:
         return list(enumerate(types))
-    return [(place, types[place] if place < len(types) else merged_type(())) for place in places]
+    if column_types is not None:
+        return _paired(indices, types)
+    return [(index, types[index] if index < len(types) else FLOAT) for index in indices]
 
 
 def _paired(keys: list[Any], types: list[ColumnType]) -> list[tuple[Any, ColumnType]]:
@@ -379,10 +377,19 @@ def _paired(keys: list[Any], types: list[ColumnType]) -> list[tuple[Any, ColumnT
     return list(zip(keys, types, strict=True))
 
 
-def _unpacked(node: PlannerNode, keys: list[Any], types: list[ColumnType], absent: Any) -> PlannerNode:
-    """Return the items with the given keys or indices as columns; each value is parsed once for all columns."""
-    source = node.schema[0]
-    are_texts = item_type(source) is None
-    steps = [Step("slots", (Register(0),), (tuple(keys),))]
-    steps += [Step("slot", (Register(1),), (place, kind, are_texts, absent)) for place, kind in enumerate(types)]
-    return apply_program(node, Program(1, tuple(steps), tuple(Register(2 + place) for place in range(len(keys)))))
+def unpacked(node: PlannerNode, columns: Sequence[tuple[Any, ColumnType]], na_value: Any = None) -> PlannerNode:
+    """Return the items with given keys or indices as columns of given types; each value is parsed once for all columns.
+
+    Parameters
+    ----------
+    node
+        A column of lists, arrays or dicts.
+    columns
+        For each new column a key or an index, and the column's type.
+    na_value
+        An item that becomes missing.
+    """
+    are_encoded = item_type(node.schema[0]) is None
+    steps = [Step("slots", (Register(0),), (tuple(key for key, _ in columns),))]
+    steps += [Step("slot", (Register(1),), (number, kind, are_encoded, value_parameter(na_value))) for number, (_, kind) in enumerate(columns)]
+    return apply_program(node, Program(1, tuple(steps), tuple(Register(2 + number) for number in range(len(columns)))))

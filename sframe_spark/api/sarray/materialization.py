@@ -19,7 +19,6 @@ from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import to_stream
-from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.plan_serialization import graph_to_json
@@ -107,12 +106,6 @@ class ColumnMaterialization:
         (False, [6, 4], True)
         """
         return is_materialized(self._node)
-
-    def __is_materialized__(self) -> bool:
-        return self.is_materialized()
-
-    def __has_size__(self) -> bool:
-        return infer_planner_node_length(self._node) is not None
 
     def __get_content_identifier__(self) -> int:
         """Return a number that is equal for the same rows of the same files, and for equal values in memory; the values are computed first.

@@ -16,6 +16,7 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray.sketch import Sketch
@@ -68,7 +69,7 @@ class Reductions:
 
     def _total(self, function: str) -> Any:
         # Arrays of different lengths are an error here; in a group, their sum or mean would be missing.
-        return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
+        return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == ARRAY_KIND else function)
 
     @call_example("sf['a'].min(); numpy takes sf['a'].to_numpy()")
     def min(self) -> Any:
@@ -162,11 +163,6 @@ class Reductions:
             return None
         return self._reduce(aggregate, count)
 
-    def _reduce_function(self, function: str, aggregate: str) -> Any:
-        """Return an aggregate of the results of a scalar function for all rows; missing results are left out."""
-        values = apply_function(function, self._node)
-        return reduce_values(values, [Aggregation(aggregate, (0,))])[0]
-
     def any(self) -> bool:
         """Return whether at least one value is true (not zero, empty or missing).
 
@@ -214,9 +210,9 @@ class Reductions:
         (2, 1)
         """
         # A column of date-times is accepted if all are missing.
-        if self._node.schema[0].kind == "datetime" and self.countna() == len(self):
+        if self._node.schema[0].kind == DATETIME_KIND and self.countna() == len(self):
             return 0
-        return int(self._reduce_function("truth", "sum"))
+        return int(make_array(apply_function("truth", self._node)).sum())
 
     def countna(self) -> int:
         """Return the number of missing values; NaN does not count as missing.

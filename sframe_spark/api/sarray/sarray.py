@@ -26,7 +26,7 @@ from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io.paths import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.io.text_files import column_from_path
-from sframe_spark.api.node_values import equal_length, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count, single_value
+from sframe_spark.api.node_values import column_values, equal_length, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes
@@ -158,7 +158,7 @@ class SArray(
         value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
         converted = node_from_values([value], column_type.python_class)
-        return cls(_node=constant_source(single_value(converted, 0), converted.schema[0], int(size)))
+        return cls(_node=constant_source(column_values(converted)[0], converted.schema[0], int(size)))
 
     @classmethod
     def from_sequence(cls, start: int, stop: int | None = None) -> SArray:
@@ -240,8 +240,8 @@ class SArray(
     def __getitem__(self, key: int | np.integer[Any]) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         """Return a value by row number, the rows of a slice, or the rows in which a mask (an SArray or array of Booleans of equal length) is true."""
-        if (known := self._known_row(key)) is not None:
-            return known[0]
+        if (cached := self._cached_row(key)) is not None:
+            return cached[0]
         key = one_value(key)
         if is_mask(key):
             key = SArray(key)
@@ -253,11 +253,9 @@ class SArray(
             return self._recent_rows().row(row_number(key, len(self), "this SArray"))[0]
         if isinstance(key, slice):
             return SArray(_node=sliced(self._node, key, self.__len__))
-        items = f"; unpack() makes columns of the items of dicts, apply(lambda items: items[{key!r:.40}]) one" if self._holds_key(key) else ""
+        asks_for_items = isinstance(key, str) and self._node.schema[0].kind == DICT_KIND
+        items = f"; unpack() makes columns of the items of dicts, apply(lambda items: items[{key!r:.40}]) one" if asks_for_items else ""
         raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well{items}")
-
-    def _holds_key(self, key: Any) -> bool:
-        return isinstance(key, str) and self._node.schema[0].kind == DICT_KIND
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise immutable_rows_error("sa")
@@ -338,12 +336,12 @@ class SArray(
         nodes = [self._node, other._node]
         if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
             # A column without rows is accepted whatever its type; whether there are rows may only be known after counting.
-            filled = [node for node in nodes if row_count(node)]
-            if len(filled) == 2:
+            with_rows = [node for node in nodes if row_count(node)]
+            if len(with_rows) == 2:
                 raise UnsupportedOperationError(
                     f"cannot append rows of type {other.dtype.__name__} to rows of type {self.dtype.__name__}: use astype() first"
                 )
-            return SArray(_node=filled[0] if filled else nodes[0])
+            return SArray(_node=(with_rows or nodes)[0])
         common = common_encoding(nodes[0].schema[0], nodes[1].schema[0])
         return SArray(_node=append(*[recoded(node, common) for node in nodes]))
 

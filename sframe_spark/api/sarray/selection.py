@@ -194,8 +194,6 @@ class Selection(Cleaning):
         if self._node.schema[0].kind == DICT_KIND:
             raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
 
-    _node: PlannerNode
-
     @call_example("sf['a'].sample(0.1, seed=1), a share of the rows; of n rows sf['a'].shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SArray:
         """Return a random sample of the rows, in order.

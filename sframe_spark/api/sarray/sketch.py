@@ -14,16 +14,16 @@ from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.display import table_text
 from sframe_spark.api.hints import with_call_hints
 from sframe_spark.api.io.pickling import NeverPickled
-from sframe_spark.api.node_values import column_values, node_from_values, reduce_values
+from sframe_spark.api.node_values import node_from_values, reduce_values, row_tuples
+from sframe_spark.api.sarray.items import unpacked
 from sframe_spark.api.sarray.rank_selection import Ranks
 from sframe_spark.api.unpacking import merged_type, types_of_keys
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
-from sframe_spark.expressions.functions.packing import value_parameter
-from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.expressions.program import Literal
 from sframe_spark.message_text import brief, visible
 from sframe_spark.operators.columns import project
-from sframe_spark.operators.elementwise import apply_function, apply_program
+from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.explode import explode
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
@@ -83,12 +83,8 @@ class Sketch(NeverPickled):
         statistics: dict[str, Any] = reduce_values(self._node, [Aggregation("summary", (0,))])[0]
         return statistics
 
-    @property
-    def _is_numeric(self) -> bool:
-        return self._source.schema[0].is_numeric
-
     def _of_numbers(self, what: str) -> dict[str, Any]:
-        if not self._is_numeric:
+        if not self._source.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of {self._source.schema[0].kind} have no {what}: it is one of numbers")
         return self._statistics
 
@@ -231,7 +227,7 @@ class Sketch(NeverPickled):
         counted = statistics["counted"]
         if counted and all(isinstance(value, int) for value in counted):
             # Add up ints exactly, because they may have more digits than a float holds.
-            return float(sum(map(math.prod, counted_values(statistics))))
+            return float(sum(map(math.prod, counted.items())))
         return float(statistics["sum"])
 
     def var(self) -> float:
@@ -298,20 +294,20 @@ class Sketch(NeverPickled):
             raise UnsupportedOperationError("there are no rows, so there are no quantiles")
         if not statistics["numbers"]:
             return math.nan
-        place = self._place_of(float(plain_number(share)))
+        rank = self._rank(float(plain_number(share)))
         if statistics["counted"] is None:
-            return float(self._ranks.number_at(place))
-        values, counts = zip(*sorted(counted_values(statistics)), strict=True)
-        return float(values[int(np.searchsorted(np.cumsum(counts), place, side="right"))])
+            return float(self._ranks.number_at(rank))
+        values, counts = zip(*sorted(statistics["counted"].items()), strict=True)
+        return float(values[int(np.searchsorted(np.cumsum(counts), rank, side="right"))])
 
-    def _place_of(self, share: float) -> int:
+    def _rank(self, share: float) -> int:
         numbers = int(self._statistics["numbers"])
         return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)
 
     def _quantiles(self, shares: Sequence[float]) -> list[float]:
         """Return several quantiles, which are found in the same passes."""
         if self._statistics["counted"] is None:
-            self._ranks.numbers_at([self._place_of(share) for share in shares])
+            self._ranks.numbers_at([self._rank(share) for share in shares])
         return [self.quantile(share) for share in shares]
 
     @cached_property
@@ -348,8 +344,8 @@ class Sketch(NeverPickled):
         counted = as_counted(element, self._source.schema[0])
         if counted is None:
             raise UnsupportedOperationError(f"{visible(brief(element))} is no value of a column of {self._source.schema[0].kind}")
-        is_it = apply_function("is_in", self._node, parameters=((counted,),))
-        return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
+        is_element = apply_function("is_in", self._node, parameters=((counted,),))
+        return int(reduce_values(is_element, [Aggregation("sum", (0,))])[0])
 
     def frequent_items(self) -> dict[Any, int]:
         """Return a dict from each value that is in at least one of 10,000 rows to its number of rows, most frequent first.
@@ -370,10 +366,6 @@ class Sketch(NeverPickled):
 
     def __repr__(self) -> str:
         return str(self)
-
-    _source: PlannerNode
-    _keys: tuple[Any, ...]
-    _sub_sketches: dict[Any, Sketch]
 
     def element_length_summary(self) -> Sketch:
         """Return a sketch of the numbers of items in the lists, arrays or dicts.
@@ -471,18 +463,14 @@ class Sketch(NeverPickled):
         (6.0, ['milk', 'tea'])
         """
         self._require((ARRAY_KIND, DICT_KIND), "keys or places that values have in common")
-        several = isinstance(keys, (list, tuple, set))
-        requested = list(self._keys) if keys is None else list(keys) if several else [keys]
+        several = self._keys if keys is None else keys if isinstance(keys, (list, tuple, set)) else None
+        requested = [keys] if several is None else several
         for key in requested:
             if key not in self._keys:
                 raise ColumnNotFoundError(key, self._keys)
-        sketches = {key: self._sub_sketch(key) for key in requested}
-        return sketches if keys is None or several else sketches[keys]
-
-    def _sub_sketch(self, key: Any) -> Sketch:
-        if key not in self._sub_sketches:
-            self._sub_sketches[key] = sketch_of(_values_of_key(self._source, key))
-        return self._sub_sketches[key]
+            if key not in self._sub_sketches:
+                self._sub_sketches[key] = sketch_of(_values_of_key(self._source, key))
+        return self._sub_sketches[keys] if several is None else {key: self._sub_sketches[key] for key in requested}
 
     def _require(self, kinds: tuple[str, ...], what: str) -> None:
         if self._source.schema[0].kind not in kinds:
@@ -504,10 +492,7 @@ def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
         kind = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
     else:
         kind = FLOAT if column_type.kind == ARRAY_KIND else item_type(column_type) or STR
-    target = FLOAT if kind.is_numeric else STR
-    slots = Step("slots", (Register(0),), ((key,),))
-    slot = Step("slot", (Register(1),), (0, target, item_type(column_type) is None, value_parameter(None)))
-    return apply_program(node, Program(1, (slots, slot), (Register(2),)))
+    return unpacked(node, [(key, FLOAT if kind.is_numeric else STR)])
 
 
 def _items(node: PlannerNode, target: ColumnType) -> PlannerNode:
@@ -527,16 +512,16 @@ def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
     InvalidArgumentError
         If the keys are not all of one class.
     """
-    chosen = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
-    if chosen and column_type.kind not in (DICT_KIND, ARRAY_KIND):
+    several = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
+    if several and column_type.kind not in (DICT_KIND, ARRAY_KIND):
         raise SchemaError(f"sub_sketch_keys are keys of dicts or places in arrays, and the values are of {column_type.kind}")
-    if len({type(key) for key in chosen}) > 1:
-        raise InvalidArgumentError(f"sub_sketch_keys are of one class, not {chosen!r:.60}")
-    if column_type.kind == DICT_KIND and not all(isinstance(key, str) for key in chosen):
-        raise SchemaError(f"sub_sketch_keys of dicts are texts, not {chosen!r:.60}")
-    if column_type.kind == ARRAY_KIND and not all(isinstance(key, int) and key >= 0 for key in chosen):
-        raise SchemaError(f"sub_sketch_keys are places in arrays, counted from 0, not {chosen!r:.60}")
-    return chosen
+    if len({type(key) for key in several}) > 1:
+        raise InvalidArgumentError(f"sub_sketch_keys are of one class, not {several!r:.60}")
+    if column_type.kind == DICT_KIND and not all(isinstance(key, str) for key in several):
+        raise SchemaError(f"sub_sketch_keys of dicts are texts, not {several!r:.60}")
+    if column_type.kind == ARRAY_KIND and not all(isinstance(key, int) and key >= 0 for key in several):
+        raise SchemaError(f"sub_sketch_keys are places in arrays, counted from 0, not {several!r:.60}")
+    return several
 
 
 MAX_FREQUENT_ITEMS = 10
@@ -558,7 +543,7 @@ def sketch_text(sketch: Sketch) -> str:
     +-------+-------+
     """
     parts = [f"\n{_numbers_text(sketch)}\n\nMost frequent items:\n{_frequent_text(sketch)}\n"]
-    if sketch._is_numeric and sketch._statistics["numbers"]:
+    if sketch._source.schema[0].is_numeric and sketch._statistics["numbers"]:
         texts = [f"{share:.0%}" for share in QUANTILES]
         parts.append(f"Quantiles: \n{table_text(texts, [sketch._quantiles(QUANTILES)])}\n")
     kind = sketch._source.schema[0].kind
@@ -572,7 +557,7 @@ def sketch_text(sketch: Sketch) -> str:
 
 def _numbers_text(sketch: Sketch) -> str:
     rows: list[tuple[str, Any, str]] = [("Length", sketch.size(), "Yes")]
-    if sketch._is_numeric:
+    if sketch._source.schema[0].is_numeric:
         members = (
             ("Min", sketch.min),
             ("Max", sketch.max),
@@ -623,11 +608,6 @@ def as_counted(element: Any, column_type: ColumnType) -> Any:
     return _constructed(element, STR_KIND) if same is None else display_text(same)
 
 
-def counted_values(statistics: dict[str, Any]) -> list[tuple[Any, int]]:
-    """Return pairs of a value and its number of rows; the first pass must have counted all values."""
-    return list(statistics["counted"].items())
-
-
 def frequent_values(node: PlannerNode, statistics: dict[str, Any]) -> list[tuple[Any, int]]:
     """Return pairs of a value that is in at least one of 10,000 rows and its number of rows, most frequent first.
 
@@ -639,15 +619,13 @@ def frequent_values(node: PlannerNode, statistics: dict[str, Any]) -> list[tuple
         The result of the first pass. If it could not count all values, the rows are read again.
     """
     min_count = statistics["rows"] * MIN_SHARE
-    pairs = _all_frequent(node, min_count) if statistics["counted"] is None else counted_values(statistics)
-    return sorted((pair for pair in pairs if pair[1] >= min_count), key=lambda pair: -pair[1])
-
-
-def _all_frequent(node: PlannerNode, min_count: float) -> list[tuple[Any, int]]:
-    counted = group_by(node, [0], [Aggregation("count")])
-    frequent = filter_by_mask(counted, apply_function("greater_equal", project(counted, [1]), Literal(math.ceil(min_count), INT)))
-    values, counts = (column_values(project(frequent, [place])) for place in (0, 1))
-    return [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and value == value]
+    if statistics["counted"] is not None:
+        pairs = [pair for pair in statistics["counted"].items() if pair[1] >= min_count]
+    else:
+        counted = group_by(node, [0], [Aggregation("count")])
+        frequent = filter_by_mask(counted, apply_function("greater_equal", project(counted, [1]), Literal(math.ceil(min_count), INT)))
+        pairs = [(value, count) for value, count in row_tuples(frequent) if value is not None and value == value]
+    return sorted(pairs, key=lambda pair: -pair[1])
 
 
 def _constructed(element: Any, kind: str) -> Any:

@@ -12,7 +12,7 @@ from sframe_spark.api.hints import call_example
 from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.node_values import numbers_table, python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
+from sframe_spark.api.node_values import python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
@@ -152,7 +152,7 @@ class Interchange(Columns):
         not_numeric = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
         if not_numeric or not self._names:
             raise NoAttributeError(f"columns {listed(not_numeric)} hold no numbers: use to_numpy()")
-        return dataframe_libraries.interface_of(numbers_table(self._node))
+        return dataframe_libraries.interface_of(table_of_numbers(rows_of(self._node).columns))
 
     def to_spark(self) -> Any:
         """Return the rows as a Spark DataFrame of the user's active session, in order, with this frame's column names.

@@ -11,7 +11,6 @@ from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.materialize import is_materialized, materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.explain.explanation import Explanation
-from sframe_spark.planner.inference import infer_planner_node_length
 
 
 class FrameMaterialization(Columns):
@@ -56,12 +55,6 @@ class FrameMaterialization(Columns):
         (False, 2, True)
         """
         return is_materialized(self._node)
-
-    def __is_materialized__(self) -> bool:
-        return self.is_materialized()
-
-    def __has_size__(self) -> bool:
-        return infer_planner_node_length(self._node) is not None
 
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
         """Return the plan: what was requested, how the optimizer has changed it, and the sections that would run.

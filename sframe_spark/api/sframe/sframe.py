@@ -201,8 +201,8 @@ class SFrame(
     def __getitem__(self, key: SArray | np.ndarray[Any, Any] | slice | list[Any] | tuple[Any, ...] | type[Any]) -> SFrame: ...
     def __getitem__(self, key: Any) -> Any:
         """Return a column by name, a frame of several columns, a row by number, the rows of a slice, or the rows in which a mask is true."""
-        if (known := self._known_row(key)) is not None:
-            return dict(zip(self._names, known, strict=True))
+        if (cached := self._cached_row(key)) is not None:
+            return dict(zip(self._names, cached, strict=True))
         key = one_value(key)
         if is_mask(key):
             key = SArray(key)
