@@ -70,11 +70,7 @@ class RowFunctions(Columns):
         return list(named_rows(self._names, rows)), fixed
 
     def flat_map(
-        self,
-        column_names: Sequence[str],
-        fn: Callable[[dict[str, Any]], Any],
-        column_types: Any = "auto",
-        seed: int | None = None,
+        self, column_names: Sequence[str], fn: Callable[[dict[str, Any]], Any], column_types: Any = "auto", seed: int | None = None
     ) -> SFrame:
         """Return a frame of the rows that a function returns as a list for each row of this frame, in order.
 

@@ -49,13 +49,7 @@ _PACK_FUNCTIONS = {LIST_KIND: "pack_list", ARRAY_KIND: "pack_array", DICT_KIND: 
 class Reshaping(Relational):
     """Mixin of SFrame: packing and unpacking of columns, stacking and unstacking of rows."""
 
-    def stack(
-        self,
-        column_name: str,
-        new_column_name: Any = None,
-        drop_na: bool = False,
-        new_column_type: Any = None,
-    ) -> SFrame:
+    def stack(self, column_name: str, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
         """Return a frame with one row for each item of a column of lists, arrays or dicts; the values of the other columns are repeated.
 
         Parameters
@@ -146,12 +140,7 @@ class Reshaping(Relational):
             raise MixedTypesError(f"{message}; give stack() new_column_type, of texts for example") from None
 
     def unpack(
-        self,
-        column_name: str | None = None,
-        column_name_prefix: str | None = None,
-        column_types: Any = None,
-        na_value: Any = None,
-        limit: Any = None,
+        self, column_name: str | None = None, column_name_prefix: str | None = None, column_types: Any = None, na_value: Any = None, limit: Any = None
     ) -> SFrame:
         """Return a frame in which a column of lists, arrays or dicts is replaced by one column for each index or key.
 

@@ -129,13 +129,7 @@ class SFrame(
 
     @call_example("SFrame({'a': [1, 2], 'b': ['x', 'y']})")
     def __init__(
-        self,
-        data: Any = None,
-        format: str = "auto",
-        _node: PlannerNode | None = None,
-        _names: Sequence[str] | None = None,
-        *,
-        verify: bool = False,
+        self, data: Any = None, format: str = "auto", _node: PlannerNode | None = None, _names: Sequence[str] | None = None, *, verify: bool = False
     ) -> None:
         if _node is not None:
             self._node, self._names = _node, _names if isinstance(_names, FrameNames) else FrameNames(_names or ())

@@ -229,14 +229,7 @@ class TimeGroups(Relational):
 
     @call_example("sf.groupby_intervals('time', '1h', operations={'total': aggregate.SUM('a')})")
     def groupby_intervals(
-        self,
-        on: str,
-        every: Any = None,
-        clock: Any = None,
-        closed: str = "left",
-        label: str = "left",
-        by: Any = None,
-        operations: Any = None,
+        self, on: str, every: Any = None, clock: Any = None, closed: str = "left", label: str = "left", by: Any = None, operations: Any = None
     ) -> SFrame:
         """Return one row for each interval that contains rows, or combination of interval and key: its label, the key, and aggregates of its rows.
 
@@ -298,14 +291,7 @@ class TimeGroups(Relational):
 
     @call_example("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
     def resample(
-        self,
-        on: str,
-        every: Any,
-        operations: Any = None,
-        by: Any = None,
-        fill: str = "missing",
-        closed: str = "left",
-        label: str = "left",
+        self, on: str, every: Any, operations: Any = None, by: Any = None, fill: str = "missing", closed: str = "left", label: str = "left"
     ) -> SFrame:
         """Return one row for each interval, even without rows, from the first to the last interval that contains rows.
 
