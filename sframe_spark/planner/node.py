@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
@@ -12,6 +12,9 @@ from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
+
+# A frame whose columns were assigned one by one has an input per column, so no Python function is called for each.
+_READS_FILES, _IS_UNFIXED = attrgetter("reads_files"), attrgetter("is_unfixed")
 
 
 class PlannerNode:
@@ -36,9 +39,9 @@ class PlannerNode:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
         # Whether some rows came from files when the node was made. Other processes may change files, so every action checks them.
-        self.reads_files: bool = any(child.reads_files for child in self.inputs) if self.inputs else not operator.is_in_memory
+        self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
         # Whether a source below could yield different rows each time it is read, when the node was made.
-        self.is_unfixed: bool = any(child.is_unfixed for child in self.inputs) if self.inputs else operator.is_evaluated_anew
+        self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
         self.claim: Any = None
         # Memoised results of the user functions that the operator calls, for the rows computed so far (operators.udf_calls).
         self.calls: Any = ()
