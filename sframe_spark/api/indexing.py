@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.node_values import python_columns, rows_of
+from sframe_spark.api.node_values import equal_length, python_columns, row_count, rows_of
 from sframe_spark.api.user_functions import compute_captured
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import is_materialized
@@ -28,7 +28,8 @@ from sframe_spark.errors import (
 )
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
-from sframe_spark.operators.row_selection import slice_rows
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
@@ -41,9 +42,17 @@ ROW_LIMIT = 2**62
 """More rows than any frame has, with room for adding."""
 
 
-def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
-    """Return the error to raise if a mask has ``mask`` rows, and ``what`` (a frame or a column) has ``rows``."""
-    return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
+def masked(node: PlannerNode, mask: PlannerNode, what: str) -> PlannerNode:
+    """Return the rows in which a mask, a column of the same length, has a true value.
+
+    Raises
+    ------
+    MaskLengthError
+        If the numbers of rows differ; ``what`` is the class of the filtered rows, for the message.
+    """
+    if not equal_length(node, mask):
+        raise MaskLengthError(f"the mask has {row_count(mask)} rows, the {what} has {row_count(node)}: a mask needs one value per row")
+    return filter_by_mask(node, apply_function("truth", mask))
 
 
 def immutable_rows_error(column: str) -> SchemaError:

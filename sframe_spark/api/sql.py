@@ -62,7 +62,9 @@ def sql(query: str, /, **frames: Any) -> SFrame:
     user = user_session()
     with clone_of(user) as session:
         for name, data in frames.items():
-            make_view(name, data if isinstance(data, SFrame) else _made(name, data), session)
+            if data is None:
+                raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
+            make_view(name, data if isinstance(data, SFrame) else SFrame(data), session)
         with errors_of_query(frames):
             require_no_change(query, session)
             rows = session.sql(query)
@@ -74,19 +76,6 @@ def sql(query: str, /, **frames: Any) -> SFrame:
         result = SFrame(rows)
         result.materialize()
         return result
-
-
-def _made(name: str, data: Any) -> SFrame:
-    """Return an SFrame of the argument ``name`` of :func:`sql`.
-
-    Raises
-    ------
-    SchemaError
-        If the argument cannot become a frame.
-    """
-    if data is None:
-        raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
-    return SFrame(data)
 
 
 def require_query(query: Any) -> None:
@@ -116,10 +105,8 @@ def require_query(query: Any) -> None:
 
 def _first_word(query: str) -> tuple[str, str]:
     """Return the first word of a statement in lower case, and the statement without the white space, comments and parentheses before that word."""
-    start = _BEFORE.match(query)
-    rest = query[start.end() :] if start else query
-    word = re.match(r"\w*", rest)
-    return word.group().casefold() if word else "", rest
+    rest = _BEFORE.sub("", query, count=1)
+    return re.split(r"\W", rest, maxsplit=1)[0].casefold(), rest
 
 
 def require_no_change(query: str, session: SparkSession) -> None:
@@ -185,6 +172,6 @@ def errors_of_query(frames: Mapping[str, Any]) -> Iterator[None]:
 def _reason(message: str) -> str:
     """Return the first line of Spark's message, with the position of the error if a later line has it, without the query or plan below."""
     first, _, rest = message.strip().partition("\n")
-    place = re.search(r"\(line \d+, pos \d+\)", rest) if "(line " not in first else None
+    position = re.search(r"\(line \d+, pos \d+\)", rest) if "(line " not in first else None
     text = in_one_line(first).rstrip(";. ")
-    return f"{text} {place.group()}" if place else text
+    return f"{text} {position.group()}" if position else text

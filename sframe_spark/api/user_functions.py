@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import decimal
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,14 +46,8 @@ def infer_result_type(
     declared = None if dtype is None else column_type_for(dtype)
     if declared is not None and declared.kind != DATETIME_KIND:
         return declared, [], None
-    results = []
     rows, fixed = first()
-    with showing_work(f"looking at the first results of {describe_function(fn)}"):
-        for value in counted_calls(rows):
-            try:
-                results.append(None if skip_missing and value is None else retained_copy(fn(value)))
-            except Exception as error:
-                raise user_error(describe_function(fn), value, error) from None
+    results = list(first_results(fn, rows, lambda value: None if skip_missing and value is None else retained_copy(fn(value))))
     present = [result for result in results if _family(result) != MISSING]
     usable_results = results if fixed and not fn.order_differs_across_processes else []
     if declared is not None:
@@ -66,6 +60,17 @@ def infer_result_type(
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
     return column_type, usable_results, Guess.of([(column_type, present)])
+
+
+def first_results(fn: FunctionAsNow, values: Sequence[Any], call: Callable[[Any], Any]) -> Generator[Any]:
+    """Yield the results of ``call``, which calls a user's function, for the first values; if it fails, the error shows the value."""
+    with showing_work(f"looking at the first results of {describe_function(fn)}"):
+        for value in counted_calls(values):
+            try:
+                result = call(value)
+            except Exception as error:
+                raise user_error(describe_function(fn), value, error) from None
+            yield result
 
 
 def _warn_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:

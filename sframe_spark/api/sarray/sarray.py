@@ -18,7 +18,7 @@ from sframe_spark.api.indexing import (
     head_count,
     immutable_rows_error,
     is_row_index,
-    mask_error,
+    masked,
     row_number,
     sliced,
 )
@@ -26,7 +26,7 @@ from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io.paths import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.io.text_files import column_from_path
-from sframe_spark.api.node_values import column_values, equal_length, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
+from sframe_spark.api.node_values import column_values, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes
@@ -50,8 +50,8 @@ from sframe_spark.errors import (
 )
 from sframe_spark.message_text import brief
 from sframe_spark.operators.append import append
-from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
+from sframe_spark.operators.elementwise import apply_lambda
+from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, common_encoding
@@ -246,9 +246,7 @@ class SArray(
         if is_mask(key):
             key = SArray(key)
         if isinstance(key, SArray):
-            if not equal_length(self._node, key._node):
-                raise mask_error(row_count(key._node), len(self), "SArray")
-            return SArray(_node=filter_by_mask(self._node, key._truth()))
+            return SArray(_node=masked(self._node, key._node, "SArray"))
         if is_row_index(key):
             return self._recent_rows().row(row_number(key, len(self), "this SArray"))[0]
         if isinstance(key, slice):
@@ -262,9 +260,6 @@ class SArray(
 
     def __delitem__(self, key: Any) -> None:
         raise immutable_rows_error("sa")
-
-    def _truth(self) -> PlannerNode:
-        return apply_function("truth", self._node)
 
     def head(self, n: int = 10) -> SArray:
         """Return a column of the first ``n`` rows.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array, make_frame
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.indexing import bind_function, flag, head_count, is_collection, is_row_index
+from sframe_spark.api.indexing import bind_function, flag, head_count, is_collection, is_row_index, masked
 from sframe_spark.api.key_matching import are_many, semi_join
 from sframe_spark.api.node_values import column_values
 from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
@@ -94,7 +94,7 @@ class Selection(Cleaning):
         if are_many(keys._node):
             return make_array(semi_join(self._node, 0, keys._node, bool(exclude)))
         mask = self._is_one_of(keys)
-        return make_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
+        return make_array(masked(self._node, (mask == 0 if exclude else mask)._node, "SArray"))
 
     @call_example("sf['a'].sort(ascending=False)")
     def sort(self, ascending: bool = True) -> SArray:

@@ -558,15 +558,9 @@ def sketch_text(sketch: Sketch) -> str:
 def _numbers_text(sketch: Sketch) -> str:
     rows: list[tuple[str, Any, str]] = [("Length", sketch.size(), "Yes")]
     if sketch._source.schema[0].is_numeric:
-        members = (
-            ("Min", sketch.min),
-            ("Max", sketch.max),
-            ("Mean", sketch.mean),
-            ("Sum", sketch.sum),
-            ("Variance", sketch.var),
-            ("Standard Deviation", sketch.std),
-        )
-        rows += [(name, member(), "Yes") for name, member in members]
+        names = ["Min", "Max", "Mean", "Sum", "Variance", "Standard Deviation"]
+        members = [sketch.min, sketch.max, sketch.mean, sketch.sum, sketch.var, sketch.std]
+        rows += [(name, member(), "Yes") for name, member in zip(names, members, strict=True)]
     exact = "No" if sketch._statistics["counted"] is None else "Yes"
     rows += [("# Missing Values", sketch.num_missing(), "Yes"), ("# unique values", sketch.num_unique(), exact)]
     return table_text(["item", "value", "is exact"], rows)

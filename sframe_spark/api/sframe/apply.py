@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,13 @@ from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import bind_function
 from sframe_spark.api.node_values import preview_rows
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.user_functions import SAMPLE_ROWS, general, infer_result_type, type_of_results, with_first_results
+from sframe_spark.api.user_functions import SAMPLE_ROWS, first_results, general, infer_result_type, type_of_results, with_first_results
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
-from sframe_spark.expressions.python_function import describe_function
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, snapshot_rows
 from sframe_spark.operators.udf_calls import remember_first
-from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
-from sframe_spark.udf.errors import user_error
+from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.nested.python_objects import named_rows
@@ -123,16 +122,12 @@ class RowFunctions(Columns):
             remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])
         return make_frame(node, names)
 
-    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]], Guess]:
+    def _flat_map_types(self, fn: FunctionAsNow, width: int) -> tuple[list[Any], list[list[Any]], Guess]:
         """Return the column types, the results for the first rows (an empty list if the first rows may change), and a ``Guess`` of the types."""
         first: list[list[Any]] = []
         dicts, fixed = self._first_dicts(SAMPLE_ROWS)
-        with showing_work(f"looking at the first results of {describe_function(fn)}"):
-            for row in counted_calls(dicts):
-                try:
-                    rows = fn(row)
-                except Exception as error:
-                    raise user_error(describe_function(fn), row, error) from None
+        with contextlib.closing(first_results(fn, dicts, fn)) as results:
+            for rows in results:
                 if not isinstance(rows, list):
                     raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
                 first.append(snapshot_rows(rows))
@@ -143,7 +138,7 @@ class RowFunctions(Columns):
             raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
         if any(value is None for value in samples[0]):
             raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
-        columns = [[item[place] for item in samples] for place in range(width)]
+        columns = [list(values) for values in zip(*samples, strict=True)]
         types = [_type_of(values) for values in columns]
         return types, first if fixed else [], Guess.of(list(zip(types, columns, strict=True)))
 

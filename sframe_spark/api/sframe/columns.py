@@ -190,25 +190,15 @@ class Columns:
     def __setitem__(self, key: Any, value: Any) -> None:
         """Assign a column: an SArray or other values, one per row, or one value for all rows. With a list of names, assign several columns."""
         if isinstance(key, list):
-            self._add_several(key, value)
+            if isinstance(value, Columns) and (used := [name for name in value._names if name in self._names]):
+                advice = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
+                raise TakenNameError(f"the frame has columns of these names already: {', '.join(used)}; {advice}")
+            self.add_columns(value, key, inplace=True)
             return
         if not isinstance(key, str) and (is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key)):
             raise SchemaError(f"a column name is a str, got {type(key).__name__}; {immutable_rows_error(_A_COLUMN)}")
         name = require_name(key) or automatic_name(self._names)
         self._assign(name, self._column_of(value, name))
-
-    def _add_several(self, names: list[Any], value: Any) -> None:
-        """Add several columns; the columns of a frame keep their own names, whatever ``names`` are given.
-
-        Raises
-        ------
-        RuntimeError
-            If the frame already has a column with a name (the error is a ValueError too).
-        """
-        if isinstance(value, Columns) and (used := [name for name in value._names if name in self._names]):
-            advice = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
-            raise TakenNameError(f"the frame has columns of these names already: {', '.join(used)}; {advice}")
-        self.add_columns(value, names, inplace=True)
 
     def _column_of(self, value: Any, name: str, first_rows: int = 0) -> SArray:
         """Return the column that is made of a value; a single value has ``first_rows`` rows if the frame has no columns."""
@@ -226,19 +216,14 @@ class Columns:
         if position is not None and len(self._names) == 1:
             self._with(column._node, self._names)
             return
-        self._check_length(column, name)
         if not self._names:
             self._with(column._node, [name])
-        elif position is not None:
+            return
+        require_length(self._node, column._node, name)
+        if position is not None:
             self._with(replace_column(self._node, position, column._node), self._names)
         else:
             self._with(columns_alongside(self._node, column._node), self._names.with_appended(str(name)))
-
-    def _check_length(self, column: SArray, name: str) -> None:
-        if self._names and not equal_length(self._node, column._node):
-            raise LengthMismatchError(
-                f"column {name!r} has {row_count(column._node)} rows, the frame has {row_count(self._node)}: they must be equal"
-            )
 
     def add_column(self, data: Any, column_name: str = "", inplace: bool = False) -> SFrame:
         """Return a frame with one more column.
@@ -306,28 +291,19 @@ class Columns:
                 raise SchemaError("add_columns takes an SFrame, or a list of SArrays with a list of names")
             if column_names is None or isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
                 raise SchemaError("add_columns takes a list of SArrays with a list of as many names")
-            names = list(column_names)
-            if len(names) != len(data):
-                raise SchemaError(f"{len(data)} columns need as many names, got {len(names)}")
-            pairs = list(zip(names, data, strict=True))
-        node, used = self._with_new_columns(pairs)
-        return self._with(node, used) if inplace else make_frame(node, used)
-
-    def _with_new_columns(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
-        """Return a node with the frame's columns and new ones after them, and the names of all columns."""
-        frame, parts = make_frame(self._node, self._names), []
-        names, used = frame._names, dict[str, None]()
+            requested_names = list(column_names)
+            if len(requested_names) != len(data):
+                raise SchemaError(f"{len(data)} columns need as many names, got {len(requested_names)}")
+            pairs = list(zip(requested_names, data, strict=True))
+        nodes, names = [self._node] if self._names else [], dict.fromkeys(self._names)
         for requested, column in pairs:
-            if not names:
-                frame.add_column(column, requested, inplace=True)
-                names = frame._names
-                continue
-            used = used or dict.fromkeys(names)
-            name = free_name(requested, used)
-            frame._check_length(column, name)
-            used[name] = None
-            parts.append(column._node)
-        return (columns_alongside(frame._node, *parts), FrameNames.of_strings([*used])) if parts else (frame._node, names)
+            name = free_name(requested, names)
+            if nodes:
+                require_length(nodes[0], column._node, name)
+            nodes.append(column._node)
+            names[name] = None
+        node, all_names = columns_alongside(*nodes) if nodes else self._node, FrameNames.of_strings(list(names))
+        return self._with(node, all_names) if inplace else make_frame(node, all_names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """Return a frame without one of the columns.
@@ -512,6 +488,18 @@ def free_name(requested: Any, names: Collection[str]) -> str:
     if name in names:
         raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
     return name
+
+
+def require_length(frame: PlannerNode, column: PlannerNode, name: str) -> None:
+    """Raise an error if a frame and a new column have different numbers of rows.
+
+    Raises
+    ------
+    LengthMismatchError
+        If the numbers of rows differ.
+    """
+    if not equal_length(frame, column):
+        raise LengthMismatchError(f"column {name!r} has {row_count(column)} rows, the frame has {row_count(frame)}: they must be equal")
 
 
 def without(items: Sequence[Item], positions: Sequence[int]) -> list[Item]:

@@ -22,6 +22,7 @@ from sframe_spark.api.node_values import column_from_values, combine_columns, eq
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import EmptyColumnsError, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
+from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
@@ -124,7 +125,11 @@ def text_frame(path: Any, verify: bool) -> Frame | None:
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     """Return a frame of columns, given by name. A string is treated as a column of its characters, as in the reference."""
-    names = names_in_order(columns)
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"a column name is a str, got {brief(name)}")
+    # As in the reference: first the names of plain values, then of SArrays, each sorted.
+    names = sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
     parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
     for name in names:
         values = columns[name]
@@ -146,20 +151,10 @@ def _frame_of_nodes(nodes: list[PlannerNode], names: list[str]) -> Frame:
     return combine_columns(nodes), with_automatic_names(names)
 
 
-def names_in_order(columns: Mapping[str, Any]) -> list[str]:
-    """Return the column names of a dict in the reference's order: first the names of plain values, then of SArrays, each sorted."""
-    for name in columns:
-        if not isinstance(name, str):
-            raise SchemaError(f"a column name is a str, got {brief(name)}")
-    return sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
-
-
 def frame_from_iterable(data: Iterable[Any]) -> Frame:
     """Return a frame whose columns are the given SArrays, or with one column ``X1`` of the given values."""
     is_sequence = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
     items: Any = data if is_sequence else [item if isinstance(item, SArray) else snapshot(item) for item in data]
-    if isinstance(items, list) and not items:
-        return memory_source([], [], 0), []
     if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
         return _frame_of_nodes([item._node for item in items], [f"X{number}" for number in range(1, len(items) + 1)])
     if isinstance(items, list) and any(isinstance(item, SArray) for item in items):
@@ -170,7 +165,6 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 def frame_from_parquet(path: Any) -> Frame:
     """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
     from sframe_spark.engine.runtime.results import write_runs
-    from sframe_spark.locations import is_remote_location
     from sframe_spark.operators.sources.source import segment_source
     from sframe_spark.storage.external.parquet import manifest_of_files, natural
     from sframe_spark.storage.filesystem.path_resolution import resolve
@@ -193,19 +187,6 @@ def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
     from sframe_spark.operators.sources.source import segment_source
 
     return append(*map(segment_source, manifests)), list(manifests[0].names or ())
-
-
-def frame_from_orc(path: Any) -> Frame:
-    """Return the rows of ORC files in order of file names; they are converted to this package's own format."""
-    from sframe_spark.engine.runtime.parallel_scan import orc_rows
-    from sframe_spark.storage.external.orc import orc_table
-    from sframe_spark.storage.external.parquet import natural
-    from sframe_spark.storage.filesystem.path_resolution import resolve
-
-    files = resolve(path, natural, "ORC file")
-    with files.named_in_errors():
-        table = orc_table(files)
-        return orc_rows(table), list(table.names)
 
 
 def other_frame(data: Any, member: str, refusal: type[SFrameError] = SchemaError) -> SFrame:

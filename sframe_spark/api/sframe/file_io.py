@@ -10,6 +10,8 @@ from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.io import saved_frames
+from sframe_spark.api.io.csv.options import READ_ALIASES, WRITE_ALIASES, CsvRequest, with_alias_arguments
+from sframe_spark.api.io.csv.reader import read_csv, read_csv_with_errors
 from sframe_spark.api.io.paths import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.sarray import SArray
@@ -38,27 +40,15 @@ def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.Path
     require_unicode(names)
     if not names:
         raise InvalidArgumentError(f"a frame without columns cannot be written as {ending}: such files have columns, and rows only in them")
-    if ending == ORC:
-        _require_names_for_orc(names)
-    with exporting(path_text(path)) as export:
-        form = PartForm(ending, tuple(names), tuple(node.schema))
-        export.publish(write_parts(node, export.staging, form), ending)
-
-
-def _require_names_for_orc(names: Sequence[str]) -> None:
-    """Raise an error for column names that ORC readers in Java, such as Spark's, cannot find or confuse with others.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a name is empty or contains a backtick.
-    """
-    refused = [name for name in names if not name or "`" in name]
-    if refused:
+    # ORC readers in Java, such as Spark's, cannot find columns with such names or confuse them with others.
+    if ending == ORC and (refused := [name for name in names if not name or "`" in name]):
         raise InvalidArgumentError(
             f"Spark, and others that read ORC as it does, cannot read columns whose names are empty or have a backtick in them: {listed(refused)}; "
             "rename them first, or use write_parquet()"
         )
+    with exporting(path_text(path)) as export:
+        form = PartForm(ending, tuple(names), tuple(node.schema))
+        export.publish(write_parts(node, export.staging, form), ending)
 
 
 def require_unquoted_texts(only_raw: Any) -> None:
@@ -362,7 +352,15 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_orc(directory + "/rows")["a"])
         [1, None]
         """
-        return make_frame(*construction.frame_from_orc(path))
+        from sframe_spark.engine.runtime.parallel_scan import orc_rows
+        from sframe_spark.storage.external.orc import orc_table
+        from sframe_spark.storage.external.parquet import natural
+        from sframe_spark.storage.filesystem.path_resolution import resolve
+
+        files = resolve(path, natural, "ORC file")
+        with files.named_in_errors():
+            table = orc_table(files)
+            return make_frame(orc_rows(table), table.names)
 
     @staticmethod
     def read_delta(path: str | os.PathLike[str], version: int | None = None) -> SFrame:
@@ -508,7 +506,6 @@ class FrameFiles(Columns):
         1,x
         ,"y, z"
         """
-        from sframe_spark.api.io.csv.options import WRITE_ALIASES, with_alias_arguments
         from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
 
         form = CsvFormat(
@@ -611,9 +608,6 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_csv(directory + "/rows.csv", delimiter=";", na_values=["-"]))
         [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
         """
-        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_alias_arguments
-        from sframe_spark.api.io.csv.reader import read_csv
-
         require_unquoted_texts(_only_raw_string_substitutions)
         request = CsvRequest(
             url, delimiter, header, error_bad_lines, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints,
@@ -675,13 +669,10 @@ class FrameFiles(Columns):
         ...     print(list(frame), [list(lines) for lines in left_out.values()])
         [{'a': 1, 'b': 'x'}] [['2']]
         """
-        from sframe_spark.api.io.csv.options import READ_ALIASES, CsvRequest, with_alias_arguments
-        from sframe_spark.api.io.csv.reader import read_csv_with_errors
-
         require_unquoted_texts(_only_raw_string_substitutions)
         request = CsvRequest(
             url, delimiter, header, False, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints,
             na_values, line_terminator, usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding,
         )  # fmt: skip
         node, names, left_out = read_csv_with_errors(with_alias_arguments(request, kwargs, READ_ALIASES, "reading CSV"))
-        return make_frame(*(node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}
+        return make_frame(node, names), {path: SArray(lines, str) for path, lines in left_out.items()}

@@ -341,10 +341,8 @@ class Relational(Columns):
             return make_frame(semi_join(self._node, position, keys._node, bool(exclude)), self._names)
         if keys.dtype is not column.dtype and keys.countna() < len(keys):
             raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
-        mask = column._is_one_of(keys)._node
-        if exclude:
-            mask = (SArray(_node=mask) == 0)._node
-        return make_frame(filter_by_mask(self._node, mask), self._names)
+        mask = column._is_one_of(keys)
+        return make_frame(filter_by_mask(self._node, (mask == 0 if exclude else mask)._node), self._names)
 
     @call_example("sf.sample(0.1, seed=1), a share of the rows; of n rows sf.shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SFrame:

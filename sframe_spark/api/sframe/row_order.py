@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
@@ -154,13 +155,11 @@ class RowOrder(Relational):
         known = properties_of(plan).order
         orderings: list[list[tuple[int, bool]]] = []
         for items in known.orderings:
-            items_shown: list[tuple[int, bool]] = []
-            for item in items:
-                if not isinstance(item.column, int) or item.direction == "any":
-                    break
-                items_shown.append((item.column, item.direction == "asc"))
-            if items_shown and items_shown not in orderings and is_in_order(plan, items_shown):
-                orderings.append(items_shown)
+            # Users see columns of the frame, not keys of the engine or expressions.
+            of_columns = itertools.takewhile(lambda item: isinstance(item.column, int) and item.direction != "any", items)
+            ordering = [(cast(int, item.column), item.direction == "asc") for item in of_columns]
+            if ordering and ordering not in orderings and is_in_order(plan, ordering):
+                orderings.append(ordering)
         return KnownOrder(
             [[(self._names[column], "asc" if up else "desc") for column, up in items] for items in orderings],
             [self._names[column] for column in known.constants if isinstance(column, int)],

@@ -12,11 +12,11 @@ from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
-from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, head_count, is_row_index, masked, row_number, sliced
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
-from sframe_spark.api.node_values import equal_length, iterate_tuples, row_count
+from sframe_spark.api.node_values import iterate_tuples, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.apply import RowFunctions
@@ -35,7 +35,7 @@ from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.time_groups import TimeGroups
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
-from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
+from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.input_values import NO_VALUES, is_of_spark
 from sframe_spark.values.nested.python_objects import named_rows
@@ -201,9 +201,7 @@ class SFrame(
         if is_mask(key):
             key = SArray(key)
         if isinstance(key, SArray):
-            if not equal_length(self._node, key._node):
-                raise mask_error(row_count(key._node), len(self), "SFrame")
-            return SFrame(_node=filter_by_mask(self._node, key._truth()), _names=self._names)
+            return SFrame(_node=masked(self._node, key._node, "SFrame"), _names=self._names)
         if isinstance(key, str):
             return self.select_column(key)
         if isinstance(key, type):

@@ -124,8 +124,7 @@ class TimeGroups(Relational):
         if not keys:
             raise InvalidArgumentError("groupby_runs needs at least one column")
         aggregations, names = self._group_aggregates(keys, operations)
-        below, places, moved = narrowed(self._node, keys, aggregations)
-        return make_frame(streaming_group_by(below, places, moved), names)
+        return make_frame(streaming_group_by(*narrowed(self._node, keys, aggregations)), names)
 
     def add_columns_by_cycle(
         self, fn: Callable[[list[dict[str, Any]]], Any], column_names: Any, on: str, by: Any = None, dtypes: Any = None
@@ -173,17 +172,17 @@ class TimeGroups(Relational):
         bound = bind_function(fn, "add_columns_by_cycle", self._node.length.at_most)
         time, keys = self._time_position(on), self._key_positions(by, "by")
         single = isinstance(column_names, str)
-        names = [column_names] if single else list(column_names) if isinstance(column_names, (list, tuple)) else []
-        if not names or not all(isinstance(name, str) for name in names):
+        names = name_list(column_names)
+        if not names:
             raise SchemaError(f"column_names is a name or a list of names, got {column_names!r}")
-        used = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
+        used = [name for index, name in enumerate(names) if name in self._names or name in names[:index]]
         if used:
             raise TakenNameError(f"there is a column {used[0]!r} already: choose another name for the new one")
         function = CycleFunction(PythonFunction(bound, INT, tuple(self._names)), tuple(names), single)
-        dtype_list = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
-        sample = self._cycle_sample(function, time, keys) if dtype_list is None else None
+        sample = self._cycle_sample(function, time, keys) if dtypes is None else None
         bound.record_state(sample is not None)
-        types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in dtype_list or ()]
+        requested = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
+        types = sample.types if sample is not None else [of_any_offset(column_type_for(dtype)) for dtype in requested]
         if len(types) != len(names):
             raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")
         if sample is not None:
@@ -202,8 +201,8 @@ class TimeGroups(Relational):
         numbers: list[int] = []
         values_by_column: list[list[Any]] = [[] for _ in function.columns]
         with showing_work("looking at the first results of a function of cycles"):
-            for places in counted_calls(cycles_within(runs, chunk, keys, ordered.schema) if rows else []):
-                cycle = [rows[place] for place in places]
+            for indices in counted_calls(cycles_within(runs, chunk, keys, ordered.schema) if rows else []):
+                cycle = [rows[index] for index in indices]
                 numbers += [row[-1] for row in cycle]
                 for values, added in zip(values_by_column, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
                     values += added
@@ -488,9 +487,7 @@ def clock_column(clock: Any, on: str) -> PlannerNode:
     if not isinstance(clock, Relational):
         raise SchemaError(f"a clock is an SFrame or an SArray of times, got {type(clock).__name__}")
     names = clock.column_names()
-    for name in (on, TIME):
-        if name in names:
-            return clock.select_column(name)._node
-    if len(names) != 1:
+    candidates = [name for name in (on, TIME) if name in names] or names[:1] * (len(names) == 1)
+    if not candidates:
         raise SchemaError(f"a clock has one column, or one named {on!r} or {TIME!r}; this frame has: {', '.join(names)}")
-    return clock.select_column(names[0])._node
+    return clock.select_column(candidates[0])._node
