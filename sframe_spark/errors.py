@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from sframe_spark.message_text import brief, visible
 from sframe_spark.redaction import redacted
@@ -50,6 +50,11 @@ class SFrameError(Exception):
     cannot read https://host/a.csv
     """
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__module__ == __name__:
+            TRAVELLING_ERRORS[cls.__name__] = cls
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         # Redacted here, so that it holds for str, repr and the pickles of tasks.
@@ -60,20 +65,10 @@ class SFrameError(Exception):
         return visible(super().__str__(), lines=True)
 
 
-ErrorClass = TypeVar("ErrorClass", bound=type[SFrameError])
-
 TRAVELLING_ERRORS: dict[str, type[SFrameError]] = {"SFrameError": SFrameError}
 """By name, the classes that an error keeps on its way from a task to the driver. Errors of other classes arrive as their nearest base class here."""
 
 
-def travelling(error_class: ErrorClass) -> ErrorClass:
-    """Register a class in :data:`TRAVELLING_ERRORS` (decorator)."""
-    if TRAVELLING_ERRORS.setdefault(error_class.__name__, error_class) is not error_class:
-        raise ValueError(f"two classes of errors are named {error_class.__name__}")
-    return error_class
-
-
-@travelling
 class SchemaError(SFrameError, TypeError):
     """A value or a column has a type that the operation does not take.
 
@@ -81,7 +76,6 @@ class SchemaError(SFrameError, TypeError):
     """
 
 
-@travelling
 class InvalidArgumentError(SFrameError, ValueError):
     """An argument has the right type but a value outside what is allowed.
 
@@ -89,7 +83,6 @@ class InvalidArgumentError(SFrameError, ValueError):
     """
 
 
-@travelling
 class ColumnNotFoundError(SFrameError, KeyError):
     """A column was requested by a name that the frame does not have.
 
@@ -149,7 +142,6 @@ def listed(names: Sequence[Any], text_of: Callable[[Any], str] = repr) -> str:
     return first if len(names) <= MAX_NAMES_LISTED else f"{first} and {len(names) - MAX_NAMES_LISTED} more"
 
 
-@travelling
 class LengthMismatchError(SFrameError, RuntimeError):
     """Two columns or frames that must have the same number of rows do not.
 
@@ -157,7 +149,6 @@ class LengthMismatchError(SFrameError, RuntimeError):
     """
 
 
-@travelling
 class UnsupportedOperationError(SFrameError, RuntimeError):
     """The operation exists, but not for these types or in this context.
 
@@ -165,7 +156,6 @@ class UnsupportedOperationError(SFrameError, RuntimeError):
     """
 
 
-@travelling
 class ExecutionError(SFrameError, RuntimeError):
     """A query failed while it ran.
 
@@ -174,7 +164,6 @@ class ExecutionError(SFrameError, RuntimeError):
     """
 
 
-@travelling
 class UserFunctionError(ExecutionError):
     """A function that the user passed (to ``apply``, ``filter`` ...) raised an exception.
 
@@ -205,7 +194,6 @@ class UserFunctionError(ExecutionError):
         return visible("\n".join(parts), lines=True)
 
 
-@travelling
 class StateNotSharedError(UserFunctionError):
     """A user's function reads program state that has changed between rows, or that cannot be sent to where the function is called.
 
@@ -214,7 +202,6 @@ class StateNotSharedError(UserFunctionError):
     """
 
 
-@travelling
 class ConversionError(ExecutionError):
     """A value cannot be converted to the requested type.
 
@@ -251,7 +238,6 @@ class ConversionError(ExecutionError):
         return f"{position}{visible(self.value)} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
 
 
-@travelling
 class DateTimeRangeError(ExecutionError, OverflowError):
     """A date-time lies outside the years 1 to 9999, which is all that Python's ``datetime`` can show.
 
@@ -278,7 +264,6 @@ class DateTimeRangeError(ExecutionError, OverflowError):
         return DateTimeRangeError(f"{position}: {self.message}" if position else self.message)
 
 
-@travelling
 class RunTooLongError(ExecutionError):
     """More rows are equal than an optimized plan supports.
 
@@ -286,7 +271,6 @@ class RunTooLongError(ExecutionError):
     """
 
 
-@travelling
 class NarrowTypeError(ExecutionError):
     """A value of an archive does not fit the type inferred from others of its column.
 
@@ -303,7 +287,6 @@ class NarrowTypeError(ExecutionError):
         super().__init__(position)
 
 
-@travelling
 class TooLargeError(ExecutionError, MemoryError):
     """Rows were requested at once that do not fit into memory.
 
@@ -312,7 +295,6 @@ class TooLargeError(ExecutionError, MemoryError):
     """
 
 
-@travelling
 class CancelledError(ExecutionError):
     """A running query was told to stop.
 
@@ -321,7 +303,6 @@ class CancelledError(ExecutionError):
     """
 
 
-@travelling
 class SessionClosedError(SFrameError, RuntimeError):
     """The Spark session that the data belongs to has been stopped.
 
@@ -330,7 +311,6 @@ class SessionClosedError(SFrameError, RuntimeError):
     """
 
 
-@travelling
 class JavaNotFoundError(SFrameError, RuntimeError):
     """No Java runtime that Spark can use was found.
 
@@ -338,7 +318,6 @@ class JavaNotFoundError(SFrameError, RuntimeError):
     """
 
 
-@travelling
 class PlanInvariantError(SFrameError, AssertionError):
     """A law, an operator or the engine broke one of its promises: a bug in it, not in the query.
 
@@ -347,7 +326,6 @@ class PlanInvariantError(SFrameError, AssertionError):
     """
 
 
-@travelling
 class NonConvergenceError(PlanInvariantError):
     """The laws of a stage went on rewriting a plan without coming to an end.
 
@@ -371,7 +349,6 @@ class NonConvergenceError(PlanInvariantError):
         return f"stage {self.stage!r} does not come to an end; laws applied last: {names}"
 
 
-@travelling
 class StorageError(SFrameError, OSError):
     """Saved data is missing, damaged or of a format that this version does not read, or cannot be written.
 
@@ -379,7 +356,6 @@ class StorageError(SFrameError, OSError):
     """
 
 
-@travelling
 class NotSharedError(StorageError):
     """Spark's processes do not see the files of this process, or do not run the same packages.
 
@@ -432,7 +408,6 @@ def users_level() -> int:
 # Arguments: names, numbers, types and functions that users pass.
 
 
-@travelling
 class MixedTypesError(SchemaError):
     """Raised when values that should be one column have no common type."""
 
@@ -477,7 +452,6 @@ class NegativeCountError(InvalidArgumentError, OverflowError):
     """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
 
 
-@travelling
 class BeyondRangeError(InvalidArgumentError, OverflowError):
     """A number of rows needs more than 64 bits, or an int is beyond the largest float; a ValueError and, as in the reference, an OverflowError."""
 
@@ -518,17 +492,14 @@ class MissingArgumentColumnError(ColumnNotFoundError, RuntimeError):
     """An aggregate names a column that does not exist; a KeyError and, as in the reference, a RuntimeError."""
 
 
-@travelling
 class NoColumnTypeError(SchemaError, UnsupportedOperationError):
     """No column can hold values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
 
 
-@travelling
 class FillValueError(UnsupportedOperationError, SchemaError):
     """A value does not fill the gaps of a column; a RuntimeError and, as in the reference for what no column holds, a TypeError."""
 
 
-@travelling
 class TimeFormatError(InvalidArgumentError, UnsupportedOperationError):
     """A format of date-times has a directive that cannot be read, or none; a ValueError and, as in the reference, a RuntimeError."""
 
@@ -600,7 +571,6 @@ class AbsentModuleError(SFrameError, ModuleNotFoundError):
 # Files: damaged, missing or of another form.
 
 
-@travelling
 class DamagedValueError(StorageError, ValueError):
     """A stored string is not the serialised form of a value.
 
@@ -608,12 +578,10 @@ class DamagedValueError(StorageError, ValueError):
     """
 
 
-@travelling
 class JsonError(StorageError, RuntimeError):
     """A file is not JSON of the requested form; an OSError and, as in the reference, a RuntimeError."""
 
 
-@travelling
 class NoMemoryError(StorageError, MemoryError):
     """There is no memory for what is read or written; an OSError and a MemoryError. The file may be good."""
 
@@ -622,12 +590,10 @@ class NotOneColumnError(StorageError, RuntimeError):
     """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
 
 
-@travelling
 class NotSavedError(StorageError, RuntimeError):
     """A file is no saved frame; an OSError and, as in the reference, a RuntimeError."""
 
 
-@travelling
 class ConcurrentSaveError(StorageError):
     """Another process saved a frame at the same location at the same time.
 
@@ -635,27 +601,22 @@ class ConcurrentSaveError(StorageError):
     """
 
 
-@travelling
 class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
     """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
 
 
-@travelling
 class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
     """A number of rows or lines is not a number; a TypeError and, as in the reference, a ValueError (for a string) and a RuntimeError (otherwise)."""
 
 
-@travelling
 class CsvNoLineError(StorageError, RuntimeError):
     """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
 
 
-@travelling
 class CsvLineError(StorageError, RuntimeError):
     """A line does not fit the columns and skipping was not requested; an OSError and, as in the reference, a RuntimeError."""
 
 
-@travelling
 class CsvEncodingError(StorageError, ValueError):
     """The file is not text in the encoding that it is read in; an OSError and, as in the reference, a ValueError."""
 
@@ -668,7 +629,6 @@ class EncryptedColumnsError(ValueError):
     """The footer of a Parquet file says that columns are encrypted."""
 
 
-@travelling
 class UnknownColumnTypeError(StorageError):
     """Raised when a stored name of a column type does not exist in this version."""
 
@@ -694,12 +654,10 @@ class BrokenPayload(ValueError):
         super().__init__(reason, place)
 
 
-@travelling
 class ArchiveTextError(StorageError, ValueError):
     """A string in an archive of Turi Create is not UTF-8; an OSError and, as in the reference, a ValueError."""
 
 
-@travelling
 class ArchiveDateError(StorageError, OverflowError):
     """A date-time in an archive of Turi Create is outside the years that Python has; an OSError and an OverflowError."""
 
@@ -761,7 +719,6 @@ class CarriedError(Exception):
     """An error on its way through Spark; its text contains the original."""
 
 
-@travelling
 class NumbersLeftOutError(SFrameError):
     """Raised by a query whose sums left out floats of a group: the query is run again with all of them, so users do not see it."""
 

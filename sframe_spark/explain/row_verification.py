@@ -43,10 +43,6 @@ class RowClaim(Protocol):
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
         """Return the index of the first row that contradicts the claim, among consecutive rows; None if no row does."""
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The positions of the columns that the claim is about."""
-
 
 @attrs.frozen
 class InOrder:
@@ -69,11 +65,6 @@ class InOrder:
         wrong = comparisons < (1 if self.strict else 0)
         return _first(np.concatenate([[False], wrong])) if rows.rows else None
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The positions of the columns of the order."""
-        return tuple(position for position, _ in self.by)
-
 
 @attrs.frozen
 class OneValue:
@@ -87,11 +78,6 @@ class OneValue:
             return None
         return _first(np.concatenate([[False], differs(comparable(rows.columns[self.column], schema[self.column]))]))
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The position of the column."""
-        return (self.column,)
-
 
 @attrs.frozen
 class EqualColumns:
@@ -102,7 +88,7 @@ class EqualColumns:
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
         """Return the index of the first row in which the columns differ; None if there is none."""
-        a, b = (comparable(rows.columns[position], schema[position]) for position in self.columns)
+        a, b = (comparable(rows.columns[position], schema[position]) for position in (self.first, self.second))
         valid = a.is_valid().to_numpy(zero_copy_only=False)
         other = b.is_valid().to_numpy(zero_copy_only=False)
         if pa.types.is_string(a.type):
@@ -111,11 +97,6 @@ class EqualColumns:
             x, y = plain_numbers(a), plain_numbers(b)
             unequal = (x != y) & ~((x != x) & (y != y))
         return _first((valid != other) | (valid & other & unequal))
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The positions of both columns."""
-        return (self.first, self.second)
 
 
 @attrs.frozen
@@ -127,11 +108,6 @@ class NotMissing:
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
         """Return the index of the first row with a missing value; None if there is none."""
         return _first(rows.columns[self.column].is_null().to_numpy(zero_copy_only=False))
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The position of the column."""
-        return (self.column,)
 
 
 @attrs.frozen
@@ -151,11 +127,6 @@ class Within:
         numbers = plain_numbers(values)
         outside = ~((numbers >= self.low) & (numbers <= self.high))
         return _first(outside & values.is_valid().to_numpy(zero_copy_only=False))
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The position of the column."""
-        return (self.column,)
 
 
 def _first(wrong: np.ndarray) -> int | None:

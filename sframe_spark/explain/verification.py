@@ -327,13 +327,13 @@ def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, 
             return "rows in order of", names.order(node, by) + (" without ties" if strict else "")
         case OneValue(column):
             return "one value in", names.name(node, column)
-        case EqualColumns():
-            return "equal in every row:", names.listed(node, claim.columns)
+        case EqualColumns(first, second):
+            return "equal in every row:", names.listed(node, (first, second))
         case NotMissing(column):
             return "no missing value in", names.name(node, column)
         case Within(column, low, high):
             return "values in bounds:", f"{low} <= {names.name(node, column)} <= {high}"
-    return type(claim).__name__, names.listed(node, claim.columns)
+    return type(claim).__name__, repr(claim)
 
 
 def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...], names: ColumnNames) -> Finding:
