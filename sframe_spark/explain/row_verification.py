@@ -18,6 +18,7 @@ from sframe_spark.compute.sorting import steps
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
+from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, recordable_part
 from sframe_spark.order.properties import RelationProperties
@@ -132,6 +133,22 @@ class Within:
 def _first(wrong: np.ndarray) -> int | None:
     indices = np.flatnonzero(wrong)
     return int(indices[0]) if len(indices) else None
+
+
+def claim_in_words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, str]:
+    """Return the type of a claim, and what it is about, in words."""
+    match claim:
+        case InOrder(by, strict):
+            return "rows in order of", names.order(node, by) + (" without ties" if strict else "")
+        case OneValue(column):
+            return "one value in", names.name(node, column)
+        case EqualColumns(first, second):
+            return "equal in every row:", names.listed(node, (first, second))
+        case NotMissing(column):
+            return "no missing value in", names.name(node, column)
+        case Within(column, low, high):
+            return "values in bounds:", f"{low} <= {names.name(node, column)} <= {high}"
+    return type(claim).__name__, repr(claim)
 
 
 def row_claims(properties: RelationProperties, schema: Schema) -> list[RowClaim]:

@@ -26,17 +26,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans
 from sframe_spark.explain.order_reasons import relied_orders
-from sframe_spark.explain.row_verification import (
-    EqualColumns,
-    InOrder,
-    NotMissing,
-    OneValue,
-    RowClaim,
-    Within,
-    check_rows,
-    check_segments,
-    row_claims,
-)
+from sframe_spark.explain.row_verification import InOrder, check_rows, check_segments, claim_in_words, row_claims
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.order.spark_partitioning import KEEPS_ALL, plan_preservation, preservation_above
@@ -311,29 +301,13 @@ def row_findings(plan: PlannerNode, result: PlannerNode, names: ColumnNames) -> 
     confirmed: dict[str, list[str]] = {}
     wrong = []
     for checked in check_rows(result, claims):
-        claim, subject = words(checked.claim, plan, names)
+        claim, subject = claim_in_words(checked.claim, plan, names)
         if checked.row is None:
             confirmed.setdefault(claim, []).append(subject)
         else:
             wrong.append(Finding(f"{claim} {subject}", f"row {checked.row} is the first of which this is not so"))
     agreed = [Finding(f"{claim} {'; '.join(dict.fromkeys(subjects))}") for claim, subjects in confirmed.items()]
     return [*wrong, *agreed] or [Finding("order and values of rows", claimed=False)]
-
-
-def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, str]:
-    """Return the type of a claim, and what it is about, in words."""
-    match claim:
-        case InOrder(by, strict):
-            return "rows in order of", names.order(node, by) + (" without ties" if strict else "")
-        case OneValue(column):
-            return "one value in", names.name(node, column)
-        case EqualColumns(first, second):
-            return "equal in every row:", names.listed(node, (first, second))
-        case NotMissing(column):
-            return "no missing value in", names.name(node, column)
-        case Within(column, low, high):
-            return "values in bounds:", f"{low} <= {names.name(node, column)} <= {high}"
-    return type(claim).__name__, repr(claim)
 
 
 def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...], names: ColumnNames) -> Finding:

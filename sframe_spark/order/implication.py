@@ -567,31 +567,24 @@ def _choose_with_backtracking(start: PairState) -> PairState | Undecided | None:
     budget = SEARCH_BUDGET
     while stack:
         state, position = stack.pop()
-        column_class, position = _next_open(state, position)
-        if column_class is None:
+        classes = state.problem.branch_classes
+        # A set of outcomes has a single member if it has no other bit than its lowest.
+        while position < len(classes) and not state.outcomes[classes[position]] & (state.outcomes[classes[position]] - 1):
+            position += 1
+        if position == len(classes):
             return state
-        remaining = state.outcomes[column_class]
+        remaining = state.outcomes[classes[position]]
         branches = []
         while remaining:
             choice, remaining = one_of(remaining), remaining & (remaining - 1)
             budget -= 1
             branch = state.copy()
-            if branch.restrict(column_class, choice):
+            if branch.restrict(classes[position], choice):
                 branches.append((branch, position))
         if budget < 0:
             return UNDECIDED
         stack.extend(reversed(branches))
     return None
-
-
-def _next_open(state: PairState, position: int) -> tuple[int | None, int]:
-    classes = state.problem.branch_classes
-    while position < len(classes):
-        outcomes = state.outcomes[classes[position]]
-        if outcomes & (outcomes - 1):
-            return classes[position], position
-        position += 1
-    return None, position
 
 
 class Witness(NamedTuple):

@@ -46,21 +46,14 @@ _TRANSPARENT = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "Colum
 # Writes: a task writes the rows of its partition in order.
 _WRITES = ("WriteFiles", "Execute InsertIntoHadoopFsRelationCommand")
 _ROW_WISE = (
-    "Project",
-    "Filter",
-    "Generate",
-    "Expand",
-    "Sample",
-    "BatchEvalPython",
-    "ArrowEvalPython",
-    "MapInArrow",
-    "MapInPandas",
-    "MapPartitions",
-    "CollectMetrics",
-    "DeserializeToObject",
-    "MapElements",
-    "SerializeFromObject",
-)
+    "Project", "Filter", "Generate", "Expand", "Sample", "BatchEvalPython", "ArrowEvalPython", "MapInArrow", "MapInPandas", "MapPartitions",
+    "CollectMetrics", "DeserializeToObject", "MapElements", "SerializeFromObject",
+)  # fmt: skip
+_REORDERING = (
+    "ShuffleExchange", "Exchange", "AQEShuffleRead", "Sort", "TakeOrderedAndProject", "CollectLimit", "CollectTail", "HashAggregate", "SortAggregate",
+    "ObjectHashAggregate", "AggregateInPandas", "Window", "WindowInPandas", "FlatMapGroupsInPandas", "FlatMapGroupsInArrow",
+    "FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow", "SortMergeJoin", "ShuffledHashJoin", "CartesianProduct",
+)  # fmt: skip
 BROADCASTS = ("BroadcastExchange", "BroadcastQueryStage")
 BROADCAST_JOINS = ("BroadcastHashJoin", "BroadcastNestedLoopJoin")
 
@@ -68,31 +61,7 @@ BROADCAST_JOINS = ("BroadcastHashJoin", "BroadcastNestedLoopJoin")
 # inputs, but only under conditions that the node's name does not show. So nothing is guaranteed about their row order.
 NODE_PRESERVATION: dict[str, Preservation] = {
     **dict.fromkeys((*_TRANSPARENT, *_WRITES, *_ROW_WISE), KEEPS_ALL),
-    **dict.fromkeys(
-        (
-            "ShuffleExchange",
-            "Exchange",
-            "AQEShuffleRead",
-            "Sort",
-            "TakeOrderedAndProject",
-            "CollectLimit",
-            "CollectTail",
-            "HashAggregate",
-            "SortAggregate",
-            "ObjectHashAggregate",
-            "AggregateInPandas",
-            "Window",
-            "WindowInPandas",
-            "FlatMapGroupsInPandas",
-            "FlatMapGroupsInArrow",
-            "FlatMapCoGroupsInPandas",
-            "FlatMapCoGroupsInArrow",
-            "SortMergeJoin",
-            "ShuffledHashJoin",
-            "CartesianProduct",
-        ),
-        BREAKS_ALL,
-    ),
+    **dict.fromkeys(_REORDERING, BREAKS_ALL),
     **dict.fromkeys(("Coalesce", "GlobalLimit", "LocalLimit", "Union"), Preservation(False, None)),
 }
 
