@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -40,7 +41,7 @@ class Bins:
     Parameters
     ----------
     first
-            Number of the first bin; bin 0 begins at zero.
+        Number of the first bin; bin 0 begins at zero.
     step
         Width of a bin.
     count
@@ -181,15 +182,13 @@ class Extent:
 def extent_of(part: Sequence[float]) -> Extent:
     """Return the result of the aggregate ``finite_range`` as an Extent."""
     numbers, missing, nan, infinite = map(int, part[:4])
-    if not numbers:
-        return Extent(numbers, missing, nan, infinite, part[4], part[5])
-    return Extent(numbers, missing, nan, infinite, part[4], part[5], part[6], math.sqrt(part[7] / numbers))
+    mean, deviation = (part[6], math.sqrt(part[7] / numbers)) if numbers else (math.nan, math.nan)
+    return Extent(numbers, missing, nan, infinite, part[4], part[5], mean, deviation)
 
 
 def extents(nodes: PlannerNode) -> list[Extent]:
     """Return the extent of each column of a node, in one pass; all columns must be numeric."""
-    parts = reduce_values(nodes, [Aggregation("finite_range", (place,)) for place in range(len(nodes.schema))])
-    return [extent_of(part) for part in parts]
+    return list(map(extent_of, reduce_values(nodes, [Aggregation("finite_range", (column,)) for column in range(len(nodes.schema))])))
 
 
 # --- Counts in bins
@@ -221,7 +220,7 @@ def bins_for(extent: Extent, column_type: ColumnType, max_bins: int = MAX_BINS) 
 
 def bars(bins: Bins, counts: Sequence[float]) -> list[dict[str, Any]]:
     """Return bins and their counts as a list of dicts: ``left`` and ``right`` edge, and ``count``."""
-    return [{"left": bins.edge(place), "right": bins.edge(place + 1), "count": int(count)} for place, count in enumerate(counts)]
+    return [{"left": bins.edge(number), "right": bins.edge(number + 1), "count": int(count)} for number, count in enumerate(counts)]
 
 
 def histogram_of(node: PlannerNode) -> tuple[list[dict[str, Any]], Extent]:
@@ -245,16 +244,21 @@ def _is_finite(value: Any) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
-    """Return the number of rows in each cell of two columns of numbers or date-times; empty cells are left out."""
+def _materialized_numbers(x: PlannerNode, y: PlannerNode) -> PlannerNode:
+    """Materialize two columns; return them side by side as numbers, see :func:`as_numbers`."""
     pair = zip_columns(x, y)
     materialize(pair)
-    numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
+    return zip_columns(*(as_numbers(project(pair, [column])) for column in (0, 1)))
+
+
+def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
+    """Return the number of rows in each cell of two columns of numbers or date-times; empty cells are left out."""
+    numbers = _materialized_numbers(x, y)
     across, up = (bins_for(extent, node.schema[0], MAX_CELLS) for extent, node in zip(extents(numbers), (x, y), strict=True))
     counts = reduce_values(numbers, [Aggregation("histogram", (0, 1), (*across.parameters, *up.parameters))])[0]
     table = []
-    for place, count in enumerate(counts):
-        column, row = divmod(place, up.count)
+    for number, count in enumerate(counts):
+        column, row = divmod(number, up.count)
         if count:
             edges = {"x_left": across.edge(column), "x_right": across.edge(column + 1), "y_left": up.edge(row), "y_right": up.edge(row + 1)}
             table.append({**edges, "count": int(count)})
@@ -263,15 +267,13 @@ def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
 
 def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], float]:
     """Return mean, minimum and maximum of ``y`` in each time bin that contains numbers, in order, and the width of a bin in seconds."""
-    pair = zip_columns(time, y)
-    materialize(pair)
-    numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
+    numbers = _materialized_numbers(time, y)
     bins = bins_for(extents(project(numbers, [0]))[0], time.schema[0], MAX_TIMES)
     ranges = np.reshape(reduce_values(numbers, [Aggregation("bin_ranges", (0, 1), bins.parameters)])[0], (-1, 4)).tolist()
     table = [
         # Rounding may move a mean outside of the range, so it is limited.
-        {"x": bins.edge(place), "y": min(max(mean, minimum), largest), "least": minimum, "largest": largest, "count": int(count)}
-        for place, (count, minimum, largest, mean) in enumerate(ranges)
+        {"x": bins.edge(number), "y": min(max(mean, minimum), largest), "least": minimum, "largest": largest, "count": int(count)}
+        for number, (count, minimum, largest, mean) in enumerate(ranges)
         if count
     ]
     return table, bins.step
@@ -314,7 +316,7 @@ class TopValues:
 
     @property
     def remaining(self) -> int:
-        """The number of distinct values that are not in ``values``; if the number of distinct values is an estimate, at least 1 if rows are left."""
+        """The number of distinct values that are not in ``values``: at least 1 if there are rows with others, as ``different`` may be an estimate."""
         left = self.rows > sum(count for _, count in self.values)
         return max(self.different - len(self.values), 1) if left else 0
 
@@ -353,51 +355,37 @@ def label_texts(values: Sequence[Any]) -> list[str]:
     return list(labels)
 
 
-def summaries_of(columns: PlannerNode) -> list[dict[str, Any]]:
-    """Return the result of the aggregate ``summary`` for each column of a node, in one pass."""
-    summaries = reduce_values(columns, [Aggregation("summary", (place,)) for place in range(len(columns.schema))])
-    return list(summaries)
-
-
 def top_values(columns: PlannerNode, limit: int = MAX_LABELS) -> list[TopValues]:
     """Return the most frequent values of each column of strings, in one pass, or two if a column has many distinct values."""
-    return most_frequent(columns, summaries_of(columns), limit)
+    return most_frequent(columns, reduce_values(columns, [Aggregation("summary", (column,)) for column in range(len(columns.schema))]), limit)
 
 
 def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], limit: int = MAX_LABELS) -> list[TopValues]:
-    """Return the most frequent values of each column, given the columns' summaries."""
-    candidates = {place: _candidates(summary, limit) for place, summary in enumerate(summaries) if summary["counted"] is None}
-    known_candidates = {place: labels for place, labels in candidates.items() if labels}
-    exact = (
-        reduce_values(columns, [Aggregation("label_counts", (place,), (labels,)) for place, labels in known_candidates.items()])
-        if known_candidates
-        else ()
-    )
-    counted = {
-        place: dict(zip(known_candidates[place], map(int, counts), strict=True)) for place, counts in zip(known_candidates, exact, strict=True)
-    }
+    """Return the most frequent values of each column, given the columns' results of the aggregate ``summary``."""
+    candidates = {column: _candidates(summary, limit) for column, summary in enumerate(summaries) if summary["counted"] is None}
+    known_candidates = {column: labels for column, labels in candidates.items() if labels}
+    aggregations = [Aggregation("label_counts", (column,), (labels,)) for column, labels in known_candidates.items()]
+    counts_by_column = dict(zip(known_candidates, reduce_values(columns, aggregations) if aggregations else (), strict=True))
     tops = []
-    for place, summary in enumerate(summaries):
-        if place not in candidates:
-            counts_by_value = summary["counted"]
-        elif candidates[place] is None:
-            counts_by_value = _counted_in_groups(column_of(columns, place), summary["rows"], limit)
+    for column, summary in enumerate(summaries):
+        if column not in candidates:
+            counted = summary["counted"]
+        elif candidates[column] is None:
+            counted = _counted_in_groups(column_of(columns, column), summary["rows"], limit)
         else:
-            counts_by_value = {value: count for value, count in counted.get(place, {}).items() if count > summary["rows"] // FREQUENT_SHARE}
-        tops.append(_top(counts_by_value, summary, limit))
+            counts = zip(known_candidates.get(column, ()), map(int, counts_by_column.get(column, ())), strict=True)
+            counted = {value: count for value, count in counts if count > summary["rows"] // FREQUENT_SHARE}
+        values = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+        if summary["missing"]:
+            # Missing values come before values that are equally frequent.
+            values = sorted([(None, summary["missing"]), *values], key=lambda pair: -pair[1])
+        distinct = summary["distinct"] + bool(summary["missing"])
+        tops.append(TopValues(values[:limit], distinct, summary["counted"] is not None, summary["rows"]))
     return tops
 
 
-def _top(counts_by_value: dict[Any, int], summary: dict[str, Any], limit: int) -> TopValues:
-    values = sorted(counts_by_value.items(), key=lambda pair: (-pair[1], pair[0]))
-    if summary["missing"]:
-        # Missing values come before values that are equally frequent.
-        values = sorted([(None, summary["missing"]), *values], key=lambda pair: -pair[1])
-    return TopValues(values[:limit], summary["distinct"] + bool(summary["missing"]), summary["counted"] is not None, summary["rows"])
-
-
 def _candidates(summary: dict[str, Any], limit: int) -> tuple[Any, ...] | None:
-    """Return the values that may be among the most frequent, and in more than one of 4,096 rows; None if the summary does not tell."""
+    """Return the values that may be among the most frequent, and in more than one of 4,096 rows; None if the summary does not show this."""
     threshold, error = summary["rows"] // FREQUENT_SHARE, summary["error"]
     if error > threshold:
         return None
@@ -425,16 +413,16 @@ def frequencies_of(node: PlannerNode) -> tuple[list[dict[str, Any]], TopValues]:
 
 def frequency_table(top: TopValues) -> list[dict[str, Any]]:
     """Return the most frequent values as a list of dicts; the last one stands for all other values."""
-    table = [_frequency(label, count, top.rows) for label, (_, count) in zip(label_texts(top.labels), top.values, strict=True)]
-    table = [{**row, **({"missing": True} if value is None else {})} for row, value in zip(table, top.labels, strict=True)]
+    bars = [
+        (label, count, {"missing": True} if value is None else {}) for label, (value, count) in zip(label_texts(top.labels), top.values, strict=True)
+    ]
     if top.remaining:
         name = f"Other ({'' if top.is_exact else 'about '}{top.remaining:,} value{'s' * (top.remaining != 1)})"
-        table.append({**_frequency(name, top.rows - sum(count for _, count in top.values), top.rows), "other": True})
-    return [{**row, "label_idx": place} for place, row in enumerate(table)]
-
-
-def _frequency(label: str, count: int, rows: int) -> dict[str, Any]:
-    return {"label": label, "count": count, "percentage": share_text(count, rows)}
+        bars.append((name, top.rows - sum(count for _, count in top.values), {"other": True}))
+    return [
+        {"label": label, "count": count, "percentage": share_text(count, top.rows), **mark, "label_idx": index}
+        for index, (label, count, mark) in enumerate(bars)
+    ]
 
 
 def share_text(part: int, whole: int) -> str:
@@ -476,7 +464,7 @@ class Quantile:
     ----------
     owner
         Index of the column or label whose quantile it is.
-    place
+    rank
         How many numbers come before it in sorted order.
     bins
         Bins that contain it. The first and the last bin count all smaller and all larger numbers.
@@ -484,25 +472,25 @@ class Quantile:
         Difference between the largest and the smallest number.
     kind
         The kind of the column.
-    found
-        The result, when the bin that contains it is narrow enough; None before.
+    result
+        The quantile, when the bin that contains it is narrow enough; None before.
     """
 
     owner: int
-    place: int
+    rank: int
     bins: Bins
     span: float
     kind: str
-    found: float | None = None
+    result: float | None = None
 
     def narrow(self, counts: np.ndarray) -> None:
         """Narrow the bins to the one that contains the quantile, given the counts in all bins."""
-        chosen = int(np.searchsorted(np.cumsum(counts), self.place, side="right"))
+        chosen = int(np.searchsorted(np.cumsum(counts), self.rank, side="right"))
         inside = min(max(chosen, 1), self.bins.count - 1)
         minimum = self.bins.edge(inside)
         # Rounding may count a number at an edge in the bin on either side.
         if chosen != inside or chosen == self.bins.count - 1 or self.bins.step <= self._tolerance(minimum):
-            self.found = math.ceil(minimum - 1e-9) if self.kind == INT_KIND else minimum
+            self.result = math.ceil(minimum - 1e-9) if self.kind == INT_KIND else minimum
         else:
             self.bins = guarded(Bins(self.bins.first + chosen, self.bins.step, 1).finer(PARTS))
 
@@ -518,7 +506,7 @@ class Quantile:
     @property
     def number(self) -> float:
         """The result; if the search ended before it was found, the edge of the last bins."""
-        return self.bins.edge(1) if self.found is None else self.found
+        return self.bins.edge(1) if self.result is None else self.result
 
 
 def guarded(bins: Bins) -> Bins:
@@ -526,12 +514,12 @@ def guarded(bins: Bins) -> Bins:
     return Bins(bins.first - 1, bins.step, bins.count + 2)
 
 
-def location_of(numbers: int, share: float) -> int:
+def rank_of(numbers: int, share: float) -> int:
     """Return how many numbers come before the quantile of a share in sorted order.
 
     Examples
     --------
-    >>> location_of(5, 0.5), location_of(4, 1.0)
+    >>> rank_of(5, 0.5), rank_of(4, 1.0)
     (2, 3)
     """
     return min(int(numbers * share), numbers - 1)
@@ -552,7 +540,7 @@ def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[B
     """
     first: dict[BinRequest, np.ndarray] = {}
     for _ in range(MAX_PASSES):
-        left = [quantile for quantile in searched if quantile.found is None]
+        left = [quantile for quantile in searched if quantile.result is None]
         if not left:
             break
         requested = list(dict.fromkeys((quantile.owner, quantile.bins) for quantile in left))
@@ -580,8 +568,8 @@ def pairs_of(x: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], tupl
     if not across.values or not up.values:
         return [], (across, up)
     counts = reduce_values(pair, [Aggregation("label_counts", (0, 1), (across.labels, up.labels))])[0]
-    places = ((one, other) for one in label_texts(across.labels) for other in label_texts(up.labels))
-    return [{"x": one, "y": other, "count": int(count)} for (one, other), count in zip(places, counts, strict=True)], (across, up)
+    pairs = itertools.product(label_texts(across.labels), label_texts(up.labels))
+    return [{"x": one, "y": other, "count": int(count)} for (one, other), count in zip(pairs, counts, strict=True)], (across, up)
 
 
 def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], TopValues, int]:
@@ -593,21 +581,22 @@ def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]
     if not top.values:
         return [], top, 0
     ranges = np.reshape(reduce_values(numbers, [Aggregation("label_ranges", (0, 1), top.labels)])[0], (-1, 4))
-    some = [place for place, (count, *_) in enumerate(ranges) if count]
+    # The indices of the labels that have finite numbers.
+    numbered = [label for label, (count, *_) in enumerate(ranges) if count]
     if top.rows <= SORTED_ROWS:
         quartiles = _exact_quartiles(numbers, top.labels)
     else:
-        searched = [_searched(place, ranges[place], share, y) for place in some for share in QUARTILES]
+        searched = [_searched(label, ranges[label], share, y) for label in numbered for share in QUARTILES]
         find_quantiles(searched, lambda requested: _counts(numbers, top.labels, requested))
-        quartiles = {top.labels[place]: [one.number for one in searched if one.owner == place] for place in some}
+        quartiles = {top.labels[label]: [quantile.number for quantile in searched if quantile.owner == label] for label in numbered}
     texts = label_texts(top.labels)
-    rows = [_row(texts[place], ranges[place], quartiles[top.labels[place]]) for place in some]
+    rows = [_row(texts[label], ranges[label], quartiles[top.labels[label]]) for label in numbered]
     return rows, top, sum(count for _, count in top.values) - int(ranges[:, 0].sum())
 
 
 def _exact_quartiles(numbers: PlannerNode, labels: Sequence[Any]) -> dict[Any, Sequence[float]]:
     """Return the exact quartiles of the finite numbers of each label; for few rows."""
-    label, number = (project(numbers, [place]) for place in (0, 1))
+    label, number = (project(numbers, [column]) for column in (0, 1))
     chosen = apply_function("is_in", label, parameters=(tuple(value for value in labels if value is not None),))
     if None in labels:
         chosen = apply_function("or_", chosen, apply_function("is_missing", label))
@@ -616,41 +605,37 @@ def _exact_quartiles(numbers: PlannerNode, labels: Sequence[Any]) -> dict[Any, S
     return dict(row_tuples(group_by(finite_numbers, [0], [Aggregation("quantile", (1,), QUARTILES)])))
 
 
-def _searched(place: int, of_label: Sequence[float], share: float, y: PlannerNode) -> Quantile:
+def _searched(label: int, of_label: Sequence[float], share: float, y: PlannerNode) -> Quantile:
+    """Return a quantile of the numbers of a label, given their count, minimum and maximum, before the search."""
     count, minimum, largest = int(of_label[0]), float(of_label[1]), float(of_label[2])
     bins = guarded(bins_for(Extent(count, 0, 0, 0, minimum, largest), y.schema[0]).finer(PARTS_OF_A_BIN))
-    return Quantile(place, location_of(count, share), bins, largest - minimum, y.schema[0].kind)
+    return Quantile(label, rank_of(count, share), bins, largest - minimum, y.schema[0].kind)
 
 
 def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> dict[str, Any]:
     minimum, largest = float(of_label[1]), float(of_label[2])
     # A computed quartile is the edge of a narrow bin, which may lie outside of the range of the numbers.
     lower, median, upper = (min(max(float(number), minimum), largest) for number in quartiles)
-    return {
-        "x": label,
-        "min": minimum,
-        "lower quartile": lower,
-        "median": median,
-        "upper quartile": upper,
-        "max": largest,
-        "count": int(of_label[0]),
-    }
+    quantiles = {"min": minimum, "lower quartile": lower, "median": median, "upper quartile": upper, "max": largest}
+    return {"x": label, **quantiles, "count": int(of_label[0])}
 
 
 def _counts(numbers: PlannerNode, labels: Sequence[Any], requested: Sequence[BinRequest]) -> list[np.ndarray]:
     """Return the counts for the requested labels and bins; each aggregate can count one set of bins per label."""
     rounds: list[dict[int, Bins]] = []
     for owner, bins in requested:
-        free = next((one for one in rounds if owner not in one), None)
+        free = next((bins_by_owner for bins_by_owner in rounds if owner not in bins_by_owner), None)
         if free is None:
             rounds.append(free := {})
         free[owner] = bins
     aggregations = [
-        Aggregation("label_histograms", (0, 1), (tuple(labels[place] for place in one), tuple(bins.parameters for bins in one.values())))
-        for one in rounds
+        Aggregation(
+            "label_histograms", (0, 1), (tuple(map(labels.__getitem__, bins_by_owner)), tuple(bins.parameters for bins in bins_by_owner.values()))
+        )
+        for bins_by_owner in rounds
     ]
     counts_by_request: dict[BinRequest, np.ndarray] = {}
-    for one, counts in zip(rounds, reduce_values(numbers, aggregations), strict=True):
-        ends = np.cumsum([bins.count for bins in one.values()])
-        counts_by_request.update(zip(one.items(), np.split(np.asarray(counts), ends[:-1]), strict=True))
-    return [counts_by_request[one] for one in requested]
+    for bins_by_owner, counts in zip(rounds, reduce_values(numbers, aggregations), strict=True):
+        ends = np.cumsum([bins.count for bins in bins_by_owner.values()])
+        counts_by_request.update(zip(bins_by_owner.items(), np.split(np.asarray(counts), ends[:-1]), strict=True))
+    return list(map(counts_by_request.__getitem__, requested))

@@ -59,11 +59,11 @@ class Plot:
     """
 
     def __init__(self, vega_spec: dict[str, Any] | Callable[[], dict[str, Any]]) -> None:
-        self._made = vega_spec
+        self._vega_spec = vega_spec
 
     @cached_property
     def _specification(self) -> dict[str, Any]:
-        return self._made() if callable(self._made) else self._made
+        return self._vega_spec() if callable(self._vega_spec) else self._vega_spec
 
     def materialize(self) -> None:
         """Compute the data of the chart now, and keep them.
@@ -128,7 +128,7 @@ class Plot:
         ValueError
             If ``filepath`` is not a path.
         NotImplementedError
-            If the extension is another one.
+            If the path has another extension.
         ImportError
             If vl-convert is not installed and the format is not ``.json``.
         OSError
@@ -255,8 +255,7 @@ def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot
     if not row_count(node):
         raise UnsupportedOperationError("there is nothing to show: the SArray is empty")
     title = f"Distribution of values [{kind}]" if title == LABEL_DEFAULT else title
-    axis_labels = [_or_default(label, default) for label, default in ((xlabel, "Values"), (ylabel, "Count"))]
-    labels = Labels(axis_labels[0] or "", axis_labels[1] or "", _label(title))
+    labels = Labels(_or_default(xlabel, "Values") or "", _or_default(ylabel, "Count") or "", _label(title))
     return Plot(lambda: bar_chart(node, labels))
 
 
@@ -337,15 +336,16 @@ def chosen_plot(x: SArray, y: SArray, xlabel: Any, ylabel: Any, title: Any) -> P
     """
     nodes = two_columns(x, y)
     labels = labels_of_two(xlabel, ylabel, title)
-    drawing = _drawing(*nodes, require_rows(*nodes))
+    require_rows(*nodes)
+    drawing = _drawing(*nodes)
     if drawing is None:
         kinds = " and ".join(node.schema[0].kind for node in nodes)
         raise UnsupportedOperationError(f"columns of {kinds} have no chart: each is of int, float, datetime or str; unpack() or stack() others first")
     return Plot(lambda: drawing(*nodes, labels))
 
 
-def require_rows(x: PlannerNode, y: PlannerNode) -> int:
-    """Return the number of rows of two columns.
+def require_rows(x: PlannerNode, y: PlannerNode) -> None:
+    """Raise an error unless two columns have the same number of rows, and at least one.
 
     Raises
     ------
@@ -354,22 +354,18 @@ def require_rows(x: PlannerNode, y: PlannerNode) -> int:
     """
     if not equal_length(x, y):
         raise UnsupportedOperationError(f"x has {row_count(x):,} rows and y {row_count(y):,}: a chart takes them row by row")
-    rows = row_count(x)
-    if not rows:
+    if not row_count(x):
         raise UnsupportedOperationError("there is nothing to show: both SArrays are empty")
-    return rows
 
 
 Drawing = Callable[[PlannerNode, PlannerNode, Labels], dict[str, Any]]
 
 
-def _drawing(x: PlannerNode, y: PlannerNode, rows: int) -> Drawing | None:
-    """Return the function that makes the chart of two columns with that number of rows; None if there is no chart for their types."""
+def _drawing(x: PlannerNode, y: PlannerNode) -> Drawing | None:
+    """Return the function that makes the chart of two columns; None if there is no chart for their types."""
     kinds = tuple("axis" if is_on_axis(node) else node.schema[0].kind for node in (x, y))
     if kinds == ("axis", "axis"):
-        if x.schema[0].kind == DATETIME_KIND and y.schema[0].is_numeric:
-            return time_line
-        return scatter_plot if rows <= chart_data.MAX_POINTS else heat_map
+        return time_line if x.schema[0].kind == DATETIME_KIND and y.schema[0].is_numeric else scatter_plot
     if kinds == (STR_KIND, STR_KIND):
         return text_map
     return box_plot if set(kinds) == {"axis", STR_KIND} else None

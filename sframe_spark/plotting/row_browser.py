@@ -94,16 +94,15 @@ class RowPages:
         """Return the form for jumping to a row, and to other columns if there are many."""
         columns = f'<input type="hidden" name="column" value="{first}">'
         if len(self.names) > PAGE_COLUMNS:
-            options = "".join(self._option(place, first) for place in sorted({first, *range(0, len(self.names), PAGE_COLUMNS)}))
+            options = "".join(self._option(column, first) for column in sorted({first, *range(0, len(self.names), PAGE_COLUMNS)}))
             columns = f'<label for="column">columns</label><select id="column" name="column">{options}</select>'
         number = f'<input id="row" name="row" type="number" min="0" max="{max(rows - 1, 0)}" value="{start}">'
         return f'<form><label for="row">from row</label>{number}{columns}<button>show</button></form>'
 
-    def _option(self, place: int, first: int) -> str:
-        last = min(place + PAGE_COLUMNS, len(self.names)) - 1
-        chosen = " selected" * (place == first)
-        name = html.escape(visible(self.names[place])[:40])
-        return f'<option value="{place}"{chosen}>{place:,} to {last:,}: {name}</option>'
+    def _option(self, column: int, first: int) -> str:
+        last = min(column + PAGE_COLUMNS, len(self.names)) - 1
+        name = html.escape(visible(self.names[column])[:40])
+        return f'<option value="{column}"{" selected" * (column == first)}>{column:,} to {last:,}: {name}</option>'
 
 
 def _steps(start: int, stop: int, rows: int, first: int) -> str:
@@ -125,9 +124,8 @@ def _steps(start: int, stop: int, rows: int, first: int) -> str:
 
 def rows_table(node: PlannerNode, names: Sequence[str], start: int, stop: int, first_column: int = 0) -> str:
     """Return some rows and columns as an HTML table with row numbers."""
-    places = list(range(first_column, min(first_column + PAGE_COLUMNS, len(names))))
-    column_names = [names[place] for place in places]
-    part = columns_of(node, places)
+    column_names = names[first_column : first_column + PAGE_COLUMNS]
+    part = columns_of(node, range(first_column, first_column + len(column_names)))
     rows = row_tuples(part, start, stop, column_names) if stop > start and column_names else []
     # With a tabindex, the table can be scrolled with the keyboard.
     return f'<div class="sf-table" tabindex="0"><table>{table_parts(column_names, part.schema, rows, _FORM, start)}</table></div>'
@@ -224,7 +222,7 @@ class RowServer:
             self._server.server_close()
 
     def is_authorized(self, path: str, host: str) -> bool:
-        """Return whether a request has the secret path, and this machine's name as host (a site could make its own name resolve to this machine)."""
+        """Return whether a request has the secret path, and names this machine as host: a site may let its own name resolve to this machine."""
         known = hmac.compare_digest(path.encode("utf-8", "surrogateescape"), f"/{self.secret}/".encode())
         return known and host in (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
@@ -244,7 +242,7 @@ class RowServer:
 
 
 def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
-    """Return a server that listens on the loopback interface only."""
+    """Return an HTTP server of the pages, which listens on the loopback interface only."""
     # Imported only here, because importing it takes as long as all other imports of a small program.
     import http.server
 
@@ -268,13 +266,6 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Do nothing: errors such as a closed connection must not be printed on the user's terminal."""
 
-    return Server(("127.0.0.1", 0), _handler_for(rows))
-
-
-def _handler_for(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
-    """Return the request handler class for the pages of a server."""
-    import http.server
-
     class Answer(http.server.BaseHTTPRequestHandler):
         timeout = PATIENCE
         server_version, sys_version = "sframe_spark", ""
@@ -294,7 +285,7 @@ def _handler_for(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: Any) -> None:
             """Do nothing: requests must not be printed on the user's terminal."""
 
-    return Answer
+    return Server(("127.0.0.1", 0), Answer)
 
 
 def _number(fields: dict[str, list[str]], name: str) -> int:

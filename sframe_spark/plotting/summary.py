@@ -32,8 +32,8 @@ from sframe_spark.plotting.chart_data import (
     find_quantiles,
     frequency_table,
     guarded,
-    location_of,
     most_frequent,
+    rank_of,
     share_text,
 )
 from sframe_spark.plotting.html_pages import page
@@ -87,25 +87,30 @@ class ColumnFacts:
 def facts_of(node: PlannerNode) -> list[ColumnFacts]:
     """Return the statistics of each column of a materialized frame."""
     rows = row_count(node)
-    columns = [column_of(node, place) for place in range(len(node.schema))]
+    columns = [column_of(node, index) for index in range(len(node.schema))]
     sources = [as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
     passes: list[_FirstPass] = []
     for start in range(0, len(columns), COLUMNS_AT_ONCE):
-        places = slice(start, start + COLUMNS_AT_ONCE)
-        passes += _summed_up(columns[places], sources[places])
+        chosen = slice(start, start + COLUMNS_AT_ONCE)
+        passes += _first_passes(columns[chosen], sources[chosen])
     labels = _labels(sources, passes)
     bars_and_quartiles = _of_numbers(sources, passes)
     facts = []
-    for place, (column, one) in enumerate(zip(columns, passes, strict=True)):
-        kind = column.schema[0].kind
-        if one.summary is None:
-            facts.append(ColumnFacts(kind, rows, one.missing))
-            continue
-        table, quartiles = bars_and_quartiles.get(place, ([], ()))
-        is_exact = one.summary["counted"] is not None
-        labels_of_column = labels.get(place, [])
-        zoned = column.schema[0].is_zoned
-        facts.append(ColumnFacts(kind, rows, one.missing, one.summary["distinct"], is_exact, one.extent, quartiles, table, labels_of_column, zoned))
+    for index, first in enumerate(passes):
+        column_facts = ColumnFacts(first.column_type.kind, rows, first.missing)
+        if first.summary is not None:
+            table, quartiles = bars_and_quartiles.get(index, ([], ()))
+            column_facts = attrs.evolve(
+                column_facts,
+                distinct=first.summary["distinct"],
+                is_exact=first.summary["counted"] is not None,
+                extent=first.extent,
+                quartiles=quartiles,
+                bars=table,
+                labels=labels.get(index, []),
+                in_utc=first.column_type.is_zoned,
+            )
+        facts.append(column_facts)
     return facts
 
 
@@ -124,28 +129,27 @@ class _FirstPass:
     extent: Extent | None
 
 
-def _summed_up(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -> list[_FirstPass]:
+def _first_passes(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -> list[_FirstPass]:
     types = [column.schema[0] for column in columns]
-    aggregations = [Aggregation("summary" if has_pictures(column_type) else "count_missing", (place,)) for place, column_type in enumerate(types)]
-    of_numbers = [place for place, source in enumerate(sources) if source.schema[0].is_numeric]
-    parts = reduce_values(zip_columns(*sources), [*aggregations, *(Aggregation("finite_range", (place,)) for place in of_numbers)])
-    extents = {place: extent_of(part) for place, part in zip(of_numbers, parts[len(columns) :], strict=True)}
-    passes = []
-    for place, (column_type, part) in enumerate(zip(types, parts, strict=False)):
-        if has_pictures(column_type):
-            passes.append(_FirstPass(column_type, part["missing"], part, extents.get(place)))
-        else:
-            passes.append(_FirstPass(column_type, int(part), None, None))
-    return passes
+    aggregations = [Aggregation("summary" if has_pictures(column_type) else "count_missing", (index,)) for index, column_type in enumerate(types)]
+    numeric = [index for index, source in enumerate(sources) if source.schema[0].is_numeric]
+    parts = reduce_values(zip_columns(*sources), [*aggregations, *(Aggregation("finite_range", (index,)) for index in numeric)])
+    extents = dict(zip(numeric, map(extent_of, parts[len(columns) :]), strict=True))
+    return [
+        _FirstPass(column_type, part["missing"], part, extents.get(index))
+        if has_pictures(column_type)
+        else _FirstPass(column_type, int(part), None, None)
+        for index, (column_type, part) in enumerate(zip(types, parts, strict=False))
+    ]
 
 
 def _labels(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, list[dict[str, Any]]]:
     """Return the table of the most frequent values of each column of strings, by column index."""
-    summaries = {place: one.summary for place, one in enumerate(passes) if one.summary is not None and one.extent is None}
+    summaries = {index: first.summary for index, first in enumerate(passes) if first.summary is not None and first.extent is None}
     labels: dict[int, list[dict[str, Any]]] = {}
-    for places in _groups(list(summaries)):
-        tops = most_frequent(zip_columns(*(sources[place] for place in places)), [summaries[place] for place in places])
-        labels.update({place: frequency_table(top) for place, top in zip(places, tops, strict=True)})
+    for indices in _groups(list(summaries)):
+        tops = most_frequent(zip_columns(*(sources[index] for index in indices)), [summaries[index] for index in indices])
+        labels.update(zip(indices, map(frequency_table, tops), strict=True))
     return labels
 
 
@@ -154,23 +158,22 @@ def _of_numbers(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) ->
     bars_and_quartiles: dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]] = {}
     searched: list[Quantile] = []
     bins_of: dict[int, Bins] = {}
-    for place, one in enumerate(passes):
-        extent = one.extent
-        if extent is None or one.summary is None or not extent.numbers:
+    for index, first in enumerate(passes):
+        extent = first.extent
+        if extent is None or first.summary is None or not extent.numbers:
             continue
-        bins = bins_for(extent, one.column_type)
-        if one.summary["counted"] is not None:
-            bars_and_quartiles[place] = _of_few(one.summary["counted"], bins, extent)
+        bins = bins_for(extent, first.column_type)
+        if first.summary["counted"] is not None:
+            bars_and_quartiles[index] = _of_few(first.summary["counted"], bins, extent)
             continue
-        bins_of[place] = bins
+        bins_of[index] = bins
         fine, span = guarded(bins.finer(PARTS_OF_A_BAR)), extent.largest - extent.least
-        searched += [Quantile(place, location_of(extent.numbers, share), fine, span, one.column_type.kind) for share in QUARTILES]
-    first = find_quantiles(searched, lambda requested: _counts(sources, requested))
-    for (place, _), counts in first.items():
-        quartiles = tuple(quantile.number for quantile in searched if quantile.owner == place)
+        searched += [Quantile(index, rank_of(extent.numbers, share), fine, span, first.column_type.kind) for share in QUARTILES]
+    for (index, _), counts in find_quantiles(searched, lambda requested: _counts(sources, requested)).items():
+        quartiles = tuple(quantile.number for quantile in searched if quantile.owner == index)
         # Rounding may count a number at an edge in the bin on either side, so the outer bins are added to their neighbours.
         inside = np.concatenate([[counts[0] + counts[1]], counts[2:-2], [counts[-2] + counts[-1]]])
-        bars_and_quartiles[place] = bars(bins_of[place], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
+        bars_and_quartiles[index] = bars(bins_of[index], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
     return bars_and_quartiles
 
 
@@ -178,16 +181,16 @@ def _of_few(counted: dict[float, int], bins: Bins, extent: Extent) -> tuple[list
     pairs = sorted((float(value), count) for value, count in counted.items() if math.isfinite(value))
     values, weights = np.array([value for value, _ in pairs]), np.array([count for _, count in pairs])
     cumulative = np.cumsum(weights)
-    quartiles = tuple(float(values[np.searchsorted(cumulative, location_of(extent.numbers, share), side="right")]) for share in QUARTILES)
+    quartiles = tuple(float(values[np.searchsorted(cumulative, rank_of(extent.numbers, share), side="right")]) for share in QUARTILES)
     return bars(bins, np.bincount(bin_numbers(values, *bins.parameters), weights, bins.count).tolist()), quartiles
 
 
 def _counts(sources: Sequence[PlannerNode], requested: Sequence[BinRequest]) -> list[np.ndarray]:
     counts: list[np.ndarray] = []
     for part in _groups(requested):
-        places = list(dict.fromkeys(place for place, _ in part))
-        columns = zip_columns(*(sources[place] for place in places))
-        aggregations = [Aggregation("histogram", (places.index(place),), bins.parameters) for place, bins in part]
+        indices = list(dict.fromkeys(index for index, _ in part))
+        columns = zip_columns(*(sources[index] for index in indices))
+        aggregations = [Aggregation("histogram", (indices.index(index),), bins.parameters) for index, bins in part]
         counts += [np.asarray(bin_counts).astype(np.int64) for bin_counts in reduce_values(columns, aggregations)]
     return counts
 
@@ -277,10 +280,9 @@ def _row(name: str, facts: ColumnFacts, badges: Sequence[str]) -> str:
 
 
 def _missing(facts: ColumnFacts) -> str:
+    cell = '<span class="sf-faint">0</span>'
     if facts.missing:
         cell = f'{facts.missing:,}<br><span class="sf-faint">{html.escape(share_text(facts.missing, facts.rows))}</span>'
-    else:
-        cell = '<span class="sf-faint">0</span>'
     if facts.extent is not None:
         not_finite = ((facts.extent.nan, "NaN"), (facts.extent.infinite, "infinite"))
         cell += "".join(f'<br><span class="sf-faint">{count:,} {what}</span>' for count, what in not_finite if count)
@@ -329,12 +331,12 @@ def _histogram(facts: ColumnFacts) -> str:
     slots = max(len(facts.bars), _FEW_BARS)
     width, first = WIDTH / slots, (slots - len(facts.bars)) / 2
     drawn = []
-    for place, bar in enumerate(facts.bars):
+    for index, bar in enumerate(facts.bars):
         if not bar["count"]:
             continue
         # A bar of few rows is at least one pixel high, so that it remains visible next to high bars.
         height = max(HEIGHT * bar["count"] / maximum, 1.0)
-        box = f'x="{(first + place) * width:.1f}" y="{HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
+        box = f'x="{(first + index) * width:.1f}" y="{HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
         drawn.append(f"<rect {box}><title>{_bar_text(facts, bar)}</title></rect>")
     label = f"histogram: most often {_bar_text(facts, max(facts.bars, key=lambda bar: bar['count']))}"
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
@@ -387,13 +389,13 @@ h1 { font-size: 20px; margin: 0 0 16px; } h1 small { font-size: 15px; font-weigh
 .sf-find input { padding: 4px 8px; width: 20em; min-width: 0; }
 """
 _FIND = """
-const field = document.getElementById("find"), told = document.getElementById("found");
+const field = document.getElementById("find"), count = document.getElementById("found");
 const rows = [...document.querySelectorAll(".sf-summary tbody tr")];
 field.addEventListener("input", () => {
   const wanted = field.value.toLowerCase();
   let found = 0;
   for (const row of rows) { row.hidden = !row.dataset.name.includes(wanted); found += !row.hidden; }
-  told.textContent = wanted ? found + " of " + rows.length : "";
+  count.textContent = wanted ? found + " of " + rows.length : "";
 });
 """
 # With more columns than this, the page has a search field.
@@ -423,14 +425,12 @@ class FrameSummary(Plot):
         Examples
         --------
         >>> from sframe_spark import SFrame
-        >>> told = SFrame({"a": [1, 2, None]}).plot().get_data()["values"][0]
-        >>> told["title"], told["num_missing"], told["median"]
+        >>> column = SFrame({"a": [1, 2, None]}).plot().get_data()["values"][0]
+        >>> column["title"], column["num_missing"], column["median"]
         ('a', 1, 2.0)
         """
-        return {
-            "values": [_reference_summary(place, name, facts) for place, (name, facts) in enumerate(zip(self._names, self._facts, strict=True))],
-            "progress": 100.0,
-        }
+        columns = zip(self._names, self._facts, strict=True)
+        return {"values": [_reference_summary(index, name, facts) for index, (name, facts) in enumerate(columns)], "progress": 100.0}
 
     @functools.cached_property
     def _facts(self) -> Sequence[ColumnFacts]:
@@ -438,10 +438,10 @@ class FrameSummary(Plot):
 
     def _charts(self) -> dict[str, Any]:
         """Return a Vega-Lite specification with the charts of all columns that have one, one below the other."""
-        drawn = [_chart(f"{visible(name)} [{facts.kind}]", facts) for name, facts in zip(self._names, self._facts, strict=True)]
+        charts = [_chart(f"{visible(name)} [{facts.kind}]", facts) for name, facts in zip(self._names, self._facts, strict=True)]
         shared = {"$schema", "background", "config"}
         whole = vega.nothing(None, "", "no column has a chart")
-        parts = [{key: value for key, value in one.items() if key not in shared} for one in drawn if one is not None]
+        parts = [{key: value for key, value in chart.items() if key not in shared} for chart in charts if chart is not None]
         return {**{key: whole[key] for key in sorted(shared)}, "vconcat": parts} if parts else whole
 
     def _title(self) -> str:
@@ -473,9 +473,9 @@ def _chart(title: str, facts: ColumnFacts) -> dict[str, Any] | None:
     return None
 
 
-def _reference_summary(place: int, name: str, facts: ColumnFacts) -> dict[str, Any]:
+def _reference_summary(index: int, name: str, facts: ColumnFacts) -> dict[str, Any]:
     """Return the statistics of a column in the format of the reference engine."""
-    summary: dict[str, Any] = {"a": place, "title": name, "num_row": facts.rows, "type": facts.kind, "num_missing": facts.missing}
+    summary: dict[str, Any] = {"a": index, "title": name, "num_row": facts.rows, "type": facts.kind, "num_missing": facts.missing}
     summary |= {"num_unique": facts.distinct, "numeric": facts.bars, "categorical": facts.labels}
     extent = facts.extent
     if extent is not None and extent.numbers:

@@ -41,7 +41,7 @@ class Scale:
     kind
         ``number``, ``whole`` (ints) or ``time``.
     least, largest
-        The smallest and largest number that is drawn (times in seconds since 1970); None if nothing is drawn yet.
+        The smallest and the largest number that is drawn (times in seconds since 1970); None if they are not known yet.
     """
 
     title: str
@@ -75,19 +75,11 @@ class Scale:
 
     def axis(self, field: str, up: bool = False, **more: Any) -> dict[str, Any]:
         """Return the Vega-Lite channel for a field on this axis; ``up`` means a vertical axis, ``more`` are further properties."""
-        scale = self._scale()
-        return {
-            "field": field,
-            "type": self.channel_type,
-            "title": self.title,
-            "scale": {**scale, **more.pop("scale", {})},
-            "axis": {"tickCount": TICKS_UP if up else TICKS, "labelFlush": False, **self._labels(), **more.pop("axis", {})},
-            **more,
-        }
-
-    def _scale(self) -> dict[str, Any]:
         # A UTC scale displays times as they are stored, without converting them to local time.
-        return {"type": "utc"} if self.channel_type == "temporal" else {"zero": False}
+        scale: dict[str, Any] = {"type": "utc"} if self.channel_type == "temporal" else {"zero": False}
+        axis = {"tickCount": TICKS_UP if up else TICKS, "labelFlush": False, **self._labels()}
+        properties = {"scale": {**scale, **more.pop("scale", {})}, "axis": {**axis, **more.pop("axis", {})}}
+        return {"field": field, "type": self.channel_type, "title": self.title, **properties, **more}
 
     def _labels(self) -> dict[str, Any]:
         if self.least is None or self.largest is None:
@@ -147,7 +139,7 @@ def label_axis(labels: Sequence[str], upright: bool) -> dict[str, Any]:
 
 
 def _time_labels(span: float) -> dict[str, Any]:
-    """Return the format of times on an axis. If it leaves out the day or year, the first label shows that in a second line."""
+    """Return the format of times on an axis. If it leaves out the day or the year, the first label shows it in a second line."""
     if span > 3 * 365 * DAY:
         return {"format": _TIMES}
     # The index of a tick is relative to the number of ticks, and NaN for a single one. Expressions contain no text of the data.
@@ -179,11 +171,7 @@ RAMP_BEHIND_TEXT = ("rgba(76, 120, 168, 0.1)", "rgba(76, 120, 168, 0.75)")
 INK = "currentColor"
 _CONFIG: dict[str, Any] = {
     "axis": {
-        "labelColor": INK,
-        "titleColor": INK,
-        "domainColor": INK,
-        "tickColor": INK,
-        "gridColor": INK,
+        **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor", "gridColor"), INK),
         "gridOpacity": 0.12,
         "domainOpacity": 0.5,
         "tickOpacity": 0.5,
@@ -205,7 +193,7 @@ _CONFIG: dict[str, Any] = {
 }
 TOO_FAR = "the numbers are too far apart for an axis"
 ChartRows = Sequence[dict[str, Any]]
-# If each bin contains one int, the bins are shifted by this, so that they are centred on the ints.
+# If each bin contains one int, the bins are shifted by this number, so that they are centred on the ints.
 _ON_THE_NUMBER = 0.5
 # Heat maps have no grid, because its lines would be visible through the cells.
 _NO_ROOM: dict[str, Any] = {"scale": {"nice": False}, "axis": {"grid": False}}
@@ -215,19 +203,10 @@ _FEW_BINS = 5
 
 def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> dict[str, Any]:
     """Return the specification of a chart: ``table`` is its data, ``parts`` say how it is drawn, and ``note`` is a subtitle."""
-    heading = {"text": title or "", **({"subtitle": note} if note else {})}
-    titled = {"title": heading} if title or note else {}
-    return {
-        "$schema": SCHEMA,
-        "description": ". ".join(text for text in (title, note) if text) or "chart",
-        "background": None,
-        **titled,
-        "width": WIDTH,
-        "height": HEIGHT,
-        "data": {"values": list(table)},
-        **parts,
-        "config": _CONFIG,
-    }
+    heading = {"title": {"text": title or "", **({"subtitle": note} if note else {})}} if title or note else {}
+    description = ". ".join(filter(None, (title, note))) or "chart"
+    properties = {"background": None, **heading, "width": WIDTH, "height": HEIGHT, "data": {"values": list(table)}, **parts}
+    return {"$schema": SCHEMA, "description": description, **properties, "config": _CONFIG}
 
 
 def nothing(title: str | None, note: str, why: str, table: ChartRows = ()) -> dict[str, Any]:
@@ -273,9 +252,9 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
     layers = [
         {"mark": "bar", "encoding": {"x": x, "color": colour}},
         {
-            "transform": [{"calculate": bar_label, "as": "told"}],
+            "transform": [{"calculate": bar_label, "as": "bar_label"}],
             "mark": {"type": "text", "align": "left", "dx": 5},
-            "encoding": {"x": x, "text": {"field": "told", "type": "nominal"}},
+            "encoding": {"x": x, "text": {"field": "bar_label", "type": "nominal"}},
         },
     ]
     displayed_only = [{"filter": "datum.other !== true"}]
@@ -345,10 +324,8 @@ def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Sca
         return {along: scale.axis(low, up=upright), f"{along}2": {"field": high}, "tooltip": tooltips}
 
     def tick(name: str, size: int, thickness: float) -> dict[str, Any]:
-        return {
-            "mark": {"type": "tick", "size": size, "thickness": thickness},
-            "encoding": {along: scale.axis(name, up=upright), "tooltip": tooltips},
-        }
+        encoding = {along: scale.axis(name, up=upright), "tooltip": tooltips}
+        return {"mark": {"type": "tick", "size": size, "thickness": thickness}, "encoding": encoding}
 
     layers = [
         {"mark": {"type": "rule", "color": COLOUR, "strokeWidth": 1.5}, "encoding": span("min", "max")},
@@ -368,12 +345,8 @@ def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Sc
     across, up = scales[0].over(table, "x"), scales[1].over(table, *(("least", "largest") if has_band else ("y",)))
     if not up.has_room:
         return nothing(title, note, TOO_FAR, rows)
-    tooltips = [_tooltip("x", "from" if has_band else "time", "time")]
-    tooltips += (
-        [_tooltip("y", "mean"), _tooltip("least", "least"), _tooltip("largest", "largest"), _tooltip("count", "rows")]
-        if has_band
-        else [_tooltip("y", "value")]
-    )
+    fields = {"y": "mean", "least": "least", "largest": "largest", "count": "rows"} if has_band else {"y": "value"}
+    tooltips = [_tooltip("x", "from" if has_band else "time", "time"), *(_tooltip(field, title) for field, title in fields.items())]
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "line", "color": COLOUR, "point": len(rows) <= 50}, "encoding": {"y": up.axis("y", up=True), "tooltip": tooltips}}
     ]
@@ -411,7 +384,7 @@ def _room(ends: dict[str, tuple[float, float] | None], scales: dict[str, Scale])
     extended = {name: span for name, span in ends.items() if span is not None}
     if not extended:
         return []
-    points = [{name: on_axis(span[place], scales[name].is_time) for name, span in extended.items()} for place in (0, 1)]
+    points = [{name: on_axis(span[end], scales[name].is_time) for name, span in extended.items()} for end in (0, 1)]
     encoding = {name: {"field": name, "type": scales[name].channel_type} for name in extended}
     return [{"data": {"values": points}, "mark": {"type": "point", "opacity": 0, "tooltip": False}, "encoding": encoding}]
 
@@ -430,7 +403,7 @@ def _title_limit(names: Sequence[str]) -> int:
 def _tooltip(field: str, title: str, kind: str = "whole") -> dict[str, Any]:
     if kind == "time":
         return {"field": field, "title": title, "type": "temporal", "timeUnit": "utcyearmonthdatehoursminutesseconds"}
-    return {"field": field, "title": title, "type": "quantitative", **({"format": ",d"} if kind == "whole" else {"format": ",.6~g"})}
+    return {"field": field, "title": title, "type": "quantitative", "format": ",d" if kind == "whole" else ",.6~g"}
 
 
 def _text(field: str, title: str) -> dict[str, Any]:

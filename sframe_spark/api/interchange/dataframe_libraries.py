@@ -94,7 +94,7 @@ def field_metadata(field: pa.Field, key: str) -> str | None:
 
 
 def gives_rows(data: Any) -> bool:
-    """Return whether data is a table of another library (also a lazy Polars frame). Single columns are not tables; they have a ``dtype``.
+    """Return whether data is a table of another library, or a lazy Polars frame. Single columns, which have a ``dtype``, are not tables.
 
     Examples
     --------
@@ -136,8 +136,8 @@ def arrow_table(data: Any) -> pa.Table:
     except BaseException as error:
         # Errors inside Polars are BaseExceptions, not Exceptions.
         column = _column_that_fails(data)
-        place = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
-        raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
+        origin = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
+        raise InvalidArgumentError(f"no rows come from {origin}: {visible(str(error))}; cast it to another type first") from error
 
 
 def _refuse_mistranslated_types(data: Any) -> None:
@@ -179,12 +179,12 @@ def _column_that_fails(data: Any) -> str | None:
 def forms_of(node: PlannerNode) -> list[Form]:
     """Return the export form of each column. For date-times with an offset and mixed lists and dicts, all values are computed and inspected."""
     finders = [FormFinder(column_type) for column_type in node.schema]
-    inspected = [place for place, finder in enumerate(finders) if finder.needs_values]
+    inspected = [index for index, finder in enumerate(finders) if finder.needs_values]
     if inspected:
         materialize(node)
         for chunk in iterate(columns_of(node, inspected)):
-            for place, column in zip(inspected, chunk.columns, strict=True):
-                finders[place].add(column)
+            for index, column in zip(inspected, chunk.columns, strict=True):
+                finders[index].add(column)
     return [finder.form() for finder in finders]
 
 
@@ -210,12 +210,12 @@ def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
 
 def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
     """Return all rows as an Arrow table in memory."""
-    pieces = [chunk.columns for chunk in collect_chunks(node)]
-    columns = [list(column) for column in zip(*pieces, strict=True)]
+    columns = [list(column) for column in zip(*(chunk.columns for chunk in collect_chunks(node)), strict=True)]
     forms = [form_of_arrays(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
     schema = schema_of(forms, names)
-    for place, (form, field) in enumerate(zip(forms, schema, strict=True)):
-        columns[place] = pa.chunked_array(list(map(form.convert, columns[place])), field.type)
+    for index, (form, field) in enumerate(zip(forms, schema, strict=True)):
+        # Replaced one by one, so that the memory of the previous arrays is released.
+        columns[index] = pa.chunked_array(list(map(form.convert, columns[index])), field.type)
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -314,7 +314,7 @@ def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list
     """
     names = with_automatic_names(map(str, data.columns))
     require_distinct(names)
-    nodes = [_column(data.iloc[:, place], name, naive) for place, name in enumerate(names)]
+    nodes = [_column(data.iloc[:, index], name, naive) for index, name in enumerate(names)]
     return combine_columns(nodes), names
 
 

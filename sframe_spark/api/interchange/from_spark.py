@@ -111,8 +111,7 @@ def may_widen(kinds: Collection[str]) -> bool:
     >>> may_widen({"int"}), may_widen(()), may_widen({"dict"}), may_widen({"int", "float"})
     (True, True, False, False)
     """
-    known = set(kinds)
-    return len([allowed for allowed in _KINDS_BY_TYPE.values() if allowed >= known]) > 1
+    return sum(allowed.issuperset(kinds) for allowed in _KINDS_BY_TYPE.values()) > 1
 
 
 def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
@@ -127,8 +126,8 @@ def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
     unexpected = set(pc.unique(kinds_of_variants(values)).drop_null().to_pylist()) - expected
     refuse_damaged(unexpected)
     if unexpected:
-        field_metadata = f"some of its VARIANTs are {_words(unexpected)}, where those that told its type were {_words(expected)}"
-        raise SchemaError(f"{field_metadata}: {_advice(unexpected | expected)}")
+        problem = f"some of its VARIANTs are {_words(unexpected)}, where those that told its type were {_words(expected)}"
+        raise SchemaError(f"{problem}: {_advice(unexpected | expected)}")
     parts = zip(*(part.to_pylist() for part in values.flatten()), strict=True)
     cells = [None if value is None else variant_value(value, names) for value, names in parts]
     if column_type.is_encoded:
@@ -138,8 +137,8 @@ def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def _words(kinds: Collection[str]) -> str:
-    known = [words for kind, (words, _) in _KIND_WORDS.items() if kind in kinds]
-    return " and ".join([*known, *sorted(f"of kind {kind}" for kind in kinds if kind not in _KIND_WORDS)])
+    named = [words for kind, (words, _) in _KIND_WORDS.items() if kind in kinds]
+    return " and ".join([*named, *sorted(f"of kind {kind}" for kind in kinds if kind not in _KIND_WORDS)])
 
 
 def _advice(kinds: Collection[str]) -> str:
@@ -249,7 +248,7 @@ def _place(name: str, part: str) -> str:
     return f"column {name!r}" + (f", in {part.lstrip('. ')!r} of it" if part else "")
 
 
-# Conversion of Spark columns: by Spark expressions if their results equal Arrow's, else by Arrow
+# Conversion of Spark columns: by Spark expressions if they give the same results as Arrow, else by Arrow
 
 # Spark types that Spark casts with the same result as Arrow.
 CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "void", "string", "char", "varchar", "date", "timestamp_ntz")
@@ -321,7 +320,6 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
 def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
     """Return a column whose batches Arrow converts, with the same result as for a column of an Arrow table."""
-
     from sframe_spark.udf.errors import error_transport
 
     transport = error_transport()
@@ -347,7 +345,7 @@ FIRST_ROWS = 1_000
 
 
 def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnType]:
-    """Return the types of VARIANT columns, by index; the columns of ``df`` are named c0, c1 and so on.
+    """Return the types of VARIANT columns, given and returned by index; the columns of ``df`` are named c0, c1 and so on.
 
     Raises
     ------
@@ -358,45 +356,46 @@ def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnTy
         return {}
     first_kinds = _kinds_of_first_rows(df, list(names))
     types: dict[int, ColumnType] = {}
-    for place, name in names.items():
+    for index, name in names.items():
         with column_named(name):
-            types[place] = type_of_kinds(first_kinds[place])
-    unsettled = [place for place in names if may_widen(first_kinds[place])]
-    for place, kinds in _kinds_of_all_rows(df, unsettled).items():
-        with column_named(names[place]):
-            types[place] = type_of_kinds(kinds)
+            types[index] = type_of_kinds(first_kinds[index])
+    unsettled = [index for index in names if may_widen(first_kinds[index])]
+    for index, kinds in _kinds_of_all_rows(df, unsettled).items():
+        with column_named(names[index]):
+            types[index] = type_of_kinds(kinds)
     return types
 
 
-def _kinds(df: DataFrame, places: Sequence[int]) -> DataFrame:
+def _kinds(df: DataFrame, indices: Sequence[int]) -> DataFrame:
+    """Return the kinds of the VARIANTs in some columns, as columns of strings with the same names."""
     with naming_our_python(df.sparkSession):
-        return df.select(*[_kind(place) for place in places])
+        return df.select(*[_kind(index) for index in indices])
 
 
-def _kinds_of_first_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
-    first = _kinds(df, places).limit(FIRST_ROWS)
+def _kinds_of_first_rows(df: DataFrame, indices: Sequence[int]) -> dict[int, set[str]]:
+    first = _kinds(df, indices).limit(FIRST_ROWS)
     rows = run_spark(first.collect, "looking at the first VARIANTs of a DataFrame")
-    return {place: {row[number] for row in rows} - {None} for number, place in enumerate(places)}
+    return {index: {row[number] for row in rows} - {None} for number, index in enumerate(indices)}
 
 
-def _kinds_of_all_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
+def _kinds_of_all_rows(df: DataFrame, indices: Sequence[int]) -> dict[int, set[str]]:
     """Return the kinds in all rows of the given columns, by one aggregate query that reads only these."""
     from pyspark.sql import functions as F
 
-    if not places:
+    if not indices:
         return {}
-    kinds = _kinds(df, places).agg(*[F.collect_set(f"c{place}") for place in places])
+    kinds = _kinds(df, indices).agg(*[F.collect_set(f"c{index}") for index in indices])
     (row,) = run_spark(kinds.collect, "looking at the VARIANTs of a DataFrame")
-    return {place: set(row[number]) for number, place in enumerate(places)}
+    return {index: set(row[number]) for number, index in enumerate(indices)}
 
 
-def _kind(place: int) -> Column:
+def _kind(index: int) -> Column:
     from pyspark.sql import functions as F
 
     def kinds(values: Any) -> pa.Array:
         return kinds_of_variants(values)
 
-    return arrow_function(kinds, "string")(F.col(f"c{place}")).alias(f"c{place}")
+    return arrow_function(kinds, "string")(F.col(f"c{index}")).alias(f"c{index}")
 
 
 def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
@@ -407,7 +406,7 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     Raises
     ------
     SchemaError
-        If ``df`` is another object of Spark's, or no column type can hold the values of a column.
+        If ``df`` is not a DataFrame of Spark, or no column type can hold the values of a column.
     StorageError
         If the DataFrame reads the files of a saved frame, which do not contain the column types.
     InvalidArgumentError
@@ -445,24 +444,23 @@ def _source(df: Any) -> SparkSource:
     require_distinct(df.columns)
     refuse_files_of_saved_for_spark(files_with_columns(df, file_column(0), KEY_NAME))
     fields = [(field, arrow_type_of(field.dataType, field.name)) for field in df.schema.fields]
-    positional = df.toDF(*[f"c{place}" for place in range(len(fields))])
+    positional = df.toDF(*[f"c{index}" for index in range(len(fields))])
     types_of_variants = variant_types(
-        positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)}
+        positional, {index: field.name for index, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)}
     )
-    types = [types_of_variants.get(place) or _column_type(arrow, field.name) for place, (field, arrow) in enumerate(fields)]
-    texts = [
-        native_expression(f"c{place}", field.dataType, column_type) for place, ((field, _), column_type) in enumerate(zip(fields, types, strict=True))
-    ]
-    with naming_our_python(df.sparkSession) if None in texts else nullcontext():
+    types = [types_of_variants.get(index) or _column_type(arrow, field.name) for index, (field, arrow) in enumerate(fields)]
+    names = [f"c{index}" for index in range(len(fields))]
+    expressions = [native_expression(name, field.dataType, kind) for name, (field, _), kind in zip(names, fields, types, strict=True)]
+    with naming_our_python(df.sparkSession) if None in expressions else nullcontext():
         converted = {
-            place: converted_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name)
-            for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
-            if texts[place] is None
+            index: converted_column(F.col(name), field.dataType, arrow, column_type, field.name)
+            for index, (name, (field, arrow), column_type) in enumerate(zip(names, fields, types, strict=True))
+            if expressions[index] is None
         }
     native = positional
     # Only if necessary, because each step of a plan costs Spark some milliseconds of analysis.
-    if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):
-        native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
+    if any(expression not in (None, name) for name, expression in zip(names, expressions, strict=True)):
+        native = positional.selectExpr(*[f"{expression or name} AS {name}" for name, expression in zip(names, expressions, strict=True)])
     selected = _selected(native, converted, df.schema.fields)
     warn_of_decimal_types((field.name, arrow) for field, arrow in fields)
     return SparkSource(selected, tuple(types), weakref.ref(df), selected is positional, tuple(df.columns))
@@ -488,7 +486,7 @@ def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructFie
     while len(suspects) > 1:
         half = suspects[: len(suspects) // 2]
         try:
-            _analysed(df, {place: columns[place] for place in half})
+            _analysed(df, {index: columns[index] for index in half})
             suspects = suspects[len(half) :]
         except PySparkException as error:
             suspects, refused = half, error
@@ -496,18 +494,18 @@ def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructFie
 
 
 def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
-    replaced = df.withColumns({f"c{place}": column for place, column in columns.items()})
+    replaced = df.withColumns({f"c{index}": column for index, column in columns.items()})
     # Spark Connect reports errors only when the schema is requested.
     _ = replaced.schema
     return replaced
 
 
-def _refusal(field: StructField, field_metadata: str) -> str:
-    """Return the message about a column that Spark can display but not compute with, such as times of day unless a setting enables them."""
+def _refusal(field: StructField, message: str) -> str:
+    """Return the error message about a column that Spark can display but not compute with, such as times of day unless a setting enables them."""
     from sframe_spark.engine.spark.actions import in_one_line
 
-    kind, reason = field.dataType.simpleString(), in_one_line(field_metadata)
-    change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in field_metadata else "cast it to another type first"
+    kind, reason = field.dataType.simpleString(), in_one_line(message)
+    change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in message else "cast it to another type first"
     return f"column {field.name!r}: Spark does not compute with {kind:.200} values: {reason} To hold them, {change}"
 
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 
 def with_json_texts(node: PlannerNode) -> PlannerNode:
-    """Return the node with lists and dicts of mixed values as JSON strings for ``parse_json``; the node itself if it has none."""
+    """Return the node with lists and dicts of mixed values as JSON strings for ``parse_json``; the node itself if it has no such columns."""
     if not any(column_type.is_encoded for column_type in node.schema):
         return node
-    columns = [project(node, [place]) for place in range(len(node.schema))]
+    columns = [project(node, [index]) for index in range(len(node.schema))]
     return zip_columns(*(apply_function("variant_text", c) if t.is_encoded else c for c, t in zip(columns, node.schema, strict=True)))
 
 
@@ -77,7 +77,7 @@ def to_spark(node: PlannerNode, names: list[str]) -> Any:
 
 
 def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
-    """Return the rows as a DataFrame of the given session; otherwise as :func:`to_spark`.
+    """Return the rows in order as a DataFrame of a given session, with the frame's column names.
 
     Raises
     ------
@@ -87,8 +87,8 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
     require_unicode(names)
     # The user's queries read the files later, when this package can no longer check them.
     restore_lost_rows(node, materialize)
-    going = with_json_texts(node)
-    plan = open_plan(going, parts=False)
+    converted = with_json_texts(node)
+    plan = open_plan(converted, parts=False)
     unchanged = None if plan is None else _unchanged_dataframe(plan, names, user)
     if unchanged is not None:
         return unchanged
@@ -96,7 +96,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
     if df is None:
         # Rename columns in the same step as the sort if possible, because Spark needs some milliseconds for each step of a plan.
         early = names if has_native_types(node.schema) else None
-        df = (_rows_in_plan if starts_our_python(user) else _stored_rows)(going, user, early)
+        df = (_rows_in_plan if starts_our_python(user) else _stored_rows)(converted, user, early)
         if early is not None:
             return df
     with interrupts_deferred(), keeping_active(user):
@@ -105,13 +105,13 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
 
 def _unchanged_dataframe(plan: PlannerNode, names: list[str], user: SparkSession) -> DataFrame | None:
     """Return the user's own DataFrame if the plan consists of exactly its columns; else None."""
-    places = tuple(range(len(plan.schema)))
+    positions = tuple(range(len(plan.schema)))
     below = plan
     while isinstance(below.operator, Project):
-        places = tuple(below.operator.positions[place] for place in places)
+        positions = tuple(below.operator.positions[index] for index in positions)
         (below,) = below.inputs
     original = below.operator.given() if isinstance(below.operator, SparkSource) and below.operator.is_given else None
-    if original is None or places != tuple(range(len(below.schema))) or original.columns != names:
+    if original is None or positions != tuple(range(len(below.schema))) or original.columns != names:
         return None
     if original.sparkSession is not user and (is_remote(user) or is_remote(original.sparkSession)):
         return None

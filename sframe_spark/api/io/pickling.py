@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
@@ -18,9 +18,6 @@ from sframe_spark.locations import normalised
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.udf.pickling import is_packing
-
-if TYPE_CHECKING:
-    from sframe_spark.planner.node import PlannerNode
 
 _NAME = re.compile(r"[0-9a-f]{32}")
 # Attributes left out of the pickle: they are restored from the saved rows, or are valid only in this process.
@@ -36,16 +33,16 @@ def enable_sframe_serialization(serialization_directory: str | os.PathLike[str] 
     Parameters
     ----------
     serialization_directory
-            The directory, which is created if it does not exist; None: frames and columns can no longer be pickled.
+        The directory, which is created if it does not exist; None: frames and columns can no longer be pickled.
 
-        Raises
-        ------
-        TypeError
-            If it is not a path.
-        ValueError
-            If it is empty, or a file.
-        OSError
-            If it cannot be created.
+    Raises
+    ------
+    TypeError
+        If it is not a path.
+    ValueError
+        If it is empty, or a file.
+    OSError
+        If it cannot be created.
 
     Examples
     --------
@@ -94,7 +91,7 @@ class Pickled:
 
 
 class NeverPickled:
-    """Mixin of objects that cannot be pickled, because they refer to files that are deleted when the process ends."""
+    """Mixin of objects that users cannot pickle, because they refer to files that are deleted when the process ends."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
@@ -106,11 +103,18 @@ def _saved_rows(frame_or_column: Any) -> str:
     """Save all rows in the serialization directory, and return the random name under which they are saved."""
     name = secrets.token_hex(16)
     names: Sequence[str] | None = getattr(frame_or_column, "_names", None)
-    save_node(frame_or_column._node, _place(name), [COLUMN_NAME] if names is None else names, SARRAY if names is None else SFRAME)
+    save_node(frame_or_column._node, _path_of(name), [COLUMN_NAME] if names is None else names, SARRAY if names is None else SFRAME)
     return name
 
 
-def _place(name: str) -> str:
+def _path_of(name: str) -> str:
+    """Return the path of saved rows in the serialization directory.
+
+    Raises
+    ------
+    SchemaError
+        If no serialization directory is set.
+    """
     directory = config.serialization_directory
     if directory is None:
         raise SchemaError(
@@ -142,24 +146,21 @@ def restored(kind: Any, name: Any) -> Any:
         raise SchemaError(f"the pickle is damaged: {kind!r:.80} is neither SFrame nor SArray")
     if type(name) is not str or not _NAME.fullmatch(name):
         raise SchemaError(f"the pickle is damaged: {name!r:.80} names no rows")
-    node, names = _rows(_place(name))
-    made: Any = kind.__new__(kind)
-    made._node = node
+    path = _path_of(name)
+    if os.path.islink(path):
+        raise StorageError(f"{path} is a link: only rows inside the serialization directory are read; move them there")
+    if not os.path.lexists(path):
+        raise StorageError(f"the rows of a pickle are not there: {path} is not found. Name their directory by enable_sframe_serialization()")
+    node, names = load_frame(path, own_files_only=True)
+    frame_or_column: Any = kind.__new__(kind)
+    frame_or_column._node = node
     if issubclass(kind, ClassRegistry.frame):
-        made._names = FrameNames(names)
-        node.call_columns(made._names)
+        frame_or_column._names = FrameNames(names)
+        node.call_columns(frame_or_column._names)
     elif len(names) != 1:
-        raise StorageError(f"{_place(name)} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
-    return made
+        raise StorageError(f"{path} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
+    return frame_or_column
 
 
 # A pickle contains this module name, which must stay valid in later versions even if the function moves.
 restored.__module__ = "sframe_spark.data_structures.serialization"
-
-
-def _rows(place: str) -> tuple[PlannerNode, list[str]]:
-    if os.path.islink(place):
-        raise StorageError(f"{place} is a link: only rows inside the serialization directory are read; move them there")
-    if not os.path.lexists(place):
-        raise StorageError(f"the rows of a pickle are not there: {place} is not found. Name their directory by enable_sframe_serialization()")
-    return load_frame(place, own_files_only=True)

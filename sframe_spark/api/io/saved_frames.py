@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -71,21 +72,25 @@ def load_archive(
     StorageError
         If the archive is damaged, or refers to files outside of it and of the directories in ``references``.
     """
-    text = path_text(path)
-    places = reference_paths(references)
-    if scheme_of(text) is None:
-        location, handle = normalised(text), None
-        if not is_archive(location):
-            return None
-    else:
+    directories = reference_paths(references)
+    location, handle = _archive_at(path)
+    if location is None:
+        return None
+    if handle is not None:
         # All files of a remote archive are downloaded; it may not refer to others.
-        places, download = [], Download()
-        fetched = download.fetch_directory(text, ARCHIVE_FILE)
-        if fetched is None:
-            return None
-        location, handle = fetched, download.holder
-    archive: tuple[PlannerNode, list[str]] = optional_part(ARCHIVE_SOURCE).load_archive(location, places, encoding_errors, verify, handle)
+        directories = []
+    archive: tuple[PlannerNode, list[str]] = optional_part(ARCHIVE_SOURCE).load_archive(location, directories, encoding_errors, verify, handle)
     return archive
+
+
+def _archive_at(path: str | os.PathLike[str]) -> tuple[str | None, Any]:
+    """Return the local directory of the archive at a path, and the holder of its files if they were downloaded; None if there is no archive."""
+    text = path_text(path)
+    if scheme_of(text) is None:
+        location = normalised(text)
+        return (location if is_archive(location) else None), None
+    download = Download()
+    return download.fetch_directory(text, ARCHIVE_FILE), download.holder
 
 
 def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
@@ -96,13 +101,12 @@ def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
     StorageError
         If the archive contains something else, or its index file is damaged.
     """
-    text = path_text(path)
-    if scheme_of(text) is not None:
-        download = Download()
-        fetched = download.fetch_directory(text, ARCHIVE_FILE)
-        return None if fetched is None else optional_part(ARCHIVE).open_archive(fetched).contents.kind
-    location = normalised(text)
-    return optional_part(ARCHIVE).archive_kind(location) if is_archive(location) else None
+    location, handle = _archive_at(path)
+    if location is None:
+        return None
+    archive = optional_part(ARCHIVE)
+    kind: str = archive.archive_kind(location) if handle is None else archive.open_archive(location).contents.kind
+    return kind
 
 
 def reference_paths(references: Any) -> list[str]:
@@ -117,14 +121,14 @@ def reference_paths(references: Any) -> list[str]:
     """
     if isinstance(references, (str, os.PathLike)) or not isinstance(references, Sequence):
         raise SchemaError(f"references is a list of directories, got {references!r:.80}")
-    return [path_text(place) for place in references]
+    return list(map(path_text, references))
 
 
 # Frames that refer to columns of other saved frames
 
 
 def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
-    """Return the columns of a node that are unchanged columns of saved frames: maps position to the source and the position in the saved frame."""
+    """Return the columns of a node that are unchanged columns of saved frames: their source and position in the saved frame, by position."""
     with GRAPH_LOCK:
         plan = optimize(node)
     columns = {}
@@ -139,24 +143,25 @@ def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) ->
     """Return the columns of other saved frames to which a frame saved at ``target`` can refer; None if there are no such columns."""
     datasets: dict[DatasetElsewhere, int] = {}
     digests: dict[tuple[object, ...], str | None] = {}
-    places: dict[int, tuple[int, int]] = {}
+    # For each column of another frame, the number of the dataset and the position in it.
+    external: dict[int, tuple[int, int]] = {}
     for column, (source, position) in stored_columns(node).items():
         manifest = source.manifest
         if manifest.identity not in digests:
             digests[manifest.identity] = digest_for_reference(manifest, target)
         if (digest := digests[manifest.identity]) is not None:
             item = DatasetElsewhere(manifest.directory, digest, source.start, source.stop)
-            places[column] = datasets.setdefault(item, len(datasets)), position
-    if not places:
+            external[column] = datasets.setdefault(item, len(datasets)), position
+    if not external:
         return None
-    own = {column: number for number, column in enumerate(column for column in range(len(names)) if column not in places)}
-    columns = tuple(places[column] if column in places else (OWN, own[column]) for column in range(len(names)))
+    own = itertools.count()
+    columns = tuple(external[column] if column in external else (OWN, next(own)) for column in range(len(names)))
     return Elsewhere(tuple(names), columns, tuple(datasets))
 
 
 def own_columns(external: Elsewhere) -> list[int]:
     """Return the positions of the columns that are stored in the frame's own files."""
-    return [place for place, (dataset, _) in enumerate(external.columns) if dataset == OWN]
+    return [column for column, (dataset, _) in enumerate(external.columns) if dataset == OWN]
 
 
 def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
@@ -187,19 +192,12 @@ def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list
     nodes: dict[int, PlannerNode] = {OWN: segment_source(manifest)} if own_columns(external) else {}
     for number, (item, referred) in enumerate(zip(external.datasets, load_referred(manifest, verify), strict=True)):
         nodes[number] = SegmentSource.of(referred).rows_between(item.start, item.stop).make_planner_node()
-    firsts = _first_columns(nodes)
+    # For each dataset, the position of its first column among the columns of all datasets.
+    firsts = dict(zip(nodes, itertools.accumulate((node.facts.width for node in nodes.values()), initial=0), strict=False))
     for dataset, position in external.columns:
         if position >= nodes[dataset].facts.width:
             raise StorageError(f"the manifest of {manifest.directory} is damaged: it names a column that is not there; save the frame again")
     return project(zip_columns(*nodes.values()), [firsts[dataset] + position for dataset, position in external.columns]), list(external.names)
-
-
-def _first_columns(nodes: Mapping[int, PlannerNode]) -> dict[int, int]:
-    first_columns, width = {}, 0
-    for number, node in nodes.items():
-        first_columns[number] = width
-        width += node.facts.width
-    return first_columns
 
 
 COLUMN_NAME = "X1"
@@ -207,7 +205,7 @@ _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 
 def saving(target: str) -> AbstractContextManager[PendingSave]:
-    """Begin a save. After the ``with`` block, a local save is renamed to ``target``; a remote save creates a new version when it is committed."""
+    """Return a context manager for a save. At its end, a local save is renamed to ``target``; a remote save makes a new version when committed."""
     return saving_version(target) if is_remote_location(target) else saving_directory(target)
 
 
@@ -232,8 +230,8 @@ def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, exte
 
     def attempt(plan: PlannerNode) -> Manifest:
         with saving(target) as pending:
-            made = _brought(action, plan, pending.directory)
-            return pending.commit(made if external is None else with_external_columns(made, external), names, kind)
+            manifest = _stored(action, plan, pending.directory)
+            return pending.commit(manifest if external is None else with_external_columns(manifest, external), names, kind)
 
     source = action.plan.operator
     if not isinstance(source, Source):
@@ -241,7 +239,7 @@ def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, exte
     return source.saved_by(lambda narrowed: attempt(action.plan if narrowed is source else narrowed.make_planner_node()))
 
 
-def _brought(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
+def _stored(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
     """Write the rows of a plan into a new directory, local or remote; files or columns that are already stored are copied if possible."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
@@ -285,12 +283,11 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
     """Save a frame like :func:`save_node`, but refer to columns of saved frames instead of copying them."""
     target = location_of(path_text(path))
     require_unicode(names)
-    if is_remote_location(target):
-        # Readers of a remote frame may have no access to files on this machine, so columns are copied.
-        save_node(node, target, names)
-        return
-    check_replaceable(target)
-    external = external_columns_of(node, names, target)
+    external = None
+    # Readers of a remote frame may have no access to files on this machine, so columns are copied.
+    if not is_remote_location(target):
+        check_replaceable(target)
+        external = external_columns_of(node, names, target)
     if external is None:
         save_node(node, target, names)
         return
@@ -386,21 +383,21 @@ def load_frame(
     """
     from sframe_spark.storage.datasets.load import load_manifest
 
-    nothing: NotSavedError | None = None
+    missing: NotSavedError | None = None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
         raise InvalidArgumentError(f"version is the number of a version or None, got {version!r:.30}")
     if may_have_versions(path):
         try:
             return _frame_of(load_remote(location_of(path_text(path)), version), verify)
         except NotSavedError as error:
-            nothing = error
+            missing = error
     elif version is not None:
         raise InvalidArgumentError(f"version={version!r:.30}: frames in directories of this machine have one version, the last that was saved")
     archive = load_archive(path, references, encoding_errors, verify)
-    if archive is None and nothing is not None:
-        raise nothing
     if archive is not None:
         return archive
+    if missing is not None:
+        raise missing
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
     if manifest.elsewhere is not None:

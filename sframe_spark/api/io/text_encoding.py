@@ -96,15 +96,15 @@ class _InUtf8:
 
 
 @attrs.define
-class _Place:
-    """A line and column in a text, both counted from 1."""
+class _Position:
+    """A line and a column in a text, both counted from 1."""
 
     line: int = 1
     column: int = 1
     after_return: bool = False
 
-    def go_behind(self, text: str) -> None:
-        """Advance to the end of ``text``, which begins at this position."""
+    def advance(self, text: str) -> None:
+        """Move to the end of ``text``, which begins at this position."""
         if self.after_return and text.startswith("\n"):
             # This line feed belongs to a line end whose carriage return was counted before.
             text = text[1:]
@@ -116,32 +116,29 @@ class _Place:
 
 def encoding_error(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
     """Return the error about the first bytes of a file that are invalid in an encoding; the file is read again to find their line and column."""
-    decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
+    decoder, position = codecs.getincrementaldecoder(encoding)(), _Position()
     encoding_name = "UTF-8" if encoding in UTF_8 else encoding
-    start = b""
+    start, problem = b"", ""
     with translate_os_errors("read", path), open_unpacked(path, state) as stream:
-        while True:
+        while not problem:
             data = stream.read(BLOCK_BYTES)
             start = start or data[:4]
             before = decoder.getstate()
             try:
                 text = decoder.decode(data, final=not data)
                 text.encode()
+                problem = "" if data else "it is"
             except UnicodeDecodeError as error:
                 decoder.setstate(before)
                 # Decode the valid bytes before the error; the previous block may have ended inside a character.
-                place.go_behind(decoder.decode(data[: max(0, error.start - len(before[0]))]))
-                what = "bytes" if error.end - error.start > 1 else "byte"
+                position.advance(decoder.decode(data[: max(0, error.start - len(before[0]))]))
                 byte_text = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end])
-                return _error(path, place, f"the {what} {byte_text} {'are' if what == 'bytes' else 'is'} no text in {encoding_name}", encoding, start)
+                problem = f"the bytes {byte_text} are" if error.end - error.start > 1 else f"the byte {byte_text} is"
             except UnicodeError:
-                return _error(path, place, f"what follows is no text in {encoding_name}", encoding, start)
-            if not data:
-                return _error(path, place, f"it is no text in {encoding_name}", encoding, start)
-            place.go_behind(text)
-
-
-def _error(path: str, place: _Place, what: str, encoding: str, start: bytes) -> CsvEncodingError:
+                problem = "what follows is"
+            if not problem:
+                position.advance(text)
     is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     advice = "encoding='utf-16' reads it" if is_utf16 and encoding in UTF_8 else "name the encoding that it has, for example encoding='latin-1'"
-    return CsvEncodingError(f"{visible(path)}, line {place.line}, column {place.column}: {what}; {advice}")
+    location = f"{visible(path)}, line {position.line}, column {position.column}"
+    return CsvEncodingError(f"{location}: {problem} no text in {encoding_name}; {advice}")

@@ -21,8 +21,6 @@ from sframe_spark.storage.filesystem.object_store import is_file
 from sframe_spark.storage.filesystem.path_resolution import resolve
 from sframe_spark.storage.filesystem.remote_files import WEB
 
-PATTERN = "*?["
-
 
 def column_from_path(
     path: str,
@@ -45,18 +43,15 @@ def column_from_path(
         try:
             return saved_frames.load_column(path, verify, references, encoding_errors, version)
         except NotSavedError:
-            if verify or version is not None or not _is_remote_file(path):
+            is_remote_file = scheme_of(path) is not None and is_remote_location(location := location_of(path)) and is_file(location)
+            if verify or version is not None or not is_remote_file:
                 raise
     return read_lines(path, dtype)
 
 
-def _is_remote_file(path: str) -> bool:
-    return scheme_of(path) is not None and is_remote_location(place := location_of(path)) and is_file(place)
-
-
 def is_text(path: str) -> bool:
     """Return whether a path names text files, not a saved column: a pattern, an http(s) URL, or a local file that is not the index of an archive."""
-    if any(sign in path for sign in PATTERN) or (scheme_of(path) or "").lower() in WEB:
+    if any(wildcard in path for wildcard in "*?[") or (scheme_of(path) or "").lower() in WEB:
         return True
     return scheme_of(path) is None and not path.endswith(ARCHIVE_INDEXES) and os.path.isfile(normalised(path))
 

@@ -379,16 +379,17 @@ def open_csv(
 
 
 @contextlib.contextmanager
-def open_csv_range(place: FileRange, options: CsvOptions, reports_position: bool) -> Iterator[CsvText]:
+def open_csv_range(file_range: FileRange, options: CsvOptions, reports_position: bool) -> Iterator[CsvText]:
     """Open a range of a file: at its start, or at the line end just before the range, which shows whether a line starts with the range."""
-    if not place.start:
-        with open_csv(place.path, options, place.state) as text:
-            yield attrs.evolve(text, stop=place.stop, reports_position=reports_position)
+    if not file_range.start:
+        with open_csv(file_range.path, options, file_range.state) as text:
+            yield attrs.evolve(text, stop=file_range.stop, reports_position=reports_position)
         return
     # A line starts after the end of the previous one.
-    before = place.start if place.is_line else place.start - (1 if options.has_standard_line_ends else len(options.line_terminator.encode()))
-    with translate_os_errors("read", place.path):
-        stream = open_bytes(place.path, place.state, max(0, before))
+    end_bytes = 1 if options.has_standard_line_ends else len(options.line_terminator.encode())
+    start = max(0, file_range.start - (0 if file_range.is_line else end_bytes))
+    with translate_os_errors("read", file_range.path):
+        stream = open_bytes(file_range.path, file_range.state, start)
     with stream:
-        text = CsvText(place.path, options, stream, BLOCK_BYTES, state=place.state, position=max(0, before), stop=place.stop)
+        text = CsvText(file_range.path, options, stream, BLOCK_BYTES, state=file_range.state, position=start, stop=file_range.stop)
         yield attrs.evolve(text, reports_position=reports_position)

@@ -1,12 +1,12 @@
 """Parses a whole block of JSON objects into Arrow columns at once, if the block has a simple form; otherwise Python's parser reads each value.
 
-In the simple form, strings contain no escapes, and members are numbers, strings, null, or lists and objects of these.
+In the simple form, strings have no escapes, and members are numbers, strings, null, or lists and objects of these.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 import attrs
@@ -103,9 +103,9 @@ class JsonMembers:
         return len(self.names) > MANY_COLUMNS and len(self.codes) < VALUES_OF_COLUMN * len(self.names)
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def indices(self) -> dict[str, int]:
         """Maps each name to its index in ``names``."""
-        return {name: place for place, name in enumerate(self.names)}
+        return {name: index for index, name in enumerate(self.names)}
 
     @cached_property
     def _by_name(self) -> tuple[np.ndarray, np.ndarray]:
@@ -125,17 +125,17 @@ class JsonMembers:
 
     def _column(self, name: str) -> JsonColumn | None:
         members, bounds = self._by_name
-        place = self.places[name]
-        chosen = members[bounds[place] : bounds[place + 1]]
+        index = self.indices[name]
+        chosen = members[bounds[index] : bounds[index + 1]]
         chosen = chosen[self.data[self.starts[chosen]] != NULL]
         typed = _typed(self.data, self.starts[chosen], self.stops[chosen])
         rows = len(self.counts)
         if typed is None or len(chosen) == rows:
             return typed
-        places = np.full(rows, -1)
-        places[self._rows[chosen]] = np.arange(len(chosen))
-        indices = pa.array(places, mask=places < 0)
-        return attrs.evolve(typed, by_type={kind: values.take(indices) for kind, values in typed.by_type.items()})
+        value_of_row = np.full(rows, -1)
+        value_of_row[self._rows[chosen]] = np.arange(len(chosen))
+        values_of_rows = pa.array(value_of_row, mask=value_of_row < 0)
+        return attrs.evolve(typed, by_type={kind: values.take(values_of_rows) for kind, values in typed.by_type.items()})
 
     @cached_property
     def objects(self) -> JsonColumn | None:
@@ -151,8 +151,8 @@ class JsonMembers:
             return _of_items(items, items.stored(), ENCODED_DICT)
         for kind, opening in ((DICT_KIND, OPENING), (LIST_KIND, LIST_OPENING)):
             chosen = pa.array(first == opening)
-            stored, known = read_stored(texts.filter(chosen), kind)
-            if pc.all(known).as_py() is False:
+            stored, are_simple = read_stored(texts.filter(chosen), kind)
+            if pc.all(are_simple).as_py() is False:
                 return None
             texts = pc.replace_with_mask(texts, chosen, stored)
         return JsonColumn(frozenset({DICT_KIND}), frozenset({SEVERAL}), {ENCODED_DICT: attrs.evolve(items, items=texts).stored()})
@@ -163,8 +163,8 @@ def members_of(text: str, on_lines: bool) -> JsonMembers | None:
 
     Examples
     --------
-    >>> found = members_of('{"a":1,"b":"x"}, {"a":2}', on_lines=False)
-    >>> found.names, found.column("a").by_type[INT].to_pylist(), found.column("b").by_type[STR].to_pylist()
+    >>> members = members_of('{"a":1,"b":"x"}, {"a":2}', on_lines=False)
+    >>> members.names, members.column("a").by_type[INT].to_pylist(), members.column("b").by_type[STR].to_pylist()
     (['a', 'b'], [1, 2], ['x', None])
     """
     if "\\" in text:
@@ -209,10 +209,9 @@ def _typed(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> JsonColum
         return JsonColumn(frozenset(), frozenset(), {})
     if (first == QUOTE).all():
         return JsonColumn(frozenset({"str"}), frozenset(), {STR: texts_between(data, starts + 1, stops - 1)})
-    readers: dict[int, Callable[[pa.Array], JsonColumn | None]] = {OPENING: _dicts, LIST_OPENING: _lists}
-    for opening, read in readers.items():
+    for opening, encoded in ((OPENING, ENCODED_DICT), (LIST_OPENING, ENCODED_LIST)):
         if (first == opening).all():
-            return read(texts_between(data, starts, stops))
+            return _nested(texts_between(data, starts, stops), encoded)
     is_number = (first == MINUS) | ((first >= ord("0")) & (first <= ord("9")))
     return _numbers(texts_between(data, starts, stops)) if is_number.all() else None
 
@@ -235,17 +234,9 @@ def _kinds_of_ints(ints: pa.Array) -> frozenset[str]:
     return frozenset({LARGE_INT} if are_large.any() else ()) | frozenset(() if are_large.all() else {"int"})
 
 
-def _dicts(texts: pa.Array) -> JsonColumn | None:
-    return _nested(texts, ENCODED_DICT)
-
-
-def _lists(texts: pa.Array) -> JsonColumn | None:
-    return _nested(texts, ENCODED_LIST)
-
-
 def _nested(texts: pa.Array, encoded: ColumnType) -> JsonColumn | None:
-    stored, known = read_stored(texts, encoded.kind)
-    items = flat_items(stored, encoded.kind) if pc.all(known).as_py() else None
+    stored, are_simple = read_stored(texts, encoded.kind)
+    items = flat_items(stored, encoded.kind) if pc.all(are_simple).as_py() else None
     return None if items is None else _of_items(items, stored, encoded)
 
 
@@ -256,12 +247,9 @@ def _of_items(items: FlatItems, stored: pa.Array, encoded: ColumnType) -> JsonCo
         is_empty = items.items.null_count == len(items.items) or pc.all(pc.equal(items.items, "null")).as_py()
         return JsonColumn(kinds, frozenset() if is_empty else frozenset({SEVERAL}), {encoded: stored})
     values, column_type = native
-    inner = next(name for name, kind in (("int", INT), ("float", FLOAT), ("str", STR)) if kind.physical == _item_type(values))
+    item_type = values.type.item_type if pa.types.is_map(values.type) else values.type.value_type
+    inner = next(name for name, kind in (("int", INT), ("float", FLOAT), ("str", STR)) if kind.physical == item_type)
     return JsonColumn(kinds, frozenset({inner}), {encoded: stored, column_type: values})
-
-
-def _item_type(values: pa.Array) -> pa.DataType:
-    return values.type.item_type if pa.types.is_map(values.type) else values.type.value_type
 
 
 # Objects whose members are numbers and strings of known types: read by Arrow's parser, if it certainly gives what Python's parser would give
@@ -304,7 +292,7 @@ class TypedMembers:
     is_sparse: bool = False
 
     @property
-    def places(self) -> Mapping[str, JsonColumn]:
+    def indices(self) -> Mapping[str, JsonColumn]:
         """The columns by name, for testing whether a name exists."""
         return self.columns
 
@@ -318,8 +306,8 @@ def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
 
     Examples
     --------
-    >>> found = typed_members('{"a":1,"b":"x"}\\n{"a":2}\\n', {"a": pa.int64(), "b": pa.string()}, on_lines=True)
-    >>> found.column("a").by_type[INT].to_pylist(), found.column("b").by_type[STR].to_pylist()
+    >>> members = typed_members('{"a":1,"b":"x"}\\n{"a":2}\\n', {"a": pa.int64(), "b": pa.string()}, on_lines=True)
+    >>> members.column("a").by_type[INT].to_pylist(), members.column("b").by_type[STR].to_pylist()
     ([1, 2], ['x', None])
     >>> typed_members('{"a":1.5}', {"a": pa.int64()}, on_lines=True)
     """
@@ -336,11 +324,8 @@ def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    columns = {name: _column(table[name]) for name in known}
-    columns_found = {name: column for name, column in columns.items() if column is not None}
-    return (
-        TypedMembers(np.zeros(rows, np.int8), list(known), columns_found) if table.num_rows == rows and len(columns_found) == len(columns) else None
-    )
+    columns = {name: column for name in known if (column := _column(table[name])) is not None}
+    return TypedMembers(np.zeros(rows, np.int8), list(known), columns) if table.num_rows == rows and len(columns) == len(known) else None
 
 
 def _between(data: bytes, on_lines: bool) -> bytes | None:
@@ -358,7 +343,7 @@ def _count_separate_rows(data: np.ndarray, between: np.ndarray) -> int | None:
     if not 0 < len(opening) == len(closing) or opening[0] != 0 or closing[-1] != len(data) - 1:
         return None
     behind, rows = closing[:-1] + 1, len(opening)
-    if (opening[1:] != behind + len(between)).any() or any((data[behind + place] != byte).any() for place, byte in enumerate(between)):
+    if (opening[1:] != behind + len(between)).any() or any((data[behind + offset] != byte).any() for offset, byte in enumerate(between)):
         return None
     is_end = int(np.count_nonzero(between == LINE_FEED))
     return rows if np.count_nonzero(data == LINE_FEED) == is_end * (rows - 1) else None

@@ -80,9 +80,9 @@ class JsonDecoder:
     Parameters
     ----------
     are_rows
-            Whether objects at the top level are rows of a frame.
-        refuses_infinity
-            Whether a number that is too large for a float raises an error; otherwise it becomes infinite.
+        Whether objects at the top level are rows of a frame.
+    refuses_infinity
+        Whether a number that is too large for a float raises an error; otherwise it becomes infinite.
 
     Examples
     --------
@@ -129,26 +129,26 @@ UNUSUAL_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?:^|[^.0-9])[0-9]{19}")
 
 
 def are_plain(text: str) -> bool:
-    """Return whether a text contains neither ``true`` nor ``false``, which become numbers in columns; it must contain no unusual numbers."""
+    """Return whether a text without unusual numbers contains neither ``true`` nor ``false``, which become numbers in columns."""
     return "true" not in text and "false" not in text
 
 
 class LazyList(Sequence[ItemT]):
-    """A list of known length whose items are computed when the first one is accessed."""
+    """A list of known length, whose items are computed when one of them is first accessed."""
 
     def __init__(self, count: int, make: Callable[[], list[ItemT]]) -> None:
         self._count, self._make = count, make
 
     @cached_property
-    def _made(self) -> list[ItemT]:
+    def _items(self) -> list[ItemT]:
         return self._make()
 
     @overload
-    def __getitem__(self, place: int) -> ItemT: ...
+    def __getitem__(self, index: int) -> ItemT: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[ItemT]: ...
-    def __getitem__(self, place: int | slice) -> ItemT | Sequence[ItemT]:
-        return self._made[place]
+    def __getitem__(self, index: slice) -> Sequence[ItemT]: ...
+    def __getitem__(self, index: int | slice) -> ItemT | Sequence[ItemT]:
+        return self._items[index]
 
     def __len__(self) -> int:
         return self._count
@@ -190,15 +190,10 @@ class JsonLines:
 
     def _as_columns(self, members: JsonMembers | TypedMembers) -> JsonValues:
         """Return the values on the lines, which are objects already parsed as columns; each value is parsed only if it is accessed."""
-        count = len(members.counts)
-        values = LazyList(count, self._values)
+        count, decoder = len(members.counts), JsonDecoder(are_rows=True)
+        values = LazyList(count, lambda: [decoder.decode(line) for _, line in self._not_blank()])
         lines = LazyList(count, lambda: [number for number, _ in self._not_blank()])
         return JsonValues(self.path, values, lines, len(self.text), members=members)
-
-    def _values(self) -> list[Any]:
-        """Parse the lines, which are known to be valid JSON."""
-        decoder = JsonDecoder(are_rows=True)
-        return [decoder.decode(line) for _, line in self._not_blank()]
 
     def _not_blank(self) -> Iterator[tuple[int, str]]:
         """Yield the number and the text of each line that is not blank."""
@@ -249,7 +244,7 @@ def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileSta
 
 @contextlib.contextmanager
 def open_json(
-    place: FileRange,
+    file_range: FileRange,
     encoding: str,
     first_line: int = 1,
     reports_position: bool = True,
@@ -258,14 +253,14 @@ def open_json(
     are_rows: bool = True,
 ) -> Iterator[JsonText]:
     """Open a JSON file, or (in UTF-8 only) the lines that start in a range of it; ``first_line`` is the number of the first line."""
-    if not place.is_part:
-        with open_utf8(place.path, encoding, place.state) as stream:
-            yield JsonText(place, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
+    if not file_range.is_part:
+        with open_utf8(file_range.path, encoding, file_range.state) as stream:
+            yield JsonText(file_range, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
         return
-    with translate_os_errors("read", place.path):
-        stream = open_bytes(place.path, place.state, max(0, place.start - 1))
+    with translate_os_errors("read", file_range.path):
+        stream = open_bytes(file_range.path, file_range.state, max(0, file_range.start - 1))
     with stream:
-        yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, reports_position, known, blocks)
+        yield JsonText(file_range, WholeLines(stream, file_range.start, file_range.stop), encoding, first_line, reports_position, known, blocks)
 
 
 # The characters before and after the end of an object's separator in nearly all files.
@@ -283,14 +278,6 @@ def _lines_of_elements(text: str, line: int) -> list[int]:
         lines.append(line)
         position = decoder.raw_decode(text, counted)[1]
     return lines
-
-
-def _array_of(text: str, decoder: JsonDecoder) -> list[Any] | None:
-    """Return the elements in a part of an array; None if it is not valid, for example because it does not end between two elements."""
-    try:
-        return decoder.decode_elements(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 class JsonText:
@@ -318,7 +305,7 @@ class JsonText:
 
     def __init__(
         self,
-        place: FileRange,
+        file_range: FileRange,
         stream: Any,
         encoding: str,
         first_line: int = 1,
@@ -327,10 +314,11 @@ class JsonText:
         blocks: Blocks | None = None,
         are_rows: bool = True,
     ) -> None:
-        self._path, self._state, self._stream, self._encoding, self._reports_position = place.path, place.state, stream, encoding, reports_position
+        self._path, self._state, self._stream = file_range.path, file_range.state, stream
+        self._encoding, self._reports_position = encoding, reports_position
         # A byte order mark is removed only at the start of a file.
-        self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
-        self._text, self._is_last, self._is_first = "", False, not place.start
+        self._decoder = codecs.getincrementaldecoder("utf-8" if file_range.start else "utf-8-sig")()
+        self._text, self._is_last, self._is_first = "", False, not file_range.start
         # A position in the text and its line number, from which other line numbers are counted.
         self._line, self._counted = first_line, 0
         self._known = known
@@ -431,7 +419,7 @@ class JsonText:
             self._block_bytes = self._later_bytes
 
     def _block(self, position: int, is_first: bool) -> JsonValues | None:
-        """Return a block of elements, and drop them from the text; None if elements must be parsed one by one, such as unusual or invalid ones."""
+        """Return a block of elements, and drop them from the text; None if they must be parsed one by one, as unusual or invalid ones."""
         end = self._end_of_block(position)
         begin = None if end is None else self._after_comma(position, is_first)
         if end is None or begin is None or begin >= end:
@@ -440,13 +428,13 @@ class JsonText:
         members = typed_members(text, self._known(), on_lines=False) or members_of(text, on_lines=False)
         is_sparse = members is not None and members.is_sparse
         members = None if is_sparse else members
-        values: Sequence[Any] | None = (
-            None
-            if members is None
-            else LazyList(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
-        )
-        if values is None and not UNUSUAL_NUMBER.search(text):
-            values = _array_of(text, self._block_reader)
+        values: Sequence[Any] | None = None
+        if members is not None:
+            values = LazyList(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
+        elif not UNUSUAL_NUMBER.search(text):
+            # Not valid if, for example, the text does not end between two elements.
+            with contextlib.suppress(ValueError, RecursionError):
+                values = self._block_reader.decode_elements(text)
         if values is None:
             return None
         line = self._line_at(begin)
@@ -456,7 +444,7 @@ class JsonText:
         return block
 
     def _end_of_block(self, position: int) -> int | None:
-        """Return the end of the array if all was read, else a likely end of an element in the second half of a block; None if there is none."""
+        """Return the end of the array if the file was read completely, else a likely end of an element in the second half of a block, or None."""
         while not self._is_last and len(self._text) - position < self._block_bytes:
             self._fill()
         if self._is_last:
@@ -508,9 +496,9 @@ class JsonText:
                 raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
             except InfiniteNumberError as error:
                 # If the number is at the end of the text read so far, an exponent that makes it small may follow.
-                at = self._text.index(error.text, begin)
-                if self._is_last or at + len(error.text) < len(self._text) - LONGEST_WORD:
-                    raise self._wrong(at, str(error)) from None
+                start = self._text.index(error.text, begin)
+                if self._is_last or start + len(error.text) < len(self._text) - LONGEST_WORD:
+                    raise self._wrong(start, str(error)) from None
             except json.JSONDecodeError as error:
                 reason = f"it is not JSON ({error.msg})"
                 # Reading more can only remove an error near the end of the text.

@@ -321,7 +321,7 @@ class JsonColumns:
             return None
         if not self.has_objects:
             return None if members.objects is None else members.objects.by_type.get(kind)
-        if name not in members.places:
+        if name not in members.indices:
             return pa.nulls(len(members.counts), kind.physical)
         column = members.column(name)
         if column is None:
