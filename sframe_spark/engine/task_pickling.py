@@ -60,8 +60,8 @@ def pack_tasks(callables: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload
     Examples
     --------
     >>> from functools import partial
-    >>> parcels, shared = pack_tasks([partial(divmod, number, 3) for number in (7, 8)])
-    >>> [parcel.unpack(shared)() for parcel in parcels], shared
+    >>> payloads, shared = pack_tasks([partial(divmod, number, 3) for number in (7, 8)])
+    >>> [payload.unpack(shared)() for payload in payloads], shared
     ([(2, 1), (2, 2)], [])
     """
     shared: list[Any] = []

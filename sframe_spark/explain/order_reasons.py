@@ -8,7 +8,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import fits_driver, plan_size_of
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, place
+from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, placement_over
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.laws import aggregation, algorithm_choice, pruning, slice_pushdown, sort_elimination
 from sframe_spark.message_text import visible
@@ -552,7 +552,7 @@ def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
         if blocked:
             blocking[id(node)] = sorted({numbers[id(node.inputs[slot])] for slot in blocked})
         stored = [Placement(True, base_rows=child.length.rows) if slot in slots else inputs[slot] for slot, child in enumerate(node.inputs)]
-        placed[id(node)] = place(node, stored) or Placement(True)
+        placed[id(node)] = placement_over(node, stored) or Placement(True)
     return blocking
 
 

@@ -31,7 +31,7 @@ import pyarrow as pa
 from sframe_spark.compute.partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.adaptive import with_known_rows
-from sframe_spark.engine.physical.placement import Placement, place
+from sframe_spark.engine.physical.placement import Placement, placement_over
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combine_states
 from sframe_spark.engine.runtime.tasks import combined_parts, summarize
 from sframe_spark.engine.spark import query
@@ -261,7 +261,7 @@ def run_ranges(node: PlannerNode, count: int) -> Chunk:
     """Return the rows of a node, computed in ``count`` row ranges, each in small batches, as the engine's tasks do."""
     node = with_known_rows(node) if node.operator.counts_rows else node
     plan = Pipeline.of(node)
-    placements: dict[int, Placement | None] = fold([node], lambda node, inputs: place(node, [item for item in inputs if item is not None]))
+    placements: dict[int, Placement | None] = fold([node], lambda node, inputs: placement_over(node, [item for item in inputs if item is not None]))
     placement = placements[id(node)]
     assert placement is not None
     bounds = [placement.rows_to_run * number // count for number in range(count + 1)]

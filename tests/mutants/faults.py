@@ -221,8 +221,8 @@ FAULTS = (
     Fault(
         "exchange-unstable",
         "engine",
-        'np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")',
-        "np.argsort(places.astype(np.min_scalar_type(parts.count)))",
+        'np.argsort(numbers.astype(np.min_scalar_type(parts.count)), kind="stable")',
+        "np.argsort(numbers.astype(np.min_scalar_type(parts.count)))",
     ),
     Fault("exchange-task-order", "engine", "sorted(chunks, key=lambda chunk: chunk[:2])", "chunks"),
     Fault("every-range-final", "engine", "final=rows is last) for rows, known", "final=True) for rows, known"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -12,7 +12,6 @@ from typing import TypeVar
 import attrs
 import numpy as np
 
-from sframe_spark.compute.partitioning import RangePartitioner
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
@@ -43,7 +42,7 @@ from sframe_spark.engine.runtime.results import (
     in_one_chunk,
     may_stay,
     new_dataset,
-    partial_rows_of_task,
+    partial_rows,
     reservation_for_results,
     rows_as_produced,
     with_stored_tables,
@@ -61,17 +60,17 @@ from sframe_spark.engine.runtime.scheduler import (
     range_tasks,
     sequential_if_faster,
 )
-from sframe_spark.engine.runtime.tasks import EarlyStop, RangeTask, collect_rows, combined_parts, part_of_range, write_range
+from sframe_spark.engine.runtime.tasks import EarlyStop, RangeTask, chunks_of, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import rechecking_after_failure
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, Source, recorded_order, segment_source, source_of
+from sframe_spark.operators.sources.source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, concatenate, drained, from_stream
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.session import get_session, is_remote, is_started, start_ahead
 from sframe_spark.session.deployment import reads_our_files
@@ -94,7 +93,7 @@ Writing = Callable[[str, int], SegmentEntry]
 
 @attrs.frozen(eq=False)
 class ReplanNeeded:
-    """Returned if a section could not run in its mode; ``root`` is what remains to be planned again, over the rows that have been computed."""
+    """The result of a section that could not run in its mode; ``root`` is what remains to be planned again, over the rows that have been computed."""
 
     root: PlannerNode
 
@@ -193,7 +192,7 @@ class SectionRunner:
     def _buffered_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
         """Run tasks in threads and return a source of their rows: in memory if all rows fit, else of segments."""
         room = reservation_for_results()
-        produced = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        produced = workers.run([partial(partial_rows, chunks_of(task), room) for task in tasks], f"computing {node.operator.called()}", tasks)
         return self._keep_or_spill(node, workers, produced, room)
 
     def _keep_or_spill(self, node: PlannerNode, workers: TaskRunner, produced: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
@@ -241,7 +240,7 @@ class SectionRunner:
         return has_few_groups(node.inputs[0], keys)
 
     def _whole(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Run a kernel on all rows of its input at once; return the rest to be planned again if the input does not fit in memory."""
+        """Run a kernel on all rows of its input at once. If these do not fit in memory, return the node over the stored rows, to be planned again."""
         below = node.inputs[0]
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         in_memory = isinstance(below.operator, MemorySource)
@@ -253,27 +252,27 @@ class SectionRunner:
         return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
 
     def _gathered(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Run a kernel on all rows of its input, computed by threads; return the node to be planned again if these do not fit in memory."""
+        """Run a kernel on all rows of its input, computed by threads. If these do not fit in memory, return the node to be planned again."""
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
         room = MemoryReservation(bytes_gathered())
-        produced = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        produced = workers.run([partial(partial_rows, chunks_of(task), room) for task in tasks], f"computing {node.operator.called()}", tasks)
         if room.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
             return ReplanNeeded(node)
         rows = in_one_chunk(produced, below.schema)
-        made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
+        result = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
         del rows
-        fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
+        fits = result.rows <= self.options.in_memory and result.size <= config.memory_budget
         if self.options.directory is None and (fits or may_stay()):
-            return self.keep(made, node)
-        return write_in_memory(made, node.schema, self.options, recorded_order(node))
+            return self.keep(result, node)
+        return write_in_memory(result, node.schema, self.options, recorded_order(node))
 
     def _exchanged(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Run a kernel on each range of a column's values, after threads have exchanged the rows.
 
-        Returns the node to be planned again if a range does not fit in memory.
+        If a range does not fit in memory, return the node to be planned again.
         """
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
@@ -285,34 +284,35 @@ class SectionRunner:
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
             self.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")
             try:
-                found = rows_by_ranges(node, exchange, ranges)
+                exchanged = rows_by_ranges(node, exchange, ranges)
             except MemoryReservationError:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
                 return ReplanNeeded(node)
-            return self._of_exchanged(node, found)
+            return self._from_exchanged(node, exchanged)
 
     def _joined(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Join hash partitions of both sides in threads; return the node to be planned again if a partition does not fit in memory."""
+        """Join hash partitions of both sides in threads. If a partition does not fit in memory, return the node to be planned again."""
         tasks = [self.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
         self.tasks = sum(map(len, tasks))
         with PartitionedJoin.of(node) as joined:
-            for slot, of_side in enumerate(tasks):
-                joined.give(slot, of_side)
+            for slot, tasks_of_side in enumerate(tasks):
+                joined.give(slot, tasks_of_side)
             try:
-                found = joined.rows_in_order()
+                exchanged = joined.rows_in_order()
             except MemoryReservationError:
                 self.spilled = joined.written
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
                 return ReplanNeeded(node)
             self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
-            # Ranges that turn out too large are exchanged again by the first of these, so the bytes written are read after it.
-            made, self.spilled = self._of_exchanged(node, found), joined.written
-            return made
+            result = self._from_exchanged(node, exchanged)
+            # Read afterwards, as ranges that turned out too large have been exchanged again.
+            self.spilled = joined.written
+            return result
 
     def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Run a kernel on each range of a column's values, after Spark tasks have exchanged the rows.
 
-        Returns the node to be planned again if tasks and this process share no files, there would be too many files, or a range is too large for a
+        Return the node to be planned again if tasks and this process share no files, there would be too many files, or a range is too large for a
         task.
         """
         workers, weight = SparkTaskRunner(), plan_size_of(node.inputs[0], UNKNOWN_BYTES)
@@ -332,33 +332,37 @@ class SectionRunner:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
                 return ReplanNeeded(node)
             ranges = key_ranges_of(node, max(least, min(most, workers.parallelism())), workers)
-            given = run_exchange_tasks(tasks, node.operator, ranges, workers, handle.directory)
-            self.spilled = sum(chunk.size for of_task in given for _, chunk in of_task.chunks)
+            assert node.operator.split_by is not None
+            position = node.operator.split_by[0]
+            callables = [partial(write_exchange_rows, task, number, position, ranges, handle.directory) for number, task in enumerate(tasks)]
+            outputs: list[TaskOutput] = workers.run(callables, f"exchanging for {node.operator.name}", tasks)
+            self.spilled = sum(chunk.size for output in outputs for _, chunk in output.chunks)
             temporary_store().usage.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
             passed = passed_on(node.operator, ranges)
-            if np.sum([of_task.sizes for of_task in given], axis=0).max(initial=0, where=~passed) > MAX_BYTES_OF_TASKS_RANGE:
+            if np.sum([output.sizes for output in outputs], axis=0).max(initial=0, where=~passed) > MAX_BYTES_OF_TASKS_RANGE:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
                 return ReplanNeeded(node)
-            found, count = ranges_of_outputs(given, passed), self.options.segments or config.default_segments
-            parts = split_evenly(np.array([part.rows for part in found]), count) if count else [range(n, n + 1) for n in range(len(found))]
+            stored, count = ranges_of_outputs(outputs, passed), self.options.segments or config.default_segments
+            parts = split_evenly(np.array([part.rows for part in stored]), count) if count else [range(n, n + 1) for n in range(len(stored))]
             write = partial(write_ranges, node.operator, node.inputs[0].facts, node.schema)
-            return self._written(node, workers, [partial(write, found[part.start : part.stop]) for part in parts])
+            return self._written(node, workers, [partial(write, stored[part.start : part.stop]) for part in parts])
         finally:
             handle.discard()
 
-    def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
-        callables = rows.callables(self.options.segments or config.default_segments or TASKS_PER_THREAD * local_threads())
+    def _from_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
+        groups = rows.groups(self.options.segments or config.default_segments or TASKS_PER_THREAD * local_threads())
         if self.options.directory is not None:
-            return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.made(numbers)).write, node.schema) for numbers in callables])
+            return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.chunks(numbers)).write, node.schema) for numbers in groups])
         room = reservation_for_results()
-        produced = ThreadRunner().run([partial(rows.partial_rows, numbers, room) for numbers in callables], f"computing {node.operator.called()}")
+        callables = [partial(partial_rows, rows.chunks(numbers), room) for numbers in groups]
+        produced = ThreadRunner().run(callables, f"computing {node.operator.called()}")
         return self._keep_or_spill(node, ThreadRunner(), produced, room)
 
     def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
         """Merge the partial states of row ranges, computed by tasks, into the result.
 
-        Returns the node to be planned again if the states are too large.
+        If the states are too large, return the node to be planned again.
         """
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
@@ -381,46 +385,38 @@ class SectionRunner:
     def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
         """Late materialization: read all columns of only those rows whose row ids the node has chosen."""
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
-        found = inner._from_parts(numbered.top, workers)
+        top = inner._from_parts(numbered.top, workers)
         self.tasks = inner.tasks
-        if isinstance(found, ReplanNeeded):
+        if isinstance(top, ReplanNeeded):
             return ReplanNeeded(node)
-        self.log.append(f"driver: {found.length.known_rows} rows of {numbered.source.operator_type} by number")
-        return self.keep(require_inferred(node.operator, (), numbered.rows(found), node.schema), node)
+        self.log.append(f"driver: {top.length.known_rows} rows of {numbered.source.operator_type} by number")
+        return self.keep(require_inferred(node.operator, (), numbered.rows(top), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Return the first rows, or few rows of a join, without computing the others.
+        """Compute first rows, or few rows of a join, without the other rows.
 
-        Returns the node to be planned again if a bounded probe does not find them.
+        If a bounded probe does not find them, return the node to be planned again.
         """
-        below, taken = node.inputs[0], node.operator.row_range
-        assert taken is not None
+        below, row_range = node.inputs[0], node.operator.row_range
+        assert row_range is not None
         base_rows = placement_of(below).rows_to_run
-        stop = below.length.known_rows if taken.stop is None else taken.stop
+        stop = below.length.known_rows if row_range.stop is None else row_range.stop
         chunk = first_rows(below, base_rows, stop)
         if chunk is not None:
             self.log.append(f"driver: the first {stop} rows of {below.operator_type}")
             return self._keep_slice(node.operator.kernel([chunk], [below.facts]), node)
-        if takes_few_of_join(taken, below, stop):
-            chunk = joined_rows(below, base_rows, taken.start, stop)
+        if takes_few_of_join(row_range, below, stop):
+            chunk = joined_rows(below, base_rows, row_range.start, stop)
         if chunk is None:
             return ReplanNeeded(node)
-        self.log.append(f"driver: the rows {taken.start} to {stop} of {below.operator_type}")
-        return self._keep_slice(every(chunk, taken.step), node)
+        self.log.append(f"driver: the rows {row_range.start} to {stop} of {below.operator_type}")
+        rows = chunk if row_range.step == 1 else chunk.rows_at(np.arange(0, chunk.rows, row_range.step))
+        return self._keep_slice(rows, node)
 
     def _keep_slice(self, rows: Chunk, node: PlannerNode) -> PlannerNode:
         if self.options.directory is not None:
             return self.keep(rows, node)
         return PlannerNode(MemorySource.of(rows, node.schema))
-
-
-def run_exchange_tasks(
-    tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: TaskRunner, directory: str
-) -> list[TaskOutput]:
-    """Run tasks that compute the input of a kernel, divide it into ranges and write these to files."""
-    assert operator.split_by is not None
-    callables = [partial(write_exchange_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
-    return workers.run(callables, f"exchanging for {operator.name}", tasks)
 
 
 def is_shared_with(workers: TaskRunner, directory: str) -> bool:
@@ -441,11 +437,6 @@ def task_runner_for(mode: Mode) -> TaskRunner:
     if mode in (Mode.IN_TURN, Mode.PARTS_IN_TURN):
         return InProcessRunner()
     return ProcessRunner() if mode in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES) else SparkTaskRunner()
-
-
-def every(rows: Chunk, step: int) -> Chunk:
-    """Return every ``step``-th row, from the first on."""
-    return rows if step == 1 else rows.rows_at(np.arange(0, rows.rows, step))
 
 
 Result = TypeVar("Result")
@@ -506,8 +497,9 @@ class Executor:
             if not planner.waiting:
                 return section
             results = self._results_of(planner.waiting)
-            known = {id(planner.section_origins[key].node): (planner.section_origins[key], result) for key, result in results.items()}
-            root = fold([root], partial(over_known, known))[id(root)]
+            replaced = {id(planner.section_origins[key].node): (planner.section_origins[key], rows) for key, rows in results.items()}
+
+            root = fold([root], partial(over_rows, replaced))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """Run a plan. If too many rows tie for a sort of ties only, run it again with full sorts by Spark."""
@@ -535,9 +527,8 @@ class Executor:
         """Start Spark in the background if a section that is not the first to run certainly needs it."""
         sections = list(in_order_of_running([section]))
         # A plan that calls functions in other processes without owning them will be replaced, and may then need no Spark.
-        if any(map(needs_spark, sections[1:])) and not any(
-            not_owned(each.root, self.owned) for each in sections if each.mode.runs_in_other_processes
-        ):
+        is_replaced = any(not_owned(planned.root, self.owned) for planned in sections if planned.mode.runs_in_other_processes)
+        if any(map(needs_spark, sections[1:])) and not is_replaced:
             start_ahead()
 
     def ready(self, section: Section) -> Section:
@@ -545,7 +536,7 @@ class Executor:
         return self._decided(section, self._results_of(section.inputs))
 
     def _results_of(self, sections: Sequence[Section]) -> dict[int, PlannerNode]:
-        """Run some sections and those that they read; return sources of their rows by ``id`` of the sections."""
+        """Run sections after the sections that they read; return sources of their rows by ``id`` of the sections."""
         if not sections:
             return {}
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
@@ -555,7 +546,7 @@ class Executor:
         return results
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
-        """Give a section its number, and return it planned again over the results that it reads, if any, as more is known of these now."""
+        """Give a section its number, and return it planned again over the results that it reads, as more is known of these now."""
         section.number = section.number or self.run_log.next_number(self.prefix)
         if not results:
             return section
@@ -586,10 +577,12 @@ class Executor:
         """Run a section in its mode and log the outcome."""
         began = time.perf_counter()
         runs = self.runs()
-        with (self.options.measure or nothing_measured)() as work, counting_queries() as counted:
+        measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()
+        with measured as work, counting_queries() as counted:
             result = runs.run(section)
         outcome = outcome_of(section, result, time.perf_counter() - began)
-        outcome.tasks, outcome.spilled = work.tasks if runs.tasks is None else runs.tasks, work.spilled if runs.spilled is None else runs.spilled
+        outcome.tasks = work.tasks if runs.tasks is None else runs.tasks
+        outcome.spilled = work.spilled if runs.spilled is None else runs.spilled
         outcome.queries = counted.queries or None
         self.run_log.outcomes.append(outcome)
         return result
@@ -620,24 +613,15 @@ class Executor:
         return self._fit_for_query(with_results(node, self._results_of(waiting)))
 
 
-def over_known(known: dict[int, tuple[SectionOrigin, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
-    """Return a node over new inputs, or the node that replaces it if its rows have been computed."""
-    if id(node) not in known:
-        return node.with_inputs(inputs)
-    section_origins, rows = known[id(node)]
-    return section_origins.over(inputs, rows)
+def over_rows(replaced: Mapping[int, tuple[SectionOrigin, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+    """Return a node over new inputs, or what replaces it if its rows have been computed."""
+    origin, rows = replaced.get(id(node), (None, node))
+    return node.with_inputs(inputs) if origin is None else origin.over(inputs, rows)
 
 
 def with_results(root: PlannerNode, results: dict[int, PlannerNode]) -> PlannerNode:
     """Return a plan in which the results of sections replace their placeholders."""
-    if not results:
-        return root
     return rebuild(root, lambda node: results[id(node.operator.section)] if isinstance(node.operator, SectionResult) else node)
-
-
-def nothing_measured() -> AbstractContextManager[Work]:
-    """Return a context that measures nothing."""
-    return nullcontext(Work())
 
 
 def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: float) -> SectionOutcome:
@@ -648,16 +632,13 @@ def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: fl
         outcome.is_given_up = True
         return outcome
     source = source_of(result)
-    outcome.rows, outcome.is_on_disk, outcome.size = result.length.rows, isinstance(source, SegmentSource), bytes_of(source)
-    return outcome
-
-
-def bytes_of(source: Source) -> int | None:
-    """Return the bytes of a source's rows, in memory or in files; None if unknown."""
+    outcome.rows, outcome.is_on_disk = result.length.rows, isinstance(source, SegmentSource)
     if isinstance(source, MemorySource):
-        return source.data.size
-    sizes = [entry.size for entry in source.manifest.segments] if isinstance(source, SegmentSource) else [None]
-    return None if None in sizes else sum(size for size in sizes if size is not None)
+        outcome.size = source.data.size
+    elif isinstance(source, SegmentSource):
+        sizes = [entry.size for entry in source.manifest.segments if entry.size is not None]
+        outcome.size = sum(sizes) if len(sizes) == len(source.manifest.segments) else None
+    return outcome
 
 
 def with_full_sort(node: PlannerNode) -> PlannerNode:

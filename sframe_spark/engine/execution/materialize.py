@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.source_validation import require_unchanged_fi
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import fits_driver
-from sframe_spark.engine.physical.adaptive import are_few_to_make, base_of_rows, is_much_to_make, may_have_many
+from sframe_spark.engine.physical.adaptive import are_few_to_compute, base_of_rows, is_much_to_compute, may_have_many
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.user_dataframes import keep_frames, remember_rows
@@ -355,7 +355,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     with GRAPH_LOCK:
         same_rows = base_of_rows(node)
         learn_lengths(same_rows)
-        if are_few_to_make(same_rows):
+        if are_few_to_compute(same_rows):
             return None
         plan = optimize(same_rows)
     rows: int | None
@@ -370,7 +370,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
         if keeps and same_rows is node and _is_cheap_to_compute(counted):
             materialize(node, plan=counted)
             return rows
-    elif is_much_to_make(plan):
+    elif is_much_to_compute(plan):
         rows = int(read_all(count_all(same_rows)).columns[0][0].as_py())
     else:
         return None

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting import order_of
-from sframe_spark.engine.memory_budget import BlockingReservation, MemoryReservation, plan_size_of
+from sframe_spark.engine.memory_budget import BlockingReservation, plan_size_of
 from sframe_spark.engine.physical.local_strategies import (
     COPIES_OF_GATHERED,
     MAX_RANGES,
@@ -26,7 +26,6 @@ from sframe_spark.engine.physical.local_strategies import (
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.results import PartialRows, partial_rows
 from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, range_tasks
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import MemoryReservationError
@@ -44,7 +43,7 @@ from sframe_spark.types import INT
 # Range partitioning: the ranges come from a sample of the column, threads exchange the rows, and a kernel runs on each range.
 
 # The size of the sample, and the least number of positions in the input where values are taken.
-SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
+SAMPLED_VALUES, SAMPLED_POSITIONS = 131_072, 128
 # Limit of the sample in bytes, which matters for long strings.
 SAMPLED_BYTES = 16 << 20
 
@@ -60,27 +59,26 @@ def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner
         narrow = keys
     # Less memory may be available than when the section was planned.
     count = most if workers is not None else int(min(most, ranges_for(weight)))
-    return RangePartitioner.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or ThreadRunner()), below.schema[position], ascending, count)
+    return RangePartitioner.of(sample_of(narrow, max(SAMPLED_POSITIONS, count), workers or ThreadRunner()), below.schema[position], ascending, count)
 
 
-def sample_of(node: PlannerNode, places: int, workers: TaskRunner) -> pa.Array:
-    """Return a sample of the only column of a section, taken at positions spread evenly over it, as rows may be nearly sorted."""
-    tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
-    rows = max(1, SAMPLED_VALUES // places)
-    callables = [partial(first_values_of, task, rows, SAMPLED_BYTES // places) for task in tasks]
+def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> pa.Array:
+    """Return a sample of the only column of a section: runs of values at ``count`` positions spread evenly over it, as rows may be nearly sorted."""
+    tasks = range_tasks(node, placement_of(node).rows_to_run, count, workers)
+    rows = max(1, SAMPLED_VALUES // count)
+    callables = [partial(first_values_of, task, rows, SAMPLED_BYTES // count) for task in tasks]
     return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(callables, "looking at values to sort by", tasks)])
 
 
 def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
     """Return a copy of the first values of a task, limited in rows and bytes."""
-    made = PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False)
-    found = list[Chunk]()
-    for chunk in made:
-        found.append(Chunk.of([leading(chunk.columns[0], max_bytes)]))
-        max_bytes -= found[-1].size
-        if max_bytes <= 0 or found[-1].rows < chunk.rows:
+    values = list[Chunk]()
+    for chunk in PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False):
+        values.append(Chunk.of([leading(chunk.columns[0], max_bytes)]))
+        max_bytes -= values[-1].size
+        if max_bytes <= 0 or values[-1].rows < chunk.rows:
             break
-    return concatenate(found, task.whole.facts[-1].schema)
+    return concatenate(values, task.whole.facts[-1].schema)
 
 
 def leading(values: pa.Array, max_bytes: int) -> pa.Array:
@@ -140,11 +138,11 @@ class ExchangedRows:
         count = len(self.left)
         return self.passed[:count] | (self.exchange.sizes[:count] <= max_at_once())
 
-    def callables(self, count: int) -> list[range]:
+    def groups(self, count: int) -> list[range]:
         """Divide the required ranges into at most ``count`` consecutive groups of about equally many rows."""
         return split_evenly(self.exchange.rows[: len(self.left)], count)
 
-    def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
+    def chunks(self, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Yield the result rows of some ranges."""
         for number in numbers:
             left = int(self.left[number])
@@ -154,10 +152,6 @@ class ExchangedRows:
                 if left <= 0:
                     break
 
-    def partial_rows(self, numbers: Sequence[int], room: MemoryReservation) -> PartialRows:
-        """Compute the result rows of some ranges, as long as memory can be reserved."""
-        return partial_rows(self.made(numbers), room)
-
     def of_range(self, number: int) -> Iterator[Chunk]:
         """Yield the result rows of one range."""
         raise_if_cancelled()
@@ -165,8 +159,8 @@ class ExchangedRows:
             yield from map(self.passing, self.exchange.passed(number))
             return
         with self.room.taken(int(self.exchange.sizes[number])):
-            made = self.kernel(self.exchange.take(number))
-        yield made
+            result = self.kernel(self.exchange.take(number))
+        yield result
 
 
 def max_at_once() -> int:
@@ -187,14 +181,14 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartition
     def kernel(rows: Chunk) -> Chunk:
         return require_inferred(operator, (), operator.kernel([rows], facts), node.schema)
 
-    found = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
+    exchanged = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
     # At this point nothing has been computed or written.
-    if not found.have_room.all():
+    if not exchanged.have_room.all():
         raise MemoryReservationError
-    return found
+    return exchanged
 
 
-def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
+def rows_left(rows: np.ndarray, required: int | None) -> np.ndarray:
     """Return the largest number of rows required of each range, given the rows of each and the total required; later ranges are left out.
 
     Examples
@@ -202,9 +196,9 @@ def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
     >>> rows_left(np.array([2, 0, 5, 1]), 4).tolist(), rows_left(np.array([2, 0]), None).tolist()
     ([4, 2, 2], [2, 0])
     """
-    if wanted is None:
+    if required is None:
         return rows
-    left = wanted - (np.cumsum(rows) - rows)
+    left = required - (np.cumsum(rows) - rows)
     return left[left > 0]
 
 
@@ -269,9 +263,9 @@ class PartitionedJoin:
         sides = []
         for slot, side in enumerate(node.inputs):
             positions = tuple(pair[slot] for pair in keys)
-            pieces = HashPartitioner(positions, tuple(side.schema[position] for position in positions), count)
+            partitioner = HashPartitioner(positions, tuple(side.schema[position] for position in positions), count)
             schema = (*side.schema, INT) if slot in join.numbered_slots else side.schema
-            sides.append(Exchange(pieces, schema, room_of_exchange()))
+            sides.append(Exchange(partitioner, schema, room_of_exchange()))
         return cls(node, join, sides)
 
     def __enter__(self) -> PartitionedJoin:
@@ -307,15 +301,17 @@ class PartitionedJoin:
         MemoryReservationError
             If a hash partition does not fit in memory.
         """
-        pieces = [number for number in range(self.count) if self._has_rows(number)]
-        for number in pieces:
+        # The hash partitions that can have rows in the result.
+        filtered = self.node.operator.filtered_slots
+        partitions = [number for number in range(self.count) if all(self.sides[slot].rows[number] for slot in filtered)]
+        for number in partitions:
             self._streamed(number)
-        ranges = self._ranges_of_rows(pieces)
+        ranges = self._ranges_of_rows(partitions)
         schema = (*self.node.schema, INT)
         self.order = self._open.enter_context(Exchange(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_exchange()))
         held = sum(side.buffered_bytes for side in self.sides) + self.order.room
         room = BlockingReservation(max(0, work_memory() - held) // COPIES_OF_GATHERED)
-        ThreadRunner().run([partial(self._join, number, room) for number in pieces], f"computing {self.node.operator.called()}")
+        ThreadRunner().run([partial(self._join, number, room) for number in partitions], f"computing {self.node.operator.called()}")
         for side in self.sides:
             side.clear()
         return RowsByRowId.of(self.order, in_order, without_numbers, ranges.have_one_value)
@@ -323,12 +319,14 @@ class PartitionedJoin:
     def _sizes(self, number: int) -> list[int]:
         return [int(side.sizes[number]) for side in self.sides]
 
-    def _has_rows(self, number: int) -> bool:
-        """Return whether a hash partition can have rows in the result."""
-        return all(self.sides[slot].rows[number] for slot in self.node.operator.filtered_slots)
-
     def _streamed(self, number: int) -> int | None:
-        """Return the side of a hash partition that must be read in batches for the partition to fit in memory; None if neither must."""
+        """Return the side of a hash partition that must be read in batches, as the partition does not fit in memory as a whole; None if it fits.
+
+        Raises
+        ------
+        MemoryReservationError
+            If neither side can be read in batches.
+        """
         sizes, most = self._sizes(number), max_at_once()
         if sum(sizes) <= most:
             return None
@@ -341,7 +339,7 @@ class PartitionedJoin:
     def _may_stream(self, slot: int) -> bool:
         """Return whether a side can be joined in batches with all rows of the other side.
 
-        Rows of the other side without any match are joined afterwards.
+        Rows of the other side without any match are added afterwards.
         """
         assert self.join.numbered_slots is not None
         return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
@@ -380,19 +378,19 @@ class PartitionedJoin:
                     raise_if_cancelled()
                     self.order.add(0, chunk)
 
-    def _ranges_of_rows(self, pieces: Sequence[int]) -> RangePartitioner:
+    def _ranges_of_rows(self, partitions: Sequence[int]) -> RangePartitioner:
         """Return ranges of row ids for the result, estimated by joining the median and the largest hash partition."""
-        by_size = sorted((number for number in pieces if self._streamed(number) is None), key=lambda number: sum(self._sizes(number)))
-        found, size, rows = [], 0.0, 0
+        by_size = sorted((number for number in partitions if self._streamed(number) is None), key=lambda number: sum(self._sizes(number)))
+        samples, size, rows = [], 0.0, 0
         for number in {by_size[len(by_size) // 2], by_size[-1]} if by_size else ():
             for pairs in self._pairs(number):
-                found.append(pairs.sampled(SAMPLED_VALUES // 2))
+                samples.append(pairs.sampled(SAMPLED_VALUES // 2))
                 size += pairs.size
                 rows += sum(int(side.rows[number]) for side in self.sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
-        wanted = UNEVEN * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
-        count = int(min(MAX_RANGES, 1 + max(wanted, UNEVEN * local_threads())))
-        return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *found])), INT, True, count)
+        needed = UNEVEN * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
+        count = int(min(MAX_RANGES, 1 + max(needed, UNEVEN * local_threads())))
+        return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *samples])), INT, True, count)
 
 
 @attrs.frozen(eq=False)
@@ -413,7 +411,7 @@ class RowsByRowId(ExchangedRows):
                 again.flush_to_disk()
             rows = attrs.evolve(self, exchange=again, passed=ranges.have_one_value, left=again.rows)
             try:
-                yield from rows.made(range(ranges.count))
+                yield from rows.chunks(range(ranges.count))
             finally:
                 # The caller may stop before the end.
                 exchange.count_rewritten(again)
@@ -444,15 +442,15 @@ def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
 
 def parts_of(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Chunk]:
     """Yield the rows of a hash partition in batches of about ``max_bytes`` bytes."""
-    found, size = list[Chunk](), 0
+    batch, size = list[Chunk](), 0
     for chunk in exchange.passed(number):
-        found.append(chunk)
+        batch.append(chunk)
         size += chunk.size
         if size >= max_bytes:
-            yield concatenate(found, exchange.schema)
-            found, size = [], 0
-    if found:
-        yield concatenate(found, exchange.schema)
+            yield concatenate(batch, exchange.schema)
+            batch, size = [], 0
+    if batch:
+        yield concatenate(batch, exchange.schema)
 
 
 def in_order(rows: Chunk) -> Chunk:

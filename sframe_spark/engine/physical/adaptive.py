@@ -41,7 +41,7 @@ def is_to_be_counted(node: PlannerNode) -> bool:
 
 
 def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
-    """Return a join over sources with its number of rows, which is counted."""
+    """Return a join over sources with its number of rows, which its operator counts, or which is counted match by match."""
     return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
 
 
@@ -66,13 +66,16 @@ def with_known_rows(node: PlannerNode) -> PlannerNode:
 def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
     """Return rows ``start`` to ``stop`` of a join, or of row-wise columns over it. Earlier matches are counted, not computed.
 
-    None if there is no such join, if a user's function would be called, if the matches cannot be counted quickly, or if they exceed the memory
-    budget.
+    The result is None if the node is not one of these, if a user's function would be called, if the matches cannot be counted quickly, or if the rows
+    exceed the memory budget.
     """
-    join = join_below(node)
+    join, above = join_below(node), list[PlannerNode]()
     if join is None:
         return None
-    above = row_wise_above(join, node)
+    column = node
+    while column is not join:
+        above.insert(0, column)
+        column = column.inputs[0]
     if any(map(calls_python, above)):
         return None
     if join.operator.counts_rows:
@@ -82,18 +85,18 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
     if not can_be_counted(left) and not can_be_searched(join):
         return None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
-    found, passed = [Chunk.empty(join.schema)], 0
+    matches, passed = [Chunk.empty(join.schema)], 0
     for batch in PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows):
         rows = operator.count_matches([batch, lookup], facts)
         if passed + rows > start:
             part = operator.matches_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
             if part is None:
                 return None
-            found.append(part)
+            matches.append(part)
         passed += rows
         if passed >= stop:
             break
-    chunk = concatenate(found, join.schema)
+    chunk = concatenate(matches, join.schema)
     for step in above:
         chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
     return chunk
@@ -119,15 +122,6 @@ def base_of_rows(node: PlannerNode) -> PlannerNode:
     return node
 
 
-def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
-    """Return the nodes above a join up to and including a node, the lowest first."""
-    above = []
-    while node is not join:
-        above.append(node)
-        node = node.inputs[0]
-    return above[::-1]
-
-
 def can_be_counted(side: PlannerNode) -> bool:
     """Return whether one side of a join has few rows and calls no users' functions, which would be called again for the result."""
     return is_small(side) and not any(map(calls_python, postorder([side])))
@@ -146,28 +140,29 @@ def may_have_many(plan: PlannerNode) -> bool:
     return len(sides) == len(join.inputs) and local_join(join, sides) is not None
 
 
-def are_few_to_make(node: PlannerNode) -> bool:
+def are_few_to_compute(node: PlannerNode) -> bool:
     """Return whether a node has so few rows that computing them is faster than planning to count them."""
     most = node.length.at_most
     return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
 
 
-def is_much_to_make(plan: PlannerNode) -> bool:
+def is_much_to_compute(plan: PlannerNode) -> bool:
     """Return whether a plan over stored rows, without users' functions, may have too many rows to compute them just to count them."""
-    if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, postorder([plan]))):
+    nodes = list(postorder([plan]))
+    if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, nodes)):
         return False
-    return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget and (_is_of_ranges(plan) or _only_filters(plan))
+    if bytes_of_rows(plan, plan.length.at_most) <= config.memory_budget:
+        return False
+    # Filters and row-wise operators need no row ranges of their own.
+    return runs_over_ranges(plan) or all(
+        runs_over_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes
+    )
 
 
-def _is_of_ranges(plan: PlannerNode) -> bool:
+def runs_over_ranges(plan: PlannerNode) -> bool:
+    """Return whether the last node of a plan runs as kernels over row ranges, and nothing below it has to be materialised first."""
     placement = placement_alone(plan)
     return placement is not None and placement.segment
-
-
-def _only_filters(plan: PlannerNode) -> bool:
-    """Return whether a plan consists of filters and row-wise operators over stored rows that are read by range."""
-    nodes = list(postorder([plan]))
-    return all(_is_of_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes)
 
 
 def can_be_searched(join: PlannerNode) -> bool:
@@ -175,8 +170,7 @@ def can_be_searched(join: PlannerNode) -> bool:
     if not join.operator.counts_matches:
         return False
     left, right = join.inputs
-    placement = placement_alone(left)
-    return right.operator.is_source and suits_threads(left) and placement is not None and placement.segment
+    return right.operator.is_source and suits_threads(left) and runs_over_ranges(left)
 
 
 def with_all_counted(root: PlannerNode) -> PlannerNode:
@@ -205,65 +199,63 @@ def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """Return the first ``count`` rows of a section, computed batch by batch until there are enough.
 
-    None if they are not found within a limited number of base rows: a parallel job is faster then.
+    The result is None if they are not found within a limited number of base rows: a parallel job is faster then.
     """
     if not may_probe_first_rows(root, count):
         return None
     budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_functions(root) else SCANNED_ROWS
     runner = PipelineRunner(Pipeline.of(root))
-    found: list[Chunk] = []
-    left, position, size, made = count, 0, FIRST_ROWS, 0
+    first: list[Chunk] = []
+    left, position, size, computed = count, 0, FIRST_ROWS, 0
     while left > 0 and position < base_rows:
         stop = runner.end_of_batch(position, base_rows, size)
         for chunk in runner.chunks(position, stop, stop == base_rows, FIRST_ROWS):
             # Rows of expanding operators count, too.
-            made += FIRST_ROWS
-            if max(position, made - FIRST_ROWS) >= budget:
+            if max(position, computed) >= budget:
                 return None
-            found.append(chunk.slice(0, left))
-            left -= found[-1].rows
+            computed += FIRST_ROWS
+            first.append(chunk.slice(0, left))
+            left -= first[-1].rows
             if not left:
                 break
         position, size = stop, min(size * GROWTH, config.batch_rows)
-    return concatenate(found, root.schema)
+    return concatenate(first, root.schema)
 
 
 def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
     """Return whether samples of the key columns have few distinct rows, so that the groups probably fit in the driver's memory."""
-    found = stored_columns(node, positions)
-    if found is None:
+    source = stored_columns(node, positions)
+    if source is None:
         return False
-    source, places = found
-    rows = source.stop - source.start
-    first = distinct_rows(source, places, 0)
-    middle = distinct_rows(source, places, max(rows // 2, SAMPLE_ROWS))
+    first = distinct_rows(source, 0)
+    middle = distinct_rows(source, max((source.stop - source.start) // 2, SAMPLE_ROWS))
     new = middle.num_rows - middle.join(first, middle.column_names, join_type="left semi").num_rows
     # If the second sample has many values that are not in the first, there may be any number of them.
     return first.num_rows < SAMPLE_ROWS // 2 and new <= max(1, first.num_rows // 10)
 
 
-def distinct_rows(source: SegmentSource, places: Sequence[int], start: int) -> pa.Table:
-    """Return the distinct rows of some columns in a sample of a source, with all values converted to strings."""
-    table = source.with_columns(places).read(start, start + SAMPLE_ROWS).to_table()
+def distinct_rows(source: SegmentSource, start: int) -> pa.Table:
+    """Return the distinct rows in a sample of a source, with all values converted to strings."""
+    table = source.read(start, start + SAMPLE_ROWS).to_table()
     # Joins skip missing values, so these become a string of their own; only the number of distinct rows matters.
     names = column_names(table.num_columns)
-    texts = [column.cast(pa.string()).fill_null("\0") for column in table.columns]
-    return pa.table(texts, names=names).group_by(names).aggregate([])
+    strings = [column.cast(pa.string()).fill_null("\0") for column in table.columns]
+    return pa.table(strings, names=names).group_by(names).aggregate([])
 
 
-def stored_columns(node: PlannerNode, positions: Sequence[int]) -> tuple[SegmentSource, list[int]] | None:
-    """Return the source of some columns and their positions there, following operators that keep or drop rows.
+def stored_columns(node: PlannerNode, positions: Sequence[int]) -> SegmentSource | None:
+    """Return a source of some columns of a node as they are stored, following operators that keep or drop rows.
 
     The result is None if a column is computed, or is not numeric or string.
     """
-    places = list(positions)
     while not isinstance(node.operator, SegmentSource):
         operator = node.operator
         if len(node.inputs) != 1 or operator.row_range is not None or not (operator.row_wise or operator.chooses_rows):
             return None
-        shown = [origins_of(node)[place] for place in places]
-        if not all(shown):
+        origins = [origins_of(node)[position] for position in positions]
+        if not all(origins):
             return None
-        places, node = [first[0][1] for first in shown], node.inputs[0]
-    simple = all(pa.types.is_primitive(node.schema[place].physical) or pa.types.is_string(node.schema[place].physical) for place in places)
-    return (node.operator, places) if simple and places else None
+        positions, node = [first[0][1] for first in origins], node.inputs[0]
+    types = [node.schema[position].physical for position in positions]
+    is_simple = bool(types) and all(pa.types.is_primitive(arrow_type) or pa.types.is_string(arrow_type) for arrow_type in types)
+    return node.operator.with_columns(positions) if is_simple else None

@@ -24,8 +24,8 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
     """
     if not node.inputs:
         return [[] for _ in node.schema]
-    found = node.operator.column_origins([child.facts for child in node.inputs])
-    return [found[position] if position < len(found) else [] for position in range(node.facts.width)]
+    origins = node.operator.column_origins([child.facts for child in node.inputs])
+    return [origins[position] if position < len(origins) else [] for position in range(node.facts.width)]
 
 
 def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
@@ -41,33 +41,30 @@ def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
     >>> arranged_columns(project(zip_columns(first, second), [1, 0])) == [(second, 0), (first, 0)]
     True
     """
-    if not _is_soon_followed(root):
-        return None
-    found: dict[int, tuple[PlannerNode, int]] = {}
+    to_visit, seen, width = [root], set[int](), 0
+    while to_visit:
+        node = to_visit.pop()
+        if node.operator.arranges_columns and id(node) not in seen:
+            seen.add(id(node))
+            width += node.facts.width
+            if width > MAX_COLUMNS_FOLLOWED:
+                return None
+            to_visit.extend(node.inputs)
+    origins: dict[int, tuple[PlannerNode, int]] = {}
+    # For each node the columns to follow, as pairs of the column there and the column of the root.
     waiting = [(root, [(column, column) for column in range(root.facts.width)])]
     while waiting:
         node, columns = waiting.pop()
         if not node.operator.arranges_columns:
-            found |= {place: (node, column) for column, place in columns}
+            origins |= {top: (node, column) for column, top in columns}
             continue
         below: list[list[tuple[int, int]]] = [[] for _ in node.inputs]
-        shown = origins_of(node)
-        for column, place in columns:
-            for slot, position in shown[column]:
-                below[slot].append((position, place))
-        waiting += [(child, wanted) for child, wanted in zip(node.inputs, below, strict=True) if wanted]
-    return [found[place] for place in range(root.facts.width)]
-
-
-def _is_soon_followed(root: PlannerNode) -> bool:
-    waiting, seen, columns = [root], set[int](), 0
-    while waiting and columns <= MAX_COLUMNS_FOLLOWED:
-        node = waiting.pop()
-        if node.operator.arranges_columns and id(node) not in seen:
-            seen.add(id(node))
-            columns += node.facts.width
-            waiting.extend(node.inputs)
-    return columns <= MAX_COLUMNS_FOLLOWED
+        sources = origins_of(node)
+        for column, top in columns:
+            for slot, position in sources[column]:
+                below[slot].append((position, top))
+        waiting += [(child, followed) for child, followed in zip(node.inputs, below, strict=True) if followed]
+    return [origins[column] for column in range(root.facts.width)]
 
 
 def source_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:

@@ -1,6 +1,6 @@
-"""Strategies for kernels that need all rows of their input, which run in threads or in Spark tasks.
+"""Strategies for kernels that need all rows of their input: the rows are gathered, exchanged by ranges, or joined by hash partitions.
 
-The rows are gathered, exchanged by ranges, or joined by hash partitions.
+Threads of this process run them, or Spark tasks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from sframe_spark.engine.physical.placement import (
     is_for_threads,
     makes_plainly,
     placement_of,
-    runs_on_other_machines,
     suits_threads,
 )
 from sframe_spark.engine.physical.sections import Mode, SectionResult
@@ -31,9 +30,10 @@ from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import result_memory_left, work_memory
+from sframe_spark.session.deployment import is_spark_local
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
-# Small inputs while Spark uses a cluster: threads of this process finish before a Spark job has started.
+# Small inputs are computed by threads of this process even if Spark uses a cluster, as they finish before a Spark job has started.
 
 
 def is_cheaper_locally(root: PlannerNode) -> bool:
@@ -100,15 +100,13 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     """
     if not config.small_rows or Mode.EXCHANGED_BY_TASKS in refused or len(root.inputs) != 1 or not root.operator.takes_all_rows:
         return False
-    # If only first rows are required, each Spark task selects those of its rows.
+    # If only first rows are required, each Spark task selects the first of its own rows.
     if root.operator.rows_of_ranges is not None:
         return False
     below = root.inputs[0]
-    if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+    if is_spark_local() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
-    if not is_section(below):
-        return False
-    weight = plan_size_of(below, UNKNOWN_BYTES)
+    weight = plan_size_of(below, UNKNOWN_BYTES) if is_section(below) else None
     if weight is None:
         return False
     tasks = max(-(-weight.rows // config.segment_rows), config.default_segments or 0)
@@ -154,9 +152,7 @@ def gathered_size(root: PlannerNode) -> PlanSize | None:
     if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return None
     below = root.inputs[0]
-    if not (suits_threads(below) or is_cheaper_locally(below)) or not makes_plainly(root):
-        return None
-    if not is_section(below):
+    if not (suits_threads(below) or is_cheaper_locally(below)) or not makes_plainly(root) or not is_section(below):
         return None
     return plan_size_of(below)
 
@@ -236,5 +232,5 @@ def is_spilled(node: PlannerNode) -> bool:
 def in_memory(side: PlannerNode) -> PlannerNode:
     """Return a side of a join as a node whose rows are computed into memory: a file source becomes a projection of all its columns."""
     operator = side.operator
-    is_there = operator.is_in_memory or isinstance(operator, SectionResult)
-    return side if is_there or not operator.is_source else Project(tuple(range(side.facts.width))).make_planner_node(side)
+    is_computed = operator.is_in_memory or isinstance(operator, SectionResult) or not operator.is_source
+    return side if is_computed else Project(tuple(range(side.facts.width))).make_planner_node(side)

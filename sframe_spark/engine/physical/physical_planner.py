@@ -25,7 +25,6 @@ from sframe_spark.engine.physical.placement import (
     is_for_threads,
     is_small,
     needs_this_process,
-    place,
     placed_over,
     placement_of,
     spark_can_inline,
@@ -174,8 +173,7 @@ class SectionPlanner:
         if alone is not None:
             return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
         children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
-        placement = place(node.with_inputs([child for child, _ in children]), [item for _, item in children])
-        assert placement is not None
+        placement = placed_over(node.with_inputs([child for child, _ in children]), [item for _, item in children])
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers and node is not self._root and (made := self._put_in_order(node, current, placement)) is not None:

@@ -21,58 +21,54 @@ from sframe_spark.session import is_started
 from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.types import ColumnType
 
-# Which operators decode lists and dicts in Python, and which only move them or compute them with Arrow.
+# Lists and dicts: some operators decode them in Python, others only move them or compute them with Arrow.
 
 
 def moves_only(node: PlannerNode) -> bool:
     """Return whether an operator decodes no lists or dicts in Python: it only moves them, or Arrow computes them."""
-    return not any(kind.is_list_or_dict for kind in _worked_on(node))
+    return not any(kind.is_list_or_dict for kind in _types_in_python(node))
 
 
 def makes_plainly(node: PlannerNode) -> bool:
     """Return whether an operator computes no lists or dicts from decoded ones: it makes them as Arrow values or only moves them."""
-    made = _made(node)
-    are_plain = node.operator.makes_one_row or not any(node.schema[place].is_encoded for place in made)
-    return are_plain and not any(kind.is_list_or_dict for kind in _read(node, made))
+    computed = _computed_by_python(node)
+    are_plain = node.operator.makes_one_row or not any(node.schema[position].is_encoded for position in computed)
+    return are_plain and not any(kind.is_list_or_dict for kind in _types_read(node, computed))
 
 
-def _worked_on(node: PlannerNode) -> Iterator[ColumnType]:
+def _types_in_python(node: PlannerNode) -> Iterator[ColumnType]:
+    """Yield the types of columns that an operator may decode or compute in Python; none if no column has lists or dicts."""
     if not any(kind.is_list_or_dict for schema in (node.schema, *(child.schema for child in node.inputs)) for kind in schema):
         return
-    if not node.inputs:
-        yield from _decoded(node)
-        return
-    made = _made(node)
-    yield from (node.schema[place] for place in made)
-    yield from _read(node, made)
+    if node.inputs:
+        computed = _computed_by_python(node)
+        yield from (node.schema[position] for position in computed)
+        yield from _types_read(node, computed)
+    elif node.operator.decodes:
+        # An archive of Turi Create.
+        yield from node.schema
+    elif lacks_key(node.operator):
+        # External files, in which some types have no Arrow type.
+        yield from (kind for kind in node.schema if kind.is_encoded)
 
 
-def _decoded(source: PlannerNode) -> list[ColumnType]:
-    """Return the column types that a source decodes in Python: all of a Turi Create archive, and those without an Arrow type in external files."""
-    operator = source.operator
-    if operator.decodes:
-        return list(source.schema)
-    return [kind for kind in source.schema if kind.is_encoded] if lacks_key(operator) else []
-
-
-def _made(node: PlannerNode) -> list[int]:
+def _computed_by_python(node: PlannerNode) -> list[int]:
     """Return the positions of output columns that Python may compute: neither moved from an input with the same type, nor computed by Arrow."""
     facts = [child.facts for child in node.inputs]
     by_arrow = frozenset(node.operator.computed_by_arrow(facts))
-    origins = node.operator.values_moved(facts)
-    given = {
-        place
-        for place, (kind, places) in enumerate(zip(node.schema, origins, strict=False))
-        if places and all(facts[slot].schema[column] == kind for slot, column in places)
+    moved = {
+        position
+        for position, (kind, origins) in enumerate(zip(node.schema, node.operator.values_moved(facts), strict=False))
+        if origins and all(facts[slot].schema[column] == kind for slot, column in origins)
     }
-    return [place for place in range(len(node.schema)) if place not in given | by_arrow]
+    return [position for position in range(len(node.schema)) if position not in moved | by_arrow]
 
 
-def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:
+def _types_read(node: PlannerNode, outputs: list[int]) -> Iterator[ColumnType]:
     """Yield the types of the columns that some outputs are computed from, and of keys."""
     operator, schemas = node.operator, [child.schema for child in node.inputs]
-    if made:
-        for schema, columns in zip(schemas, operator.input_columns(made, [child.facts for child in node.inputs]), strict=True):
+    if outputs:
+        for schema, columns in zip(schemas, operator.input_columns(outputs, [child.facts for child in node.inputs]), strict=True):
             yield from (schema[column] for column in columns if 0 <= column < len(schema))
     yield from (schemas[0][key] for key in operator.group_keys or ())
     yield from (schemas[slot][key] for pair in operator.matched_keys() for slot, key in pair)
@@ -131,7 +127,7 @@ class Placement:
         return self.coordinate == "dense"
 
 
-def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
+def placement_over(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
     """Return the placement of a node over placed inputs; None if an input must be materialised first (see :func:`blocking_inputs`)."""
     operator = node.operator
     if operator.is_source:
@@ -158,9 +154,9 @@ def placed_over(node: PlannerNode, inputs: list[Placement]) -> Placement:
     Raises
     ------
     PlanInvariantError
-        If an input has to be.
+        If an input has to be materialised first.
     """
-    placement = place(node, inputs)
+    placement = placement_over(node, inputs)
     if placement is None:
         raise PlanInvariantError(f"{node.operator_type} cannot run over its inputs as they are: this is a fault of the engine, please report it")
     return placement
@@ -176,7 +172,7 @@ def placement_alone(root: PlannerNode) -> Placement | None:
 
     def over(node: PlannerNode, inputs: list[Placement | None]) -> Placement | None:
         placed = [item for item in inputs if item is not None]
-        return place(node, placed) if len(placed) == len(inputs) else None
+        return placement_over(node, placed) if len(placed) == len(inputs) else None
 
     return fold([root], over)[id(root)]
 
@@ -184,13 +180,14 @@ def placement_alone(root: PlannerNode) -> Placement | None:
 def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     """Return the slots whose inputs must be materialised before a node's kernel can run over row ranges.
 
-    These are: a Spark query below an operator that depends on row order, a filtered input if rows are read by number, inputs that are not aligned
-    with each other, and inputs that are looked up but are not sources.
+    A Spark query blocks an operator that depends on row order, and a filtered input blocks one that reads rows by number. Inputs that are not aligned
+    with each other block an operator that needs aligned ones, and inputs that are looked up block it unless they are sources.
     """
     operator = node.operator
     needs = [operator.requires(slot) for slot in range(len(inputs))]
     if operator.unites_rows:
-        return _blocks_of_union(inputs)
+        # Kernels need rows that are numbered without gaps. If an input is a query, the union is a query and nothing blocks.
+        return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)] if all(item.segment for item in inputs) else []
     blocked = [
         slot
         for slot, (need, item) in enumerate(zip(needs, inputs, strict=True))
@@ -226,16 +223,6 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
     return f"{node.operator_type} reads its rows by number"
 
 
-def _blocks_of_union(inputs: list[Placement]) -> list[int]:
-    """Return the blocking inputs of a union.
-
-    Kernels need rows that are numbered without gaps; if an input is a query, the union is a query and nothing blocks.
-    """
-    if all(item.segment for item in inputs):
-        return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)]
-    return []
-
-
 def too_long_for_spark(node: PlannerNode) -> bool:
     """Return whether an expression has too many steps for one Spark query."""
     return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > MAX_STEPS_IN_SPARK
@@ -246,13 +233,10 @@ def spark_can_inline(root: PlannerNode) -> bool:
     branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
     if branches[id(root)] > MAX_BRANCHES_IN_SPARK:
         return False
-    for node in postorder([root]):
-        operator = node.operator
-        if lacks_key(operator):
-            return False
-        if not (operator.is_source or (operator.spark_inlines and not too_long_for_spark(node))):
-            return False
-    return True
+    return all(
+        not lacks_key(node.operator) and (node.operator.is_source or (node.operator.spark_inlines and not too_long_for_spark(node)))
+        for node in postorder([root])
+    )
 
 
 def is_small(root: PlannerNode) -> bool:
@@ -276,14 +260,7 @@ def suits_threads(root: PlannerNode) -> bool:
 
     Users' functions, and decoding in Python, block other threads, so they are worth a process for each core.
     """
-    if not config.small_rows:
-        return False
-    return are_for_threads(root) and is_spark_local()
-
-
-def runs_on_other_machines() -> bool:
-    """Return whether Spark uses, or would use, other machines."""
-    return not is_spark_local()
+    return bool(config.small_rows) and are_for_threads(root) and is_spark_local()
 
 
 def are_for_threads(root: PlannerNode) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import plan_size_of
 from sframe_spark.engine.physical.local_strategies import is_near
-from sframe_spark.engine.physical.placement import is_small, moves_only, runs_on_other_machines, runs_our_code
+from sframe_spark.engine.physical.placement import is_small, moves_only, runs_our_code
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
+from sframe_spark.session.deployment import is_spark_local
 
 # Steps of the Python interpreter that take as long as one row of ``config.small_rows``; by default all of these take half a second, about as long as
 # starting a process.
@@ -18,7 +19,7 @@ STEPS_OF_SMALL_ROW = 100
 
 
 def calls_for_hashes(root: PlannerNode) -> bool:
-    """Return whether a plan over local rows calls a user's function that uses hashes: those of strings differ between processes."""
+    """Return whether a plan over local rows calls a user's function that uses hashes: hashes of strings differ between processes."""
     nodes = list(postorder([root]))
     functions = [function for node in nodes for function in functions_of(node)]
     if not any(function.hashes for function in functions) or any(function.memo is not None and function.memo.keeps for function in functions):
@@ -41,7 +42,7 @@ def calls_pure_functions(root: PlannerNode) -> bool:
     if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
         return False
     # Searching a program of many steps for plug-ins takes longest, so it comes last.
-    return all(map(moves_only, nodes)) and (not runs_on_other_machines() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
+    return all(map(moves_only, nodes)) and (is_spark_local() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
 
 
 def called_again(root: PlannerNode) -> set[int]:
@@ -57,10 +58,12 @@ def called_again(root: PlannerNode) -> set[int]:
     readers = consumers([root])
     again: set[int] = set()
     for node in reversed(nodes):
-        found = {id(reader): reader for reader in readers[id(node)]}
-        alone = len(found) == 1
-        if not all(_reads_once(reader, node, alone, one_pass) and _once_itself(reader, again) for reader in found.values()):
-            again.add(id(node))
+        distinct = {id(reader): reader for reader in readers[id(node)]}
+        alone = len(distinct) == 1
+        for reader in distinct.values():
+            is_computed_once = id(reader) not in again or calls_python(reader) or reader.operator.gathers
+            if not is_computed_once or not _reads_once(reader, node, alone, one_pass):
+                again.add(id(node))
     return {id(node) for node in nodes if id(node) in again and calls_python(node)}
 
 
@@ -75,19 +78,11 @@ def needs_one_batch(root: PlannerNode) -> bool:
             if not (node.operator.row_wise or node.operator.streams):
                 return True
             above.add(id(node))
-        elif calls_python(node) and not remembers(node):
+        elif calls_python(node) and not all(
+            function.memo is not None and function.memo.keeps and function.numbered for function in functions_of(node)
+        ):
             above.add(id(node))
     return False
-
-
-def remembers(node: PlannerNode) -> bool:
-    """Return whether all results of a node's functions are kept in memos while the plan runs."""
-    return all(function.memo is not None and function.memo.keeps and function.numbered for function in functions_of(node))
-
-
-def _once_itself(reader: PlannerNode, again: set[int]) -> bool:
-    """Return whether a reader's own rows are computed only once, or are stored."""
-    return id(reader) not in again or calls_python(reader) or reader.operator.gathers
 
 
 def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: bool) -> bool:

@@ -53,7 +53,7 @@ class SharedFrame:
     kept: weakref.WeakKeyDictionary[PlannerNode, PlannerNode] = attrs.Factory(weakref.WeakKeyDictionary)
 
     def below(self, nodes: Mapping[int, PlannerNode], manifests: Mapping[int, PlannerNode]) -> PlannerNode | None:
-        """Return the node of the DataFrame, or one with the same rows, among some nodes; None if there is none.
+        """Return the node of the DataFrame, or a node with the same rows, among some nodes; None if neither is among them.
 
         Parameters
         ----------
@@ -63,16 +63,16 @@ class SharedFrame:
             Nodes of stored rows, by the ``id`` of their manifests.
         """
         own, manifest = self.node(), None if self.rows is None else self.rows()
-        found = nodes.get(id(own)) or manifests.get(id(manifest))
-        if found is not None:
-            return found
-        # The shorter one is searched, as there may be many DataFrames and many nodes.
+        below = nodes.get(id(own)) or manifests.get(id(manifest))
+        if below is not None:
+            return below
+        # The shorter mapping is searched, as there may be many DataFrames and many nodes.
         if len(self.kept) < len(nodes):
             return next((kept for node, kept in list(self.kept.items()) if id(node) in nodes), None)
         return next((self.kept[node] for node in nodes.values() if node in self.kept), None)
 
-    def found(self) -> PlannerNode | None:
-        """Return the node of the DataFrame, or a new one of its stored rows; None if neither exists any more."""
+    def node_or_rows(self) -> PlannerNode | None:
+        """Return the node of the DataFrame, or a new node of its stored rows; None if neither exists any more."""
         node = self.node()
         if node is not None:
             return node
@@ -88,32 +88,35 @@ class SharedFrame:
 
 def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
     """Return the node of a user's DataFrame, which is shared by all frames derived from it while one of them is in use; ``make`` creates it."""
+
+    def existing() -> PlannerNode | None:
+        shared = get_frames().get(df)
+        return None if shared is None else shared.node_or_rows()
+
     with GRAPH_LOCK:
-        known = get_frames().get(df)
-        node = None if known is None else known.found()
+        node = existing()
     if node is not None:
         return node
-    made = make()
+    new = make()
     with GRAPH_LOCK:
         # Another thread may have created one meanwhile.
-        known = get_frames().get(df)
-        node = None if known is None else known.found()
+        node = existing()
         if node is None:
-            get_frames()[df] = SharedFrame(weakref.ref(made))
-    return made if node is None else node
+            get_frames()[df] = SharedFrame(weakref.ref(new))
+    return new if node is None else node
 
 
 def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
     """Register the stored rows of a user's DataFrame for frames that are derived from it later; the caller holds the lock."""
     df = frame.given()
-    known = None if df is None else get_frames().get(df)
-    if known is not None and isinstance(rows.operator, SegmentSource):
-        known.rows = weakref.ref(rows.operator.manifest)
-        known.handle = None if rows.operator.handle is None else weakref.ref(rows.operator.handle)
+    shared = None if df is None else get_frames().get(df)
+    if shared is not None and isinstance(rows.operator, SegmentSource):
+        shared.rows = weakref.ref(rows.operator.manifest)
+        shared.handle = None if rows.operator.handle is None else weakref.ref(rows.operator.handle)
 
 
 def keep_frames(node: PlannerNode) -> None:
-    """Keep stored rows of users' DataFrames alive as long as a node that was derived from these, and the DataFrames themselves.
+    """Keep stored rows of users' DataFrames alive as long as a node that was derived from them, and the DataFrames themselves.
 
     Called when the node is about to be replaced by its own rows. A later frame of another column of the DataFrame then has its rows in the same
     order. The caller holds the lock.
@@ -121,32 +124,33 @@ def keep_frames(node: PlannerNode) -> None:
     frames = list(get_frames().values())
     if not frames:
         return
-    below = {id(each): each for each in postorder([node]) if each is not node}
-    manifests = {id(each.operator.manifest): each for each in below.values() if isinstance(each.operator, SegmentSource)}
+    below = {id(child): child for child in postorder([node]) if child is not node}
+    manifests = {id(child.operator.manifest): child for child in below.values() if isinstance(child.operator, SegmentSource)}
     for shared in frames:
-        found = shared.below(below, manifests)
-        if found is not None:
-            shared.kept[node] = found
+        kept = shared.below(below, manifests)
+        if kept is not None:
+            shared.kept[node] = kept
 
 
 def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> None:
-    """Require that no nodes are users' DataFrames, except ``free`` ones, whose rows nothing else uses.
+    """Require that no nodes are users' DataFrames, except ``free`` DataFrames, whose rows nothing else uses.
 
     Raises
     ------
     RowsNotFixedError
         If there are other DataFrames among them.
     """
-    found = [frame_of(node) for node in nodes if isinstance(node.operator, SparkSource) and frame_of(node) not in free]
-    if found:
-        raise RowsNotFixedError(found)
+    frames = [frame_of(node) for node in nodes if isinstance(node.operator, SparkSource) and frame_of(node) not in free]
+    if frames:
+        raise RowsNotFixedError(frames)
 
 
 def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards: bool, wanted: Collection[int] | None) -> list[PlannerNode]:
     """Return the nodes of a graph that are to be materialised before a plan of it runs.
 
-    These are the DataFrames whose row order the plan observes. If there are none, they are the nodes that derive other rows from DataFrames without
-    observing their order: the next plan might get other rows. The single row of a reduction is not among them, as no other column is aligned with it.
+    If the plan observes the row order of DataFrames, the result is these DataFrames. Otherwise it is the nodes that derive other rows from DataFrames
+    without observing their order, as the next plan might get different rows. A reduction is not among them, as no other column is aligned with its
+    single row.
 
     Parameters
     ----------
@@ -166,9 +170,10 @@ def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards:
         return frames
     used, observed = frames_in(plan), observed_nodes(plan)
     fixed = {*wanted, *(frame_of(node) for node in used if id(node) in observed)}
-    found = [node for node in frames if frame_of(node) in fixed]
     read = {frame_of(node) for node in used}
-    return found or remade(root, [node for node in frames if frame_of(node) in read], becomes or discards)
+    return [node for node in frames if frame_of(node) in fixed] or remade(
+        root, [node for node in frames if frame_of(node) in read], becomes or discards
+    )
 
 
 def frames_in(root: PlannerNode) -> list[PlannerNode]:
@@ -186,29 +191,29 @@ def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list
     """Return the highest nodes that derive other rows from some DataFrames without observing their order; ``kept`` leaves out the root."""
     own = {id(node) for node in frames}
     above = fold([root], lambda node, inputs: id(node) in own or any(inputs))
-    found: list[PlannerNode] = []
+    highest: list[PlannerNode] = []
     waiting, seen = [root], {id(root)}
     while waiting:
         node = waiting.pop()
         inputs = [(slot, child) for slot, child in enumerate(node.inputs) if above[id(child)]]
         if any(node.operator.requires(slot) is Need.ANY for slot, _ in inputs):
             if node is not root or not (kept or node.operator.makes_one_row):
-                found.append(node)
+                highest.append(node)
             continue
         new = [child for _, child in inputs if id(child) not in seen]
         seen.update(map(id, new))
         waiting.extend(new)
-    return found
+    return highest
 
 
 def narrowed(
-    found: Sequence[PlannerNode], tops: Mapping[int, PlannerNode], root: PlannerNode, becomes: bool, plan_is_chain: bool, whole: Collection[int]
+    unfixed: Sequence[PlannerNode], tops: Mapping[int, PlannerNode], root: PlannerNode, becomes: bool, plan_is_chain: bool, whole: Collection[int]
 ) -> tuple[list[PlannerNode], frozenset[int]]:
     """Return the nodes to be materialised in place of some DataFrames, and the ``id`` of DataFrames that the plan may read as they are.
 
     Parameters
     ----------
-    found
+    unfixed
         The nodes that are to be materialised.
     tops
         By ``id`` of DataFrames' nodes, the highest nodes through which alone their rows can be reached.
@@ -223,7 +228,7 @@ def narrowed(
     """
     missing: list[PlannerNode] = []
     free: set[int] = set()
-    for node in found:
+    for node in unfixed:
         top = tops.get(id(node)) if isinstance(node.operator, SparkSource) and frame_of(node) not in whole else None
         if top is root and becomes and plan_is_chain:
             free.add(frame_of(node))
@@ -238,8 +243,8 @@ def narrowed(
 def referenced_below(root: PlannerNode) -> set[int]:
     """Return the ``id`` of the nodes below ``root`` that can be reached other than through it.
 
-    References are counted, and those from within the graph are subtracted. Any reference that remains counts as external, so the result may contain
-    too many nodes, but not too few.
+    References are counted, and references from within the graph are subtracted. Any reference that remains counts as external, so the result may
+    contain too many nodes, but not too few.
     """
     # This comes first, as a list of the nodes would be another reference to each.
     held = referenced_directly(root)
@@ -253,12 +258,13 @@ def referenced_directly(root: PlannerNode) -> set[int]:
     """Return the ``id`` of nodes below ``root`` with a reference from outside its graph."""
     nodes: list[Any] = list(postorder([root]))
     explained, held = _references_within(nodes)
+    # The last item has no references but those that this function adds to each item.
     nodes.append(object())
-    found = [sys.getrefcount(node) for node in nodes]
-    unexplained = found.pop()
+    counts = [sys.getrefcount(node) for node in nodes]
+    added = counts.pop()
     nodes.pop()
-    for node, count in zip(nodes, found, strict=True):
-        if count > unexplained + explained[id(node)]:
+    for node, count in zip(nodes, counts, strict=True):
+        if count > added + explained[id(node)]:
             held.add(id(node))
     held.discard(id(root))
     return held
@@ -302,8 +308,8 @@ class _Probe:
 def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     """Return, by ``id`` of the nodes of users' DataFrames, the highest node above each through which alone its rows can be reached.
 
-    The rows of that node are derived row by row from those of the DataFrame. A DataFrame has no such node if a frame, another thread, or a frame that
-    is yet to be made of the user's DataFrame may ask for other rows or columns.
+    The rows of that node are derived row by row from the rows of the DataFrame. A DataFrame has no such node if another frame or thread, or a frame
+    that the user makes of it later, may ask for other rows or columns.
     """
     if not any(isinstance(node.operator, SparkSource) for node in postorder([root])):
         return {}
@@ -330,14 +336,14 @@ def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
 
     The result is None if there is not exactly one.
     """
-    found: dict[int, int | None] = {}
+    frames: dict[int, int | None] = {}
     for node in nodes:
-        below = {found[id(child)] for child in node.inputs}
+        below = {frames[id(child)] for child in node.inputs}
         if isinstance(node.operator, SparkSource):
-            found[id(node)] = id(node)
+            frames[id(node)] = id(node)
         else:
-            found[id(node)] = below.pop() if len(below) == 1 and is_row_by_row(node) else None
-    return found
+            frames[id(node)] = below.pop() if len(below) == 1 and is_row_by_row(node) else None
+    return frames
 
 
 def is_chain(plan: PlannerNode) -> bool:
@@ -355,7 +361,7 @@ def is_row_by_row(node: PlannerNode) -> bool:
     operator = node.operator
     if functions_of(node) or too_long_for_spark(node):
         return False
-    # A promised order (assume_sorted) is about the sequence of rows, so its node, which is row-wise but counts as choosing rows, is excluded.
+    # A promised order (assume_sorted) is about the sequence of rows: its node, which is row-wise and counts as choosing rows, is excluded.
     return operator.filters or (operator.row_wise and not operator.chooses_rows)
 
 

@@ -28,9 +28,10 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.values.arrow_layouts import QUICK
 
-# The task number and file number of a chunk, which decide its place in a partition, and a function that reads the chunk.
+# The task number and file number of a chunk, which decide its position in a partition, and a function that reads the chunk.
 OrderedChunk = tuple[int, float, Callable[[], Chunk]]
 RETRY_ADVICE = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
@@ -67,10 +68,10 @@ class SplitRows:
     @classmethod
     def of(cls, task: int, chunk: Chunk, parts: RowPartitioner) -> SplitRows:
         """Partition rows of a task."""
-        places = parts.partition_numbers(chunk)
+        numbers = parts.partition_numbers(chunk)
         # Numpy sorts integers of few bytes by radix sort.
-        order = np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")
-        edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=parts.count))])
+        order = np.argsort(numbers.astype(np.min_scalar_type(parts.count)), kind="stable")
+        edges = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=parts.count))])
         return cls(task, chunk.rows_at(order), edges)
 
     def sizes(self) -> np.ndarray:
@@ -214,10 +215,10 @@ class Exchange:
             started = self._begin_to_write()
         self._write_out(*started)
 
-    def count_rewritten(self, of_range: Exchange) -> None:
+    def count_rewritten(self, narrower: Exchange) -> None:
         """Add the bytes that another exchange wrote when it partitioned a range of this one again."""
         with self._changed:
-            self.written_again += of_range.written + of_range.written_again
+            self.written_again += narrower.written + narrower.written_again
 
     def take(self, number: int) -> Chunk:
         """Return all rows of a partition, in task order.
@@ -244,8 +245,16 @@ class Exchange:
         return full, size, self._handle, self._files
 
     def _write_out(self, full: list[SplitRows], size: int, handle: DatasetHandle, number: int) -> None:
+        """Write buffered rows as one file, partition by partition, and release their memory."""
         try:
-            self._write(full, handle, number)
+            path = join(handle.directory, f"exchange-{number:06d}")
+            with translate_os_errors("write temporary rows to", path), open(path, "xb") as file:
+                stored = list(written_runs(full, self.schema, file, number))
+            with self._changed:
+                self.written += sum(rows.size for _, rows in stored)
+                scratch_store().usage.count(handle, self.written)
+                for partition, rows in stored:
+                    self._stored[partition].append(rows)
         finally:
             full.clear()
             with self._changed:
@@ -260,17 +269,6 @@ class Exchange:
             if split.edges[number] < split.edges[number + 1]:
                 yield split.task, math.inf, partial(split.of_range, number)
 
-    def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
-        """Write buffered rows as one file, partition by partition."""
-        path = join(handle.directory, f"exchange-{number:06d}")
-        with translate_os_errors("write temporary rows to", path), open(path, "xb") as file:
-            stored = list(written_runs(full, self.schema, file, number))
-        with self._changed:
-            self.written += sum(part.size for _, part in stored)
-            scratch_store().usage.count(handle, self.written)
-            for of_range, part in stored:
-                self._stored[of_range].append(part)
-
 
 def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRows]]:
     """Write rows to a file, task by task and partition by partition, and yield each partition number with the stored rows.
@@ -278,12 +276,12 @@ def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, numb
     The rows are divided so that no array gets too large.
     """
     for run in runs_of(full, MAX_BYTES_OF_ARRAY):
-        for of_range in range(len(run[0].edges) - 1):
-            rows = concatenate([split.of_range(of_range) for split in run], schema)
+        for partition in range(len(run[0].edges) - 1):
+            rows = concatenate([split.of_range(partition) for split in run], schema)
             if rows.rows:
                 start, payload = file.tell(), to_stream([rows], QUICK)
                 file.write(payload)
-                yield of_range, StoredRows(run[0].task, number, file.name, start, len(payload), zlib.crc32(payload))
+                yield partition, StoredRows(run[0].task, number, file.name, start, len(payload), zlib.crc32(payload))
         raise_if_cancelled()
 
 
@@ -412,25 +410,22 @@ def new_file(path: str) -> Iterator[BinaryIO]:
 def ranges_of_outputs(outputs: Sequence[TaskOutput], are_the_result: np.ndarray) -> list[RangeRows]:
     """Return the rows of each partition, collected from the outputs of all tasks."""
     chunks: list[list[StoredRows]] = [[] for _ in outputs[0].rows]
-    for of_task in outputs:
-        for number, chunk in of_task.chunks:
-            chunks[number].append(chunk)
-    rows = np.sum([of_task.rows for of_task in outputs], axis=0)
-    return [RangeRows(found, int(count), bool(are)) for found, count, are in zip(chunks, rows, are_the_result, strict=True)]
+    for output in outputs:
+        for partition, chunk in output.chunks:
+            chunks[partition].append(chunk)
+    counts = np.sum([output.rows for output in outputs], axis=0)
+    return [RangeRows(stored, int(count), bool(are)) for stored, count, are in zip(chunks, counts, are_the_result, strict=True)]
 
 
 def write_ranges(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows], directory: str, number: int) -> SegmentEntry:
-    """Run a kernel on some partitions and write the results as one segment."""
-    from sframe_spark.storage.segments.writer import write_segment
+    """Run a kernel on some partitions, one after the other, and write the results as one segment."""
 
-    return write_segment(directory, number, schema, (chunk.columns for chunk in made_of(operator, facts, schema, ranges) if chunk.rows))
+    def results() -> Iterator[Chunk]:
+        for partition in ranges:
+            if partition.are_the_result:
+                yield from partition.passed()
+            else:
+                rows = concatenate(partition.passed(), facts.schema)
+                yield require_inferred(operator, (), operator.kernel([rows], [facts]), schema)
 
-
-def made_of(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows]) -> Iterator[Chunk]:
-    """Yield the results of a kernel for some partitions, one after the other."""
-    for of_range in ranges:
-        if of_range.are_the_result:
-            yield from of_range.passed()
-        else:
-            rows = concatenate(of_range.passed(), facts.schema)
-            yield require_inferred(operator, (), operator.kernel([rows], [facts]), schema)
+    return write_segment(directory, number, schema, (chunk.columns for chunk in results() if chunk.rows))

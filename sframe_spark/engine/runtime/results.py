@@ -14,7 +14,6 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import SENT_BYTES, MemoryReservation, bytes_of_rows
-from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.errors import MemoryReservationError
@@ -80,11 +79,6 @@ class PartialRows:
     def write(self, types: Sequence[ColumnType], directory: str, number: int) -> SegmentEntry:
         """Write all rows as the segment of the given number."""
         return write_segment(directory, number, types, self.runs())
-
-
-def partial_rows_of_task(task: RangeTask, room: MemoryReservation) -> PartialRows:
-    """Run a task, and buffer its rows as long as memory can be reserved for them."""
-    return partial_rows(chunks_of(task), room)
 
 
 def partial_rows(chunks: Iterator[Chunk], room: MemoryReservation) -> PartialRows:

@@ -79,14 +79,14 @@ def serve(requests: int, life: int) -> None:
     channel = Channel(requests)
     # Processes that users' functions fork must not answer in place of this one, nor keep the parent waiting.
     os.register_at_fork(after_in_child=channel.close)
-    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(life,), daemon=True).start()
     common: TaskEnvironment | Answered = TaskEnvironment((), {}, None, {})
     channel.send(READY)
     while True:
         try:
             described, packed_task = pickle.loads(channel.receive())
             if described is not None:
-                common = _entered(described)
+                common = _enter_environment(described)
             # If the environment cannot be unpickled, for instance a function, all its tasks are answered with that error.
             answer = _answer(common, packed_task) if isinstance(common, TaskEnvironment) else common
             # Users' functions may have closed standard output, or replaced it by anything.
@@ -97,17 +97,17 @@ def serve(requests: int, life: int) -> None:
             return
 
 
-def _end_with(life: int) -> None:
+def _end_with_parent(life: int) -> None:
     """End this process when the parent process has ended, whatever the main thread is doing."""
     while os.read(life, 1):
         pass
     os._exit(1)
 
 
-def _entered(described: tuple[Sequence[str], bytes]) -> TaskEnvironment | Answered:
-    """Return the unpickled environment after setting this process to it, or an answer with the error if that fails."""
-    path, content = described
-    sys.path[:] = path
+def _enter_environment(described: tuple[Sequence[str], bytes]) -> TaskEnvironment | Answered:
+    """Set this process to an environment, given the search path and the pickled rest; return it, or an answer with the error if that fails."""
+    search_path, content = described
+    sys.path[:] = search_path
     try:
         common: TaskEnvironment = pickle.loads(content)
         os.environ.clear()

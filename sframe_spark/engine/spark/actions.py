@@ -62,9 +62,9 @@ def in_one_line(text: str) -> str:
         return raised_in_python(text)
     shortened = text.partition("Driver stacktrace:")[0].partition("JVM stacktrace:")[0]
     lines = (_AROUND.sub("", line).strip(" :") for line in shortened.splitlines() if not _FRAME.match(line))
-    found = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
+    cause = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
     # Spark advises settings that show where in Python the worker was, which does not help if it was killed.
-    return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if found.startswith(_WORKER_ENDED) else found
+    return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if cause.startswith(_WORKER_ENDED) else cause
 
 
 def raised_in_python(text: str) -> str:
@@ -108,6 +108,6 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
         if damage is not None:
             raise StorageError(damage) from None
         if is_full_disk_message(text):
-            place = location or scratch_root()
-            raise StorageError(f"Spark failed while {description}: {full_disk_of_executor(text, place) or full_disk(place)}") from None
+            directory = location or scratch_root()
+            raise StorageError(f"Spark failed while {description}: {full_disk_of_executor(text, directory) or full_disk(directory)}") from None
         raise ExecutionError(f"Spark failed while {description}: {in_one_line(text)}") from None

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import materialize as materialize_module
-from sframe_spark.engine.physical.adaptive import is_much_to_make
+from sframe_spark.engine.physical.adaptive import is_much_to_compute
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 
@@ -89,9 +89,9 @@ def test_little_is_made_and_stays(frame: SFrame) -> None:
 def test_no_function_is_called_to_count(frame: SFrame) -> None:
     """It would be called again for the rows."""
     kept = frame[frame["c3"] > 10]
-    assert is_much_to_make(optimize(kept._node))
+    assert is_much_to_compute(optimize(kept._node))
     kept = frame[frame["c3"].apply(lambda value: value > 10, dtype=int)]
-    assert not is_much_to_make(optimize(kept._node))
+    assert not is_much_to_compute(optimize(kept._node))
 
 
 @pytest.mark.parametrize("program", [lambda few: few[few["a"] > 3], lambda few: few.unique(), lambda few: few.join(few, on="a")])

@@ -280,7 +280,7 @@ def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_
 @pytest.mark.parametrize("count", [5, 60])
 def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned_operators, "SAMPLED_VALUES", 300)
-    monkeypatch.setattr(partitioned_operators, "SAMPLED_PLACES", 6)
+    monkeypatch.setattr(partitioned_operators, "SAMPLED_POSITIONS", 6)
     monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight: count)
     near = nearly_in_order(frame)
     ranges = partitioned_operators.key_ranges_of(near.sort("near")._node)

@@ -84,8 +84,8 @@ def test_rows_stay_in_memory(frame: SFrame) -> None:
 @pytest.mark.parametrize("share", [0, 1, 5, 40, 80, 99])
 def test_rows_that_find_no_room_are_written_with_those_that_did(frame: SFrame, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     expected, made, calls = expected_of(frame), derived(frame), []
-    take = results.chunks_of
-    monkeypatch.setattr(results, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
+    take = executor.chunks_of
+    monkeypatch.setattr(executor, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
     size = sum(column.nbytes for column in derived(frame).to_arrow().columns)
     give_room(monkeypatch, size * share // 100)
     materialize(made._node, NONE_IN_MEMORY)

@@ -232,7 +232,7 @@ def test_rows_of_a_dataframe_go_with_the_last_that_was_made_of_it(frames: Frames
     made = SFrame(df)
     made["twice"] = made["id"] * 2
     made.materialize()
-    kept = weakref.ref(get_frames()[df].found())
+    kept = weakref.ref(get_frames()[df].node_or_rows())
     assert kept() is not None
     del made
     gc.collect()
@@ -240,7 +240,7 @@ def test_rows_of_a_dataframe_go_with_the_last_that_was_made_of_it(frames: Frames
     made = SFrame(df)
     made["twice"] = made["id"] * 2
     made.materialize()
-    kept = weakref.ref(get_frames()[df].found())
+    kept = weakref.ref(get_frames()[df].node_or_rows())
     # Nobody can ask for other columns of it.
     del df
     gc.collect()
