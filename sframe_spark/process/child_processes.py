@@ -157,12 +157,6 @@ def open_pair() -> tuple[Channel, int]:
     return Channel(own), other
 
 
-def open_life() -> tuple[int, int]:
-    """Return both ends of a pipe to which nothing is written: its reader sees the end of the file when no process has the write end open any more."""
-    read, write = os.pipe()
-    return above_streams(read), above_streams(write)
-
-
 def above_streams(number: int) -> int:
     """Return a file descriptor, replaced by a duplicate if its number is that of a standard stream (which is closed then)."""
     if number >= FIRST_NUMBER:
@@ -212,8 +206,9 @@ class WorkerProcess:
                 self._requests, requests = open_pair()
                 if_it_fails.callback(self._requests.close)
                 ends_of_child.callback(os.close, requests)
-                life, self._life = open_life()
-                if_it_fails.callback(os.close, self._life)
+                # Nothing is written to this pipe: its reader sees the end of the file when no process has the write end open any more.
+                life, own_life = map(above_streams, os.pipe())
+                if_it_fails.callback(os.close, own_life)
                 ends_of_child.callback(os.close, life)
                 self._process = subprocess.Popen(
                     start_command(program, module, (requests, life)),
@@ -222,9 +217,9 @@ class WorkerProcess:
                 )  # fmt: skip
             except (OSError, MemoryError) as error:
                 raise ProcessNotStartedError(f"{type(error).__name__}: {error}") from error
-            if_it_fails.pop_all()
+            # The ends of this process, which are closed together.
+            self._own_ends = if_it_fails.pop_all()
         self._is_ready = False
-        self._is_left = False
         self._start_before = time.monotonic() + SECONDS_TO_START
         # When the current request began; None while the process starts or is idle.
         self.began: float | None = None
@@ -293,7 +288,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Kill the process."""
-        self._let_go()
+        self._close_own_ends()
         self._process.kill()
         # A process that waits for a disk ends only when the disk responds.
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -301,16 +296,13 @@ class WorkerProcess:
 
     def leave(self) -> None:
         """Close everything that belongs to the parent, in a forked process."""
-        self._let_go()
+        self._close_own_ends()
         # The worker is not a child of this process; without this, subprocess would warn that it is still running.
         self._process.returncode = 0
 
-    def _let_go(self) -> None:
-        self._requests.close()
-        if not self._is_left:
-            self._is_left = True
-            with contextlib.suppress(OSError):
-                os.close(self._life)
+    def _close_own_ends(self) -> None:
+        with contextlib.suppress(OSError):
+            self._own_ends.close()
 
 
 def _stream(number: int) -> int | None:

@@ -5,7 +5,6 @@ When ``in_threads`` returns or raises, all its threads have ended. ``in_threads_
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -123,74 +122,26 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     affordable = affordable_threads(min(threads, len(todo)))
     # Ctrl-C is deferred until the threads have ended: a second one would end the wait for them.
     with interrupts_deferred(ending.begin):
+        # Each call gets a copy of the context, which has temporary settings.
+        calls = [partial(copy_context().run, call_cancellable, ending.is_requested, work, item) for item in todo]
         if not affordable:
-            return [copy_context().run(call_cancellable, ending.is_requested, work, item) for item in todo]
-        if len(todo) == 1:
-            return [_in_a_thread(partial(work, todo[0]), ending)]
+            return [call() for call in calls]
         pool = ThreadPool(affordable, thread_name_prefix="sframe_spark")
         futures: list[Future[Result]] = []
         try:
             try:
-                # Each call gets a copy of the context, which has temporary settings.
-                futures.extend(pool.submit(copy_context().run, call_cancellable, ending.is_requested, work, item) for item in todo)
+                futures.extend(map(pool.submit, calls))
             except RuntimeError:
                 if futures:
                     raise
                 # The interpreter is shutting down and waits for this thread, or the system starts no more threads.
-                return [copy_context().run(call_cancellable, ending.is_requested, work, item) for item in todo]
+                return [call() for call in calls]
             return [_result(future, ending) for future in futures]
         finally:
             ending.begin()
             pool.shutdown(wait=False, cancel_futures=True)
             _wait([future for future in futures if not future.cancelled()], ending)
             pool.shutdown(wait=not ending.is_late())
-
-
-def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
-    """Return the result of one call in a thread of its own; starting and stopping a pool takes twice as long, which matters for small saves."""
-    context = copy_context()
-    results: list[Result] = []
-    errors: list[BaseException] = []
-    # An event is used rather than a join: if a signal handler interrupts a join, Python takes the thread for ended.
-    done = threading.Event()
-
-    def run() -> None:
-        try:
-            results.append(context.run(call_cancellable, ending.is_requested, work))
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            done.set()
-
-    thread = threading.Thread(target=run, name="sframe_spark_0")
-    try:
-        try:
-            thread.start()
-        except RuntimeError:
-            # The interpreter is shutting down, or the system starts no more threads.
-            done.set()
-            return work()
-        _wait_for(done, ending)
-    finally:
-        # However the wait ends, even by another signal of the user: the thread must not write anything afterwards.
-        ending.begin()
-        _wait_for(done, ending)
-    if done.is_set():
-        thread.join()
-    try:
-        if errors:
-            raise errors[0]
-        if not results:
-            raise CancelledError("the work was cancelled")
-        return results[0]
-    finally:
-        # The traceback refers to this frame; without this, that cycle would exist until the garbage collector runs.
-        errors.clear()
-
-
-def _wait_for(done: threading.Event, ending: _Ending) -> None:
-    while not done.is_set() and not ending.is_late():
-        done.wait(POLL_SECONDS)
 
 
 def _result(future: Future[Result], ending: _Ending) -> Result:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -24,27 +27,41 @@ if TYPE_CHECKING:
 
 
 @attrs.define
-class NamedPython:
-    """The settings of a Spark context that are replaced while functions of this package are created; blocks of all threads are counted.
+class ReplacedSettings:
+    """The settings of a Spark context that are replaced while functions of this package are created.
 
     Parameters
     ----------
     lock
         Guards the other fields.
-    blocks, safe_blocks
-        The number of open blocks that set the Python interpreter, and of those that set the environment.
-    before, environment
-        The Python interpreter and the environment to be restored.
+    blocks
+        By setting, how many blocks of all threads replace it.
+    before
+        By setting, the value to be restored when the last block ends.
     """
 
     lock: threading.Lock = attrs.field(factory=threading.Lock)
-    blocks: int = 0
-    before: str = ""
-    safe_blocks: int = 0
-    environment: dict[str, Any] = attrs.field(factory=dict)
+    blocks: Counter[str] = attrs.field(factory=Counter)
+    before: dict[str, Any] = attrs.field(factory=dict)
+
+    @contextmanager
+    def replaced(self, setting: str, read: Callable[[], Any], write: Callable[[Any], None], value: Any) -> Iterator[None]:
+        """Replace a setting, which ``read`` returns and ``write`` sets, during the block."""
+        with self.lock:
+            if not self.blocks[setting]:
+                self.before[setting] = read()
+            self.blocks[setting] += 1
+            write(value)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.blocks[setting] -= 1
+                if not self.blocks[setting]:
+                    write(self.before[setting])
 
 
-_NAMED = NamedPython()
+_NAMED = ReplacedSettings()
 keep_whole_at_fork(_NAMED.lock, "python of workers")
 
 
@@ -55,29 +72,16 @@ def naming_our_python(session: SparkSession) -> Iterator[None]:
     The user's session would start the ``python3`` of the PATH, which may lack our packages, for example in notebooks. The session's settings, and the
     Python of the user's own functions, are not changed; if the session's settings name a Python, our functions use that.
     """
-    if is_remote(session) or not is_on_this_machine(session):
+    python = NO_PYTHON if is_remote(session) or not is_on_this_machine(session) else python_of_tasks()
+    with contextlib.ExitStack() as stack:
+        # Without an interpreter of this process, the user's session may name one.
+        if python != NO_PYTHON:
+            context = session.sparkContext
+            # A function records this attribute when it is created; there is no public method to set it.
+            write = partial(setattr, context, "pythonExec")
+            stack.enter_context(_NAMED.replaced("python", lambda: context.pythonExec, write, python))
+        stack.enter_context(importing_safely(session))
         yield
-        return
-    python = python_of_tasks()
-    if python == NO_PYTHON:
-        # The user's session may name an interpreter.
-        with importing_safely(session):
-            yield
-        return
-    context = session.sparkContext
-    with _NAMED.lock:
-        if not _NAMED.blocks:
-            _NAMED.before = context.pythonExec
-        # A function records this attribute when it is created; there is no public method to set it.
-        _NAMED.blocks, context.pythonExec = _NAMED.blocks + 1, python
-    try:
-        with importing_safely(session):
-            yield
-    finally:
-        with _NAMED.lock:
-            _NAMED.blocks -= 1
-            if not _NAMED.blocks:
-                context.pythonExec = _NAMED.before
 
 
 @contextmanager
@@ -90,19 +94,14 @@ def importing_safely(session: SparkSession) -> Iterator[None]:
         yield
         return
     environment = session.sparkContext.environment
-    with _NAMED.lock:
-        if not _NAMED.safe_blocks:
-            _NAMED.environment = dict(environment)
-        _NAMED.safe_blocks += 1
-        environment.update({name: value for name, value in environment_of_workers(os.environ).items() if name not in environment})
-    try:
+
+    def write(variables: dict[str, Any]) -> None:
+        environment.update(variables)
+        for name in environment.keys() - variables.keys():
+            del environment[name]
+
+    with _NAMED.replaced("environment", lambda: dict(environment), write, {**environment_of_workers(os.environ), **environment}):
         yield
-    finally:
-        with _NAMED.lock:
-            _NAMED.safe_blocks -= 1
-            if not _NAMED.safe_blocks:
-                environment.clear()
-                environment.update(_NAMED.environment)
 
 
 def require_python_of_tasks() -> None:

@@ -245,21 +245,24 @@ class Exchange:
         return full, size, self._handle, self._files
 
     def _write_out(self, full: list[SplitRows], size: int, handle: DatasetHandle, number: int) -> None:
-        """Write buffered rows as one file, partition by partition, and release their memory."""
         try:
-            path = join(handle.directory, f"exchange-{number:06d}")
-            with translate_os_errors("write temporary rows to", path), open(path, "xb") as file:
-                stored = list(written_runs(full, self.schema, file, number))
-            with self._changed:
-                self.written += sum(rows.size for _, rows in stored)
-                scratch_store().usage.count(handle, self.written)
-                for partition, rows in stored:
-                    self._stored[partition].append(rows)
+            self._write(full, handle, number)
         finally:
             full.clear()
             with self._changed:
                 self._writing -= size
                 self._changed.notify_all()
+
+    def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
+        """Write buffered rows as one file, partition by partition."""
+        path = join(handle.directory, f"exchange-{number:06d}")
+        with translate_os_errors("write temporary rows to", path), open(path, "xb") as file:
+            stored = list(written_runs(full, self.schema, file, number))
+        with self._changed:
+            self.written += sum(rows.size for _, rows in stored)
+            scratch_store().usage.count(handle, self.written)
+            for partition, rows in stored:
+                self._stored[partition].append(rows)
 
     def _chunks(self, number: int) -> Iterator[OrderedChunk]:
         """Yield the chunks of a partition with their task and file numbers; buffered rows come after those in files."""
