@@ -116,7 +116,7 @@ class BatchSize:
     row_bytes
         The known part of the size of a row, in bytes.
     is_known
-        Whether that is the whole size of a row; otherwise the first batches are small.
+        Whether ``row_bytes`` is the whole size of a row; otherwise the first batches are small.
 
     Examples
     --------

@@ -337,7 +337,7 @@ class WorkerProcesses:
 
     @contextmanager
     def one(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool = False) -> Iterator[WorkerProcess]:
-        """Yield a process for one request; all requests of a pool are to the same module. The process is ended if the block fails.
+        """Yield a process for one request. All requests of a pool go to the same module. If the block fails, the process is ended.
 
         Parameters
         ----------

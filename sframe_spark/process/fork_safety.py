@@ -90,7 +90,7 @@ def _is_of_another_thread(lock: Any) -> bool:
 
 
 class InterruptsAtFork(threading.local):
-    """Defers Ctrl-C from before a fork until after it, in both processes; each thread that forks has an instance of its own."""
+    """Defers Ctrl-C from before a fork until after it, in both processes; each thread that forks has its own state."""
 
     def __init__(self) -> None:
         self._deferral: Deferral | None = None
@@ -190,7 +190,7 @@ def keep_whole_at_fork(lock: Any, name: str) -> None:
     lock
         The lock.
     name
-        Its name in ``LOCK_ORDER``.
+        The name of the lock in ``LOCK_ORDER``.
     """
     _LOCK_BY_NAME[name] = lock
     _LOCKS[1:] = [_LOCK_BY_NAME[ordered] for ordered in LOCK_ORDER if ordered in _LOCK_BY_NAME]

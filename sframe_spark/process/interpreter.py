@@ -155,5 +155,5 @@ def environment_of_tasks(path: Sequence[str], environment: Mapping[str, str] | N
     >>> environment_of_tasks(["/program", "/installed"], {})["PYTHONPATH"]
     '/program:/installed'
     """
-    found = [os.path.abspath(entry) for entry in path if isinstance(entry, str) and os.pathsep not in entry]
-    return {**environment_of_workers(os.environ if environment is None else environment), "PYTHONPATH": os.pathsep.join(dict.fromkeys(found))}
+    entries = [os.path.abspath(entry) for entry in path if isinstance(entry, str) and os.pathsep not in entry]
+    return {**environment_of_workers(os.environ if environment is None else environment), "PYTHONPATH": os.pathsep.join(dict.fromkeys(entries))}

@@ -137,7 +137,7 @@ def _cores(quota: str, period: str) -> int | None:
 
 
 def _cores_named(text: str) -> int | None:
-    """Return the number of cores in a list of ranges; None if it is empty or not such a list.
+    """Return the number of cores in a list of ranges, given as a string; None if it is empty, or no list of ranges.
 
     Examples
     --------

@@ -123,7 +123,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     # Ctrl-C is deferred until the threads have ended: a second one would end the wait for them.
     with interrupts_deferred(ending.begin):
         # Each call gets a copy of the context, which has temporary settings.
-        calls = [partial(copy_context().run, call_cancellable, ending.is_requested, work, item) for item in todo]
+        calls = [partial(copy_context().run, partial(call_cancellable, ending.is_requested, work, item)) for item in todo]
         if not affordable:
             return [call() for call in calls]
         pool = ThreadPool(affordable, thread_name_prefix="sframe_spark")

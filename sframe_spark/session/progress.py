@@ -54,7 +54,7 @@ TaskCounts = Callable[[], tuple[int, int]]
 
 
 class ClassicTasks:
-    """Counts tasks through Spark's status tracker: those of all running stages of the application."""
+    """Counts the tasks of all running stages of the application, through Spark's status tracker."""
 
     def __init__(self, session: SparkSession) -> None:
         self._tracker = session.sparkContext.statusTracker()
@@ -365,7 +365,7 @@ class RunningWork:
 
 
 class Ticker:
-    """Redraws running work from a thread of its own, as the work may be a single call of a user's function."""
+    """Redraws running work from a separate thread, as the work may be a single call of a user's function."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -387,7 +387,7 @@ class Ticker:
     def remove(self, work: RunningWork) -> None:
         """Stop drawing some work."""
         with self._changed:
-            self._running = [each for each in self._running if each[0] is not work]
+            self._running = [(other, context) for other, context in self._running if other is not work]
 
     def start_over(self) -> None:
         """Start without work and thread in a forked process, as those are the parent's."""

@@ -74,7 +74,7 @@ class SourceCache:
 
 
 class SparkStart:
-    """The start of Spark in a thread of its own. If a wait for it is interrupted, the caller may wait again.
+    """The start of Spark in a separate thread. If a wait for it is interrupted, the caller may wait again.
 
     Ctrl-C ends the wait, but never the start, which would leave a half-started Spark behind.
     """
@@ -151,7 +151,7 @@ class SessionHolder:
         self._refused = is_forked_from_spark()
 
     def _forget_all(self) -> None:
-        """Reset all fields to those of a process without a session."""
+        """Reset all fields to the state of a process without a session."""
         self._lock = threading.RLock()
         self._forget_session()
         # Python worker processes, for work that does not need Spark, but a process for each core.
@@ -342,7 +342,7 @@ class SessionHolder:
         with self._lock:
             if self._session is None or self._base is None:
                 return False
-            # This package's connection to a server does not notice that the user has closed theirs, and stopped the server with it.
+            # This package's connection to a server does not notice that the user has closed another connection, and stopped the server with it.
             return is_alive(self._session) and (not is_remote(self._base) or is_alive(self._base))
 
     def stop(self) -> None:

@@ -320,7 +320,7 @@ def why_first(node: PlannerNode) -> str:
 
 
 def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
-    """Return a zip of those nodes that have the same row domain as the first one, so that one run computes them all.
+    """Return a zip of all nodes that have the same row domain as the first node, so that one run computes them all.
 
     Only for nodes whose columns are exposed by the materialised frame; others would be missing again below that frame.
     """
@@ -341,7 +341,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
     learn_lengths(root)
     if not calls_user_functions(root):
         return ActionPlan(optimize(root, None, trace), root, trace)
-    held = referenced_below(root) if becomes else set()
+    external = referenced_below(root) if becomes else set()
     graph, owners = with_memos(root, everywhere=True, kept=root if becomes else None)
     plan = optimize(graph, None, trace)
     called = called_nodes(plan, owners)
@@ -364,7 +364,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
     if not called or (not in_tasks and (is_small(plan) or takes_few(root))):
         return ActionPlan(plan, graph, trace, others, shown=shown)
     exposed = {id(node) for node, _ in shown}
-    missing = [node for node in others if not becomes or (id(node) in held and id(node) not in exposed)]
+    missing = [node for node in others if not becomes or (id(node) in external and id(node) not in exposed)]
     if missing:
         return ActionPlan(plan, graph, trace, missing=[together(topmost(plan, missing, callers_at))])
     # The functions of this plan may be called in Spark tasks.
@@ -406,7 +406,7 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode], nodes_at: Callable[
 
 
 def exposed_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
-    """Return the nodes all of whose columns a frame exposes, with the positions of these in the frame; empty if finding them would take long."""
+    """Return the nodes all of whose columns a frame exposes, with their positions in the frame; empty if finding them would take long."""
     positions: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
     origins = arranged_columns(root) if positions else None
     for position, (node, column) in enumerate(origins or ()):

@@ -43,7 +43,7 @@ MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 # displayed in turn would be recomputed from the start each time.
 MAX_NODES_RECOMPUTED = 32
 
-# After one of these errors the plan is run. It raises the error with the number of its row, or does not compute the value at all.
+# After any of these errors the plan is run: it raises the error with the row number, or does not need the value that failed.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
 
 
@@ -163,7 +163,7 @@ class DirectRun:
     steps
         The steps by ``id`` of their nodes.
     order
-        The steps, each after those of its inputs.
+        The steps, each after the steps of its inputs.
     size
         The bytes of all computed columns.
     recorded_row_order
@@ -279,7 +279,7 @@ class DirectRun:
         return {slot: positions for slot, positions in read.items() if positions} or {0: range(min(inputs[0].facts.width, 1))}
 
     def _put_in_order(self) -> None:
-        """Put the steps into ``order``, each after those of its inputs."""
+        """Put the steps into ``order``, each after the steps of its inputs."""
         opened: set[int] = set()
         waiting: list[tuple[PlannerNode, bool]] = [(self.root, False)]
         while waiting:
@@ -371,7 +371,7 @@ class DirectRun:
 
 
 def united_inputs(node: PlannerNode) -> list[PlannerNode]:
-    """Return the inputs of a union, with those of nested unions in place of these, so that frames appended one by one are concatenated once."""
+    """Return the inputs of a union; nested unions are replaced by their inputs, so that frames appended one by one are concatenated once."""
     result: list[PlannerNode] = []
     waiting = [*node.inputs[::-1]]
     while waiting:

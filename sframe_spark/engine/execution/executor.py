@@ -202,7 +202,7 @@ class SectionRunner:
         return self._written(node, workers, [partial(part.write, node.schema) for part in produced])
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
-        """Write the rows of a source that decodes them as segments, in threads of this process, and return a source of these."""
+        """Write the rows of a source that decodes them in Python as segments, in threads of this process; return a source of the segments."""
         self.log.append(f"threads: {node.operator_type} over {node.length.known_rows} rows")
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             manifest = dataset.publish(source_of(node).write_segments(dataset.directory))
@@ -546,7 +546,7 @@ class Executor:
         return results
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
-        """Give a section its number, and return it planned again over the results that it reads, as more is known of these now."""
+        """Give a section its number, and return it planned again over the results that it reads, of which more is known now."""
         section.number = section.number or self.run_log.next_number(self.prefix)
         if not results:
             return section

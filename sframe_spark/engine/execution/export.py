@@ -108,7 +108,7 @@ class RowsAsText(Protocol):
 
 
 def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
-    """Write the rows of a node as one text file, assembled of a part for each row range; the file appears when it is complete.
+    """Write the rows of a node as one text file, joined from a part for each row range; the file appears when it is complete.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
 
 
 def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: RowsAsText) -> tuple[str, int]:
-    """Write the rows of a task as text, in the first task after ``before``, and return the file's path and its number of rows."""
+    """Write the rows of a task as text and return the file's path and its number of rows; the first task's text begins with ``before``."""
     count = 0
 
     def counted() -> Iterator[Chunk]:

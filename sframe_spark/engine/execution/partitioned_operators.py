@@ -221,7 +221,7 @@ def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
 
 
 def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:
-    """Run a task and add its rows to an exchange as those of task ``number``."""
+    """Run a task and add its rows to an exchange as the rows of task ``number``."""
     for chunk in chunks_of(task):
         exchange.add(number, chunk)
 

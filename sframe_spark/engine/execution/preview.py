@@ -12,13 +12,12 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
-from sframe_spark.engine.physical.user_dataframes import frames_in, is_row_by_row
+from sframe_spark.engine.physical.user_dataframes import frames_in, is_chain, is_row_by_row
 from sframe_spark.engine.spark.actions import run_spark
 from sframe_spark.engine.spark.executor_environment import check_python_again
 from sframe_spark.engine.spark.query import from_spark_table, lower, with_some_column
 from sframe_spark.errors import ExecutionError
 from sframe_spark.laws import optimize
-from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.graph import private_copy
@@ -60,17 +59,13 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
         if not frames_in(node) or calls_user_functions(node):
             return None
         plan = private_copy(optimize(node))
-    below = plan
-    while not isinstance(below.operator, SparkSource):
-        if len(below.inputs) != 1 or not (is_row_by_row(below) or (parts and _is_limit(below))):
-            return None
-        below = below.inputs[0]
-    return plan
 
+    def allows(below: PlannerNode) -> bool:
+        row_range = below.operator.row_range if parts else None
+        is_limit = row_range is not None and row_range.step == 1 and row_range.takes_at_most(MAX_FIRST_ROWS)
+        return is_limit or is_row_by_row(below)
 
-def _is_limit(node: PlannerNode) -> bool:
-    row_range = node.operator.row_range
-    return row_range is not None and row_range.step == 1 and row_range.takes_at_most(MAX_FIRST_ROWS)
+    return plan if is_chain(plan, allows) else None
 
 
 def _first_rows(df: DataFrame, schema: Schema) -> Chunk:

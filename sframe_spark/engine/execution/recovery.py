@@ -177,10 +177,10 @@ def _restore(source: SegmentSource, make: Make) -> None:
         raise StorageError(lost(str(file), lineage.reason)) from None
     plan = fold([lineage.plan], lambda node, inputs: _with_leaves(lineage, node, inputs, make))[id(lineage.plan)]
     make(plan)
-    made = plan.operator
-    if not isinstance(made, (SegmentSource, MemorySource)) or not _are_same(source, made):
+    restored = plan.operator
+    if not isinstance(restored, (SegmentSource, MemorySource)) or not _are_same(source, restored):
         raise StorageError(lost(str(file), "made again they were others: what they were made of has changed")) from None
-    lineage.restored = made
+    lineage.restored = restored
     for reference, below in lineage.leaves.values():
         if reference() is None:
             # Restored rows of intermediate datasets that nobody refers to are released.
@@ -209,11 +209,11 @@ def _restored_node(old: SegmentSource, node: PlannerNode) -> PlannerNode:
     return PlannerNode(part, (), node.facts)
 
 
-def _are_same(old: SegmentSource, made: SegmentSource | MemorySource) -> bool:
+def _are_same(old: SegmentSource, restored: SegmentSource | MemorySource) -> bool:
     """Return whether restored rows match the recorded statistics. Floats are not compared, as sums depend on how rows were divided into ranges."""
-    if made.row_count != old.manifest.rows or made.infer_type(()) != tuple(old.manifest.types):
+    if restored.row_count != old.manifest.rows or restored.infer_type(()) != tuple(old.manifest.types):
         return False
-    for column_type, before, after in zip(old.manifest.types, SegmentSource.of(old.manifest).statistics(), made.statistics(), strict=False):
+    for column_type, before, after in zip(old.manifest.types, SegmentSource.of(old.manifest).statistics(), restored.statistics(), strict=False):
         if column_type.kind in ("int", "str", "datetime") and (
             (before.bounds_known and after.bounds_known and (before.minimum, before.maximum) != (after.minimum, after.maximum))
             or (before.edges_known and after.edges_known and (before.first, before.last) != (after.first, after.last))

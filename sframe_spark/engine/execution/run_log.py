@@ -14,29 +14,29 @@ class SectionOutcome:
     Parameters
     ----------
     number
-        Its number in the plan; ``2.1`` is the first section that section 2 needed when it was planned again during the run.
+        The section's number in the plan; ``2.1`` is the first section that section 2 needed when it was planned again during the run.
     mode
-        How it was run.
+        How the section was run.
     operators
-        Names of its operators, inputs first.
+        The names of its operators, inputs first.
     reads
-        Numbers of the sections whose rows it read.
+        The numbers of the sections whose rows it read.
     reason
         Why the section was computed.
     seconds
-        How long it ran, without the sections that it reads.
+        How long the section ran, without the sections that it reads.
     rows, size
-        The number of its rows, and their bytes in memory or in files; None if unknown.
+        The number of rows, and their bytes in memory or in files; None if unknown.
     tasks
         The number of tasks that computed the rows; None if there were none, or if it was not measured.
     spilled
-        The bytes written to disk meanwhile; None if not measured.
+        The bytes that were written to disk during the run; None if not measured.
     queries
         How many Spark queries were made: more than one if the first left out some floats that a sum needs; None if there was none.
     is_on_disk
         Whether the rows are in files.
     instead_of
-        The planned mode, if it ran in another one.
+        The mode that was planned, if the section ran in a different one.
     is_given_up
         Whether the rows were not used, as the plan or this section was run again in another way.
     """
@@ -91,7 +91,7 @@ class RunLog:
         return f"{prefix}{number}"
 
     def add_run(self, other: RunLog, reason: str) -> None:
-        """Append the log of another run; ``reason`` says why it ran. Its sections are renumbered to follow those of this log."""
+        """Append the log of another run; ``reason`` says why it ran. Its sections are renumbered to follow the sections of this log."""
         before = self._numbers.get("", 0)
         for outcome in other.outcomes:
             reads = tuple(shifted(number, before) for number in outcome.reads)

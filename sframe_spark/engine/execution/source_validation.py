@@ -62,7 +62,7 @@ def break_in_range(
     return start + row, [(before, after) for before, after in values]
 
 
-# Change detection: the statistics that plans rely on are those of unchanged external files.
+# Change detection: plans rely on the statistics of external files, which must not have changed.
 
 
 def require_unchanged_files(root: PlannerNode) -> None:
@@ -218,7 +218,7 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
 def _used_by(node: PlannerNode) -> Iterator[Origin]:
     """Yield the columns of inputs, as pairs of slot and position, whose order saves an operator work.
 
-    These are the first column of an order, and columns that follow only constant columns in it.
+    In an order, they are the first column, and columns that follow only constant columns.
     """
     for slot, by in node.operator.useful_orders([child.facts for child in node.inputs]):
         known = properties_of(node.inputs[slot]).order if len(by) > 1 else None

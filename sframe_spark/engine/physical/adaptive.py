@@ -66,7 +66,7 @@ def with_known_rows(node: PlannerNode) -> PlannerNode:
 def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
     """Return rows ``start`` to ``stop`` of a join, or of row-wise columns over it. Earlier matches are counted, not computed.
 
-    The result is None if the node is not one of these, if a user's function would be called, if the matches cannot be counted quickly, or if the rows
+    The result is None for any other node, if a user's function would be called, if the matches cannot be counted quickly, or if the rows
     exceed the memory budget.
     """
     join, above = join_below(node), list[PlannerNode]()

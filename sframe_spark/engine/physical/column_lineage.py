@@ -1,4 +1,4 @@
-"""Column lineage: which columns of its inputs a node passes on, and the sources of these."""
+"""Column lineage: the columns of its inputs that a node passes on, and the sources from which they come."""
 
 from __future__ import annotations
 

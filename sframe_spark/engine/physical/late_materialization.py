@@ -15,7 +15,7 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 
-# Limits: the rows chosen, and the stored rows for each of these. Each chosen row may need a whole block to be decompressed.
+# Limits: the number of chosen rows, and the number of stored rows for each chosen row, which may need a whole block to be decompressed.
 MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000
 
 
@@ -46,7 +46,7 @@ class NumberedRows:
         return optimize(project(self.above[-1] if self.above else self.source, self.keys))
 
     def rows(self, top: PlannerNode) -> Chunk:
-        """Return all columns of the chosen rows, given the result of ``top``; the filters above the source keep all of these."""
+        """Return all columns of the chosen rows, given the result of ``top``; the filters above the source keep all chosen rows."""
         numbers = source_of(top).read_all().columns[-1].to_numpy(zero_copy_only=False)
         rows = Lookup.of(source_of(self.source)).take(numbers, range(self.source.facts.width))
         for node in self.above:

@@ -18,6 +18,7 @@ from sframe_spark.engine.physical.placement import (
     is_for_threads,
     makes_plainly,
     placement_of,
+    runs_on_other_machines,
     suits_threads,
 )
 from sframe_spark.engine.physical.sections import Mode, SectionResult
@@ -30,7 +31,6 @@ from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import result_memory_left, work_memory
-from sframe_spark.session.deployment import is_spark_local
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
 # Small inputs are computed by threads of this process even if Spark uses a cluster, as they finish before a Spark job has started.
@@ -104,7 +104,7 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     if root.operator.rows_of_ranges is not None:
         return False
     below = root.inputs[0]
-    if is_spark_local() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+    if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
     weight = plan_size_of(below, UNKNOWN_BYTES) if is_section(below) else None
     if weight is None:

@@ -112,7 +112,7 @@ class SectionPlanner:
         # Sections that depend on the waiting ones are planned again later, so they do not count.
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = inside._has_gathered and any(map(needs_spark, decided))
-        if not in_vain and not (inside._has_exchanged and any(each.mode is Mode.QUERY for each in decided)):
+        if not in_vain and not (inside._has_exchanged and any(planned.mode is Mode.QUERY for planned in decided)):
             self.waiting, self.section_origins = inside.waiting, inside.section_origins
             return section
         return self._planned(root, reason)
@@ -176,8 +176,8 @@ class SectionPlanner:
         placement = placed_over(node.with_inputs([child for child, _ in children]), [item for _, item in children])
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
-            if self.gathers and node is not self._root and (made := self._put_in_order(node, current, placement)) is not None:
-                return made
+            if self.gathers and node is not self._root and (ordered := self._put_in_order(node, current, placement)) is not None:
+                return ordered
             if self.gathers and (join := local_join(node, children)) is not None:
                 return self._joined(node, join)
             if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
@@ -223,9 +223,9 @@ class SectionPlanner:
         if node is self._root:
             return current, placement
         self._origins[id(current)] = SectionOrigin(node)
-        made = self._first(current, placement, "threads of this process join pieces of both sides")
-        self.waiting = self.waiting or sections_in(made[0])
-        return made
+        result = self._first(current, placement, "threads of this process join pieces of both sides")
+        self.waiting = self.waiting or sections_in(result[0])
+        return result
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """Return a join with its number of rows, if that has to be counted and its inputs are computed; else the node as it is."""

@@ -123,7 +123,7 @@ class Placement:
 
     @property
     def dense(self) -> bool:
-        """Return whether rows are numbered from zero, without gaps."""
+        """Whether rows are numbered from zero, without gaps."""
         return self.coordinate == "dense"
 
 
@@ -239,20 +239,15 @@ def spark_can_inline(root: PlannerNode) -> bool:
     )
 
 
-def is_small(root: PlannerNode) -> bool:
-    """Return whether a section has so few rows and bytes that its kernels run on the driver."""
-    if not config.small_rows:
-        return False
-    weight = plan_size_of(root)
-    return weight is not None and weight.rows <= config.small_rows and weight.size <= config.memory_budget
+def is_small(root: PlannerNode, budgets: int = 1) -> bool:
+    """Return whether a section has so few rows, and at most so many memory budgets of bytes, that its kernels run on the driver."""
+    weight = plan_size_of(root) if config.small_rows else None
+    return weight is not None and weight.rows <= config.small_rows and weight.size <= budgets * config.memory_budget
 
 
 def streams_faster_locally(root: PlannerNode) -> bool:
     """Return whether few but long rows stream through the driver faster than Spark would start."""
-    if not config.small_rows or is_started() or any(map(functions_of, postorder([root]))):
-        return False
-    weight = plan_size_of(root)
-    return weight is not None and weight.rows <= config.small_rows and weight.size <= BUDGETS_STREAMED * config.memory_budget
+    return not is_started() and not any(map(functions_of, postorder([root]))) and is_small(root, BUDGETS_STREAMED)
 
 
 def suits_threads(root: PlannerNode) -> bool:
@@ -261,6 +256,11 @@ def suits_threads(root: PlannerNode) -> bool:
     Users' functions, and decoding in Python, block other threads, so they are worth a process for each core.
     """
     return bool(config.small_rows) and are_for_threads(root) and is_spark_local()
+
+
+def runs_on_other_machines() -> bool:
+    """Return whether Spark uses, or would use, other machines."""
+    return not is_spark_local()
 
 
 def are_for_threads(root: PlannerNode) -> bool:

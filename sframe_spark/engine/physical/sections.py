@@ -53,27 +53,27 @@ class Mode(enum.Enum):
 
     @property
     def is_on_spark(self) -> bool:
-        """Return whether Spark runs the section."""
+        """Whether Spark runs the section."""
         return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
     def runs_in_other_processes(self) -> bool:
-        """Return whether the section runs, or is treated as running, in other processes, where memos of users' functions are not filled."""
+        """Whether the section runs, or is treated as running, in other processes, where memos of users' functions are not filled."""
         return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES, Mode.IN_TURN, Mode.PARTS_IN_TURN)
 
     @property
     def makes_parts(self) -> bool:
-        """Return whether each row range yields a partial state, and these are merged in the user's process."""
+        """Whether each row range yields a partial state, and the partial states are merged in the user's process."""
         return self in (Mode.PARTS, Mode.PARTS_OF_THREADS, Mode.PARTS_OF_PROCESSES, Mode.PARTS_IN_TURN)
 
     @property
     def gathers_locally(self) -> bool:
-        """Return whether threads of this process first compute all input rows of a kernel."""
+        """Whether threads of this process first compute all input rows of a kernel."""
         return self in (Mode.GATHERED, Mode.EXCHANGED, Mode.JOINED)
 
     @property
     def is_over_ranges(self) -> bool:
-        """Return whether each range of base rows yields result rows of its own."""
+        """Whether each range of base rows yields result rows of its own."""
         return self in (Mode.THREADS, Mode.PROCESSES, Mode.IN_TURN, Mode.TASKS)
 
 
@@ -114,15 +114,15 @@ class Section:
     Parameters
     ----------
     mode
-        How it runs, and where.
+        How the section runs, and where.
     root
         The plan of its rows: the leaves are sources, or a :class:`SectionResult` for the rows of another section.
     reason
-        Why its rows are computed before those that depend on them.
+        Why its rows are computed before the rows that depend on them.
     alternatives
         What may be decided differently while it runs; only filled by dry runs.
     number
-        The number of the section, in the order of execution; empty as long as it has none.
+        The number of the section, in the order of execution; empty as long as none was given.
     planned
         The mode that was planned first, if it was changed when the section was planned again.
     reads
@@ -199,8 +199,8 @@ class SectionResult(Operator):
 
 def sections_in(root: PlannerNode) -> list[Section]:
     """Return the sections whose rows a part of a plan reads, each once."""
-    found = {id(node.operator.section): node.operator.section for node in postorder([root]) if isinstance(node.operator, SectionResult)}
-    return list(found.values())
+    sections = [node.operator.section for node in postorder([root]) if isinstance(node.operator, SectionResult)]
+    return list({id(section): section for section in sections}.values())
 
 
 def in_order_of_running(sections: Sequence[Section]) -> Iterator[Section]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import plan_size_of
 from sframe_spark.engine.physical.local_strategies import is_near
-from sframe_spark.engine.physical.placement import is_small, moves_only, runs_our_code
+from sframe_spark.engine.physical.placement import is_small, moves_only, runs_on_other_machines, runs_our_code
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-from sframe_spark.session.deployment import is_spark_local
 
 # Steps of the Python interpreter that take as long as one row of ``config.small_rows``; by default all of these take half a second, about as long as
 # starting a process.
@@ -42,7 +41,7 @@ def calls_pure_functions(root: PlannerNode) -> bool:
     if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
         return False
     # Searching a program of many steps for plug-ins takes longest, so it comes last.
-    return all(map(moves_only, nodes)) and (is_spark_local() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
+    return all(map(moves_only, nodes)) and (not runs_on_other_machines() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
 
 
 def called_again(root: PlannerNode) -> set[int]:

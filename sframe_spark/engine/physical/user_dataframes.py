@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @attrs.define(eq=False)
 class SharedFrame:
-    """The node of a user's DataFrame, which all frames that are derived from the DataFrame share while one of them is in use.
+    """The node of a user's DataFrame. All frames that are derived from the DataFrame share it, while any of these frames is in use.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class SharedFrame:
 
 
 def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
-    """Return the node of a user's DataFrame, which is shared by all frames derived from it while one of them is in use; ``make`` creates it."""
+    """Return the node of a user's DataFrame, which all frames derived from the DataFrame share; ``make`` creates it if no frame is in use."""
 
     def existing() -> PlannerNode | None:
         shared = get_frames().get(df)
@@ -246,18 +246,18 @@ def referenced_below(root: PlannerNode) -> set[int]:
     References are counted, and references from within the graph are subtracted. Any reference that remains counts as external, so the result may
     contain too many nodes, but not too few.
     """
-    # This comes first, as a list of the nodes would be another reference to each.
-    held = referenced_directly(root)
+    # Counted first, as a list of the nodes would add a reference to each.
+    external = referenced_directly(root)
     for node in reversed(list(postorder([root]))):
-        if id(node) in held:
-            held.update(id(child) for child in node.inputs)
-    return held
+        if id(node) in external:
+            external.update(id(child) for child in node.inputs)
+    return external
 
 
 def referenced_directly(root: PlannerNode) -> set[int]:
     """Return the ``id`` of nodes below ``root`` with a reference from outside its graph."""
     nodes: list[Any] = list(postorder([root]))
-    explained, held = _references_within(nodes)
+    explained, external = _references_within(nodes)
     # The last item has no references but those that this function adds to each item.
     nodes.append(object())
     counts = [sys.getrefcount(node) for node in nodes]
@@ -265,9 +265,9 @@ def referenced_directly(root: PlannerNode) -> set[int]:
     nodes.pop()
     for node, count in zip(nodes, counts, strict=True):
         if count > added + explained[id(node)]:
-            held.add(id(node))
-    held.discard(id(root))
-    return held
+            external.add(id(node))
+    external.discard(id(root))
+    return external
 
 
 def _references_within(nodes: list[Any]) -> tuple[dict[int, int], set[int]]:
@@ -313,13 +313,13 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     """
     if not any(isinstance(node.operator, SparkSource) for node in postorder([root])):
         return {}
-    # This comes first, as the variables below refer to nodes.
-    held = referenced_directly(root)
+    # Counted first, as the variables below refer to nodes.
+    external = referenced_directly(root)
     nodes = list(postorder([root]))
     sources = [node for node in nodes if isinstance(node.operator, SparkSource)]
     makes = one_by_one(nodes)
     readers = consumers([root])
-    ways = _only_ways(root, nodes, readers, makes, held)
+    ways = _only_ways(root, nodes, readers, makes, external)
     tops: dict[int, PlannerNode] = {}
     for source in sources:
         assert isinstance(source.operator, SparkSource)
@@ -332,7 +332,7 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
 
 
 def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
-    """Return, by ``id``, the ``id`` of the one DataFrame node from whose rows those of a node are derived row by row.
+    """Return, by ``id`` of each node, the ``id`` of the one DataFrame node from whose rows its rows are derived row by row.
 
     The result is None if there is not exactly one.
     """
@@ -346,16 +346,6 @@ def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
     return frames
 
 
-def is_chain(plan: PlannerNode) -> bool:
-    """Return whether a plan reads one DataFrame once and derives its rows row by row."""
-    node = plan
-    while not isinstance(node.operator, SparkSource):
-        if len(node.inputs) != 1 or not is_row_by_row(node):
-            return False
-        node = node.inputs[0]
-    return True
-
-
 def is_row_by_row(node: PlannerNode) -> bool:
     """Return whether a node derives at most one row from each row, in any order, and calls no user's function."""
     operator = node.operator
@@ -365,12 +355,22 @@ def is_row_by_row(node: PlannerNode) -> bool:
     return operator.filters or (operator.row_wise and not operator.chooses_rows)
 
 
+def is_chain(plan: PlannerNode, allows: Callable[[PlannerNode], bool] = is_row_by_row) -> bool:
+    """Return whether a plan reads one DataFrame once and derives its rows row by row, or by other nodes that ``allows`` accepts."""
+    node = plan
+    while not isinstance(node.operator, SparkSource):
+        if len(node.inputs) != 1 or not allows(node):
+            return False
+        node = node.inputs[0]
+    return True
+
+
 def _only_ways(
     root: PlannerNode,
     nodes: Sequence[PlannerNode],
     readers: Mapping[int, Sequence[PlannerNode]],
     makes: Mapping[int, int | None],
-    held: set[int],
+    external: set[int],
 ) -> dict[int, PlannerNode | None]:
     """Return, by ``id``, the next node above each node that all paths to the root pass.
 
@@ -381,7 +381,7 @@ def _only_ways(
     for node in reversed(nodes):
         above = list({id(reader): reader for reader in readers[id(node)]}.values())
         way: PlannerNode | None = None
-        if node is not root and id(node) not in held and above and all(makes[id(reader)] is not None for reader in above):
+        if node is not root and id(node) not in external and above and all(makes[id(reader)] is not None for reader in above):
             way = above[0]
             for other in above[1:]:
                 way = _meeting(way, other, ways, depths)

@@ -400,7 +400,7 @@ def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: Ran
 
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
-    """Open a new file for rows. Errors when it is closed, such as a full disk, are reported like those of writing."""
+    """Open a new file for rows. Errors when it is closed, for example of a full disk, are reported like errors of writing."""
     with translate_os_errors("write temporary rows to", path):
         file = open(path, "xb")  # noqa: SIM115 - closed below, whatever happens meanwhile
     try:

@@ -194,7 +194,7 @@ def _threads_in_memory() -> int:
     return max(1, work_memory() // BYTES_OF_THREAD)
 
 
-# Rows of parts of files that are read at the same time: in memory if the rows of all parts fit, else in segments.
+# The parts of files are read at the same time. Their rows stay in memory if the rows of all parts fit; otherwise they are written as segments.
 
 RowsOfPart = SegmentEntry | PartialRows
 

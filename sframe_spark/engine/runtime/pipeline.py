@@ -422,12 +422,12 @@ class PipelineRunner:
             self.states = dict(before)
             self.measured.begin(rows > 1 and not self.in_one_batch)
             try:
-                made = evaluate(rows)
+                values = evaluate(rows)
             except ResultsTooLongError as cut:
                 rows = max(1, min(rows - 1, rows * cut.done // cut.requested))
             else:
                 self.measured.release()
-                return made, rows
+                return values, rows
 
     def _stage(self, number: int, required: RequiredRows, base: ValuesAt, final: bool, max_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
         """Yield the values of a stage for each chunk of the stage below, and whether they are the last."""
@@ -461,7 +461,7 @@ class PipelineRunner:
                 return
 
     def _evaluated(self, number: int, required: RequiredRows, values: ValuesAt, final: bool, rows: int) -> ValuesAt:
-        """Compute the values of a stage, given those of its first operator.
+        """Compute the values of all operators of a stage, given the values of its first operator.
 
         Values are dropped after they were read; ``rows`` is the number of input rows.
         """

@@ -59,7 +59,7 @@ def may_stay() -> bool:
 
 @attrs.define(eq=False)
 class PartialRows:
-    """The buffered rows of a task, and an iterator of those that did not fit in memory.
+    """The buffered rows of a task, and an iterator of the rows that did not fit in memory.
 
     Parameters
     ----------

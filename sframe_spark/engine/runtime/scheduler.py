@@ -342,7 +342,7 @@ def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers
         if len(ranges) == 1:
             continue
         pairs = list(zip(ranges, states, strict=True))
-        tasks = [divided.task(rows, dict(known)) for rows, known in pairs[:-1]]
+        tasks = [divided.task(rows, dict(state)) for rows, state in pairs[:-1]]
         callables = [partial(summarize_range, task, indices) for task in tasks]
         names = ", ".join(dict.fromkeys(operator.name for operator in operators.values()))
         parts = workers.run(callables, f"summarising {names}", tasks)
@@ -352,7 +352,7 @@ def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers
         }
         ranges, states = joined_ranges(ranges, states, before)
     last = ranges[-1]
-    return [divided.task(rows, known, final=rows is last) for rows, known in zip(ranges, states, strict=True)]
+    return [divided.task(rows, state, final=rows is last) for rows, state in zip(ranges, states, strict=True)]
 
 
 @attrs.frozen(eq=False)

@@ -284,7 +284,7 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
 
 
 def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int) -> Iterator[Chunk]:
-    """Concatenate chunks up to a limit in rows and bytes; larger chunks, and those of different types, stay separate.
+    """Concatenate chunks up to a limit in rows and bytes; larger chunks, and chunks of different types, stay separate.
 
     Examples
     --------
@@ -310,20 +310,20 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
 
     Many are merged at a time, within the byte limit, as each merge has fixed costs.
     """
-    held: list[Any] = []
+    waiting: list[Any] = []
     size = 0.0
     for part in parts:
         if part is TOO_LARGE:
             return TOO_LARGE
-        held.append(part)
+        waiting.append(part)
         size += operator.bytes_of_part(part)
-        if size > max_bytes or len(held) >= PARTS_AT_ONCE:
-            held = [combine_parts(operator, held, facts)]
-            size = operator.bytes_of_part(held[0])
+        if size > max_bytes or len(waiting) >= PARTS_AT_ONCE:
+            waiting = [combine_parts(operator, waiting, facts)]
+            size = operator.bytes_of_part(waiting[0])
             if size > max_bytes:
                 return TOO_LARGE
-    total = combine_parts(operator, held, facts) if held else None
-    return TOO_LARGE if held and operator.bytes_of_part(total) > max_bytes else total
+    total = combine_parts(operator, waiting, facts) if waiting else None
+    return TOO_LARGE if waiting and operator.bytes_of_part(total) > max_bytes else total
 
 
 def summarize_range(task: RangeTask, indices: Sequence[int]) -> list[Any]:

@@ -107,13 +107,13 @@ def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expec
     require_known_rows(found, expected, f"wrote {counted} rows to {directory}", ". Nothing was published")
 
 
-def require_known_rows(found: int, expected: int | None, done: str, outcome: str = "") -> None:
+def require_known_rows(rows: int, expected: int | None, done: str, outcome: str = "") -> None:
     """Require that Spark read or wrote as many rows as were known beforehand.
 
     Parameters
     ----------
-    found
-        The number of rows now.
+    rows
+        The number of rows that were read or written.
     expected
         The number that there must be; None if it was not known before.
     done
@@ -126,7 +126,7 @@ def require_known_rows(found: int, expected: int | None, done: str, outcome: str
     StorageError
         If the numbers differ.
     """
-    if expected is not None and found != expected:
+    if expected is not None and rows != expected:
         raise StorageError(
             f"Spark {done}, but there are {expected}: its executors read other files than {platform.node()}, or files that were changed "
             f"meanwhile{outcome}; {SHARED_DIRECTORY}, and load saved data again"
@@ -206,7 +206,7 @@ def _require_seen(file: str, above: str) -> None:
 def why_not_in_tasks(files: Mapping[str, str]) -> str:
     """Return why Spark's tasks could not read some external files, or write files that this process sees; empty if they can.
 
-    A directory that is known to look different to an executor is not checked again. Other failures are, as they may have been repaired.
+    A directory that an executor is known to see otherwise is not checked again. Other failures are checked again, as they may have been repaired.
 
     Parameters
     ----------

@@ -77,8 +77,8 @@ def tasks_for(spark: SparkSession, callables: int, size: int | None) -> int:
         return min(callables, cores)
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return callables
-    each = TASKS_FOR_A_CORE if size is None else max(1, min(TASKS_FOR_A_CORE, size // (cores * BYTES_OF_A_TASK)))
-    return min(callables, each * cores)
+    per_core = TASKS_FOR_A_CORE if size is None else max(1, min(TASKS_FOR_A_CORE, size // (cores * BYTES_OF_A_TASK)))
+    return min(callables, per_core * cores)
 
 
 def shares_of(callables: int, tasks: int) -> list[range]:
@@ -116,7 +116,7 @@ def from_job(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: S
 
 
 def from_query(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
-    """Return the outcomes from a query, for sessions that cannot run jobs: those of a remote server. Every task is sent all callables."""
+    """Return the outcomes from a query, as sessions of a remote server cannot run jobs. Every task is sent all callables."""
     transport, options, shares = error_transport(), config.storage_options, shares_of(len(packed_tasks), tasks)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -139,7 +139,7 @@ def outcomes_of(
     transport: ErrorTransport,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[TaskOutcome]:
-    """Run some callables in a worker and yield their outcomes; ``options`` are those of remote file systems, which a worker does not know."""
+    """Run some callables in a worker and yield their outcomes; ``options`` are the options of remote file systems, which a worker does not know."""
     for number, packed_task in numbered:
         with config.using(storage_options=options or {}):
             outcome = outcome_of(number, packed_task.unpack(shared), transport)
