@@ -149,7 +149,9 @@ def remove_archives() -> tuple[int, int]:
             record.unlink(missing_ok=True)
     orphans = set(orphans_in(str(archives)))
     paths = list(archives.iterdir())
-    busy = [path for path in paths if path.name not in recorded and str(path) not in orphans and _is_of_another_process(path.name)]
+    unrecorded = [path for path in paths if path.name not in recorded and str(path) not in orphans]
+    # Another process is writing these.
+    busy = [path for path in unrecorded if owner_in(path.name) not in (None, mark_of_this_process())]
     for path in paths:
         # A record that a writer has added since the listing is not deleted.
         if path not in busy and (path.suffix != ".json" or path in records):
@@ -164,11 +166,6 @@ def _directory_named_by(record: Path) -> str | None:
     except (OSError, ValueError, RecursionError):
         return None
     return name if isinstance(name, str) else None
-
-
-def _is_of_another_process(name: str) -> bool:
-    owner = owner_in(name)
-    return owner is not None and owner != mark_of_this_process()
 
 
 def _write_base(start: JvmStart, file: Path) -> Path:

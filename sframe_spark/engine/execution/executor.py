@@ -177,9 +177,11 @@ class SectionRunner:
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator.called()}", tasks)
             return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
-        if self.options.directory is None and not workers.is_out_of_process:
-            return self._buffered_or_written(node, workers, tasks)
-        return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
+        if self.options.directory is not None or workers.is_out_of_process:
+            return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
+        room = reservation_for_results()
+        callables = [partial(partial_rows, chunks_of(task), room) for task in tasks]
+        return self._keep_or_spill(node, workers, workers.run(callables, f"computing {node.operator.called()}", tasks), room)
 
     def _written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
         """Run functions that write one segment each, and return a source of the segments."""
@@ -189,13 +191,8 @@ class SectionRunner:
             manifest = dataset.publish(workers.run(callables, f"materialising {node.operator.called()}", tasks))
         return segment_source(manifest, dataset.handle)
 
-    def _buffered_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
-        """Run tasks in threads and return a source of their rows: in memory if all rows fit, else of segments."""
-        room = reservation_for_results()
-        produced = workers.run([partial(partial_rows, chunks_of(task), room) for task in tasks], f"computing {node.operator.called()}", tasks)
-        return self._keep_or_spill(node, workers, produced, room)
-
     def _keep_or_spill(self, node: PlannerNode, workers: TaskRunner, produced: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
+        """Return a source of rows that threads have computed: in memory if all rows fit, else of segments."""
         if not room.is_full:
             return self.keep(rows_as_produced(produced, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
@@ -224,20 +221,16 @@ class SectionRunner:
         require_owned(node, self.owned)
         self.log.append(f"query: {node.operator_type}")
         node = with_stored_tables(node)
-        if self.options.directory is None and fits_driver(node, self.options.in_memory):
+        if self.options.directory is not None:
+            return write_query(node, self.options)
+        if fits_driver(node, self.options.in_memory):
             return self.keep(query.collect(node), node)
-        if self._may_be_few_groups(node):
+        keys = node.operator.group_keys
+        if keys is not None and rows_fit(node, self.options.in_memory) and has_few_groups(node.inputs[0], keys):
             chunk = query.collect_few(node, self.options.in_memory)
             if chunk is not None:
                 return self.keep(chunk, node)
         return write_query(node, self.options)
-
-    def _may_be_few_groups(self, node: PlannerNode) -> bool:
-        """Return whether a group-by probably has so few groups that they fit in the driver's memory."""
-        keys = node.operator.group_keys
-        if keys is None or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
-            return False
-        return has_few_groups(node.inputs[0], keys)
 
     def _whole(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Run a kernel on all rows of its input at once. If these do not fit in memory, return the node over the stored rows, to be planned again."""

@@ -176,7 +176,10 @@ def is_materialized(node: PlannerNode) -> bool:
             continue
         if id(current) in seen:
             continue
-        if not operator.arranges_columns and not _is_stored_below(current):
+        rows = current.length.rows
+        # A large union, or a large node that adds row numbers, is not written again.
+        is_kept = rows is not None and rows > config.small_rows and (operator.numbers_rows or operator.unites_rows)
+        if not operator.arranges_columns and not is_kept:
             return False
         # Spark reads the same columns of all inputs of a union, but cannot zip columns of several sources.
         if is_part and len(current.inputs) > 1 and not operator.unites_rows:
@@ -185,12 +188,6 @@ def is_materialized(node: PlannerNode) -> bool:
         united += len(current.inputs) * operator.unites_rows
         waiting.extend((child, is_part or operator.unites_rows) for child in current.inputs)
     return united <= MAX_UNITED
-
-
-def _is_stored_below(node: PlannerNode) -> bool:
-    """Return whether a node is a union or adds row numbers, and has so many rows that they should not be written again."""
-    rows = node.length.rows
-    return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
 
 def is_decoded_on_read(node: PlannerNode) -> bool:

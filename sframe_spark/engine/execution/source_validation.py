@@ -231,7 +231,11 @@ def _used_by(node: PlannerNode) -> Iterator[Origin]:
 def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield the columns of inputs, as pairs of slot and position, whose order could determine the order of some columns of a node."""
     useful = sorted(columns)
-    if not useful or not node.inputs or _takes_few(node):
+    if not useful or not node.inputs:
+        return
+    rows, rows_below = node.length.at_most, node.inputs[0].length.rows
+    if node.operator.row_range is not None and rows is not None and rows_below is not None and 2 * rows < rows_below:
+        # A slice of so few rows that reading a whole column would be most of the work.
         return
     origins = origins_of(node)
     for column in useful:
@@ -243,9 +247,3 @@ def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[in
             # A value that is computed from one column may rise with it.
             if len(inputs) == 1:
                 yield inputs[0]
-
-
-def _takes_few(node: PlannerNode) -> bool:
-    """Return whether a node is a slice of so few rows that reading a whole column would be most of the work."""
-    rows, below = node.length.at_most, node.inputs[0].length.rows
-    return node.operator.row_range is not None and rows is not None and below is not None and 2 * rows < below

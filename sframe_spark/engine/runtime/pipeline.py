@@ -235,14 +235,14 @@ class MeasuredCalls:
         A batch may be cut only if no function would be called twice for a row: the function gets row numbers, or reads rows strictly in order.
         """
         called = [index for index in indices if index in self.by_index]
-        in_turn = all(self._is_in_turn(required[index], above, index) for index in called if index in self.unnumbered)
+        in_turn = True
+        for index in self.unnumbered.intersection(called):
+            (start, _), *others = required[index]
+            in_turn = in_turn and not others and (above or start == self.reached.get(index, start))
         for index in called:
             self._next[index] = required[index][-1][1]
             for made in self.by_index[index]:
                 made.begin(self._may_cut and in_turn, in_turn)
-
-    def _is_in_turn(self, intervals: Sequence[tuple[int, int]], above: bool, index: int) -> bool:
-        return len(intervals) == 1 and (above or intervals[0][0] == self.reached.get(index, intervals[0][0]))
 
     def release(self) -> None:
         """End a batch, and release its results."""
@@ -527,12 +527,12 @@ class PipelineRunner:
 
     def _bytes_between(self, indices: Sequence[int], start: int, stop: int) -> float:
         """Return the bytes of the rows of some operators that some base rows require."""
-        required = self.required(start, stop)
-        return sum(self._bytes_of(index, *interval) for index in indices for interval in required[index])
-
-    def _bytes_of(self, index: int, start: int, stop: int) -> float:
-        operator = self.plan.operators[index]
-        return self._reader(index, operator).bytes_between(start, stop) if isinstance(operator, Source) else operator.bytes_between(start, stop)
+        required, size = self.required(start, stop), 0.0
+        for index in indices:
+            operator = self.plan.operators[index]
+            counter = self._reader(index, operator) if isinstance(operator, Source) else operator
+            size += sum(counter.bytes_between(*interval) for interval in required[index])
+        return size
 
     def _reader(self, index: int, source: Source) -> Reader:
         if index not in self.readers:

@@ -262,9 +262,12 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Tas
     workers.require_readable(node)
     plan = Pipeline.of(node)
     size = int(max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True)))
-    most = size // MIN_THREAD_BYTES if not workers.is_out_of_process and is_of_numbers(node, plan) else None
+    # If all values have a fixed size and no user's function is called, computing is fast for its bytes.
+    is_fast = all(fixed_size(kind) is not None for facts in plan.facts for kind in facts.schema) and not calls_user_functions(node)
+    most = size // MIN_THREAD_BYTES if not workers.is_out_of_process and is_fast else None
     ranges = row_ranges(rows, size, segments, workers, most)
-    divided = DividedPlan.of(plan) if workers.is_out_of_process else DividedPlan.undivided(plan)
+    # Tasks of this process share the plan with all its segments.
+    divided = DividedPlan.of(plan) if workers.is_out_of_process else DividedPlan(plan, plan, (), PipelineRunner(plan))
     if workers.is_on_this_machine and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
     if workers.is_sequential:
@@ -300,12 +303,6 @@ def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int)
         task = divided.task(rows, {}, final=rows is ranges[-1])
         tasks.append(attrs.evolve(task, ahead=max(ahead, 0), then=tasks[-1] if tasks else None, waits=index > 0))
     return tasks[::-1]
-
-
-def is_of_numbers(node: PlannerNode, plan: Pipeline) -> bool:
-    """Return whether all columns of a plan have values of fixed size and no user's function is called, so that computing is fast for its bytes."""
-    fixed = all(fixed_size(column_type) is not None for facts in plan.facts for column_type in facts.schema)
-    return fixed and not calls_user_functions(node)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, most: int | None = None) -> list[tuple[int, int]]:
@@ -385,11 +382,6 @@ class DividedPlan:
             if isinstance(operator, SegmentSource) and index not in indices:
                 shared[index] = attrs.evolve(operator, manifest=operator.manifest.about(operator.positions))
         return cls(plan, plan.with_sources(shared), indices, PipelineRunner(plan))
-
-    @classmethod
-    def undivided(cls, plan: Pipeline) -> DividedPlan:
-        """Return a plan that is not divided, for tasks that run in this process."""
-        return cls(plan, plan, (), PipelineRunner(plan))
 
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
         """Return the task of a range of base rows, given the states of sequential operators before it."""
