@@ -17,6 +17,7 @@ from sframe_spark.compute.exact_grouped_sum import (
     PAIR_ERROR,
     Digits,
     deviations_from_pairs,
+    digits_of_block,
     first_place,
     nearest_deviations,
     non_finite_sums,
@@ -80,12 +81,8 @@ class Sums:
     @classmethod
     def of(cls, numbers: np.ndarray, valid: np.ndarray | None, codes: np.ndarray, count: int, with_squares: bool) -> Sums:
         """Return the sums of rows by group; ``numbers`` must be zero where a value is missing."""
-        if with_squares:
-            sums, squared = sums_and_squares(numbers, codes, count)
-        else:
-            sums, squared = Digits(count), None
-            sums.add(numbers, codes)
-        return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squared)
+        sums, *squares = digits_of_block(numbers, codes, count, with_squares)
+        return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squares[0] if squares else None)
 
     @classmethod
     def of_variance_state(cls, known: VarianceState, with_squares: bool) -> Sums:

@@ -22,7 +22,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.row_sizes import row_bytes, uneven_bytes
 from sframe_spark.process.memory import work_memory
-from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.parquet.footer import segment_footer
 from sframe_spark.storage.segments.reader import coalesced_segments
@@ -102,29 +102,23 @@ def _row_groups(source: SegmentSource, entry: SegmentEntry, offset: int) -> Iter
                 yield RowBlock(max(start, 0), entry, None if part else group)
 
 
-def first_keys(source: Source, blocks: Sequence[RowBlock], column: int) -> list[tuple[bool, Any]]:
-    """Return a lower bound of the keys in each block of a source that is sorted by a column, without reading rows.
+def recorded_first_key(source: Source, block: RowBlock, column: int) -> tuple[bool, Any]:
+    """Return a lower bound of the keys in a block of a source that is sorted by a column, without reading rows.
 
-    Each result is a pair: whether a bound is known, and the bound, usually the first key of the block (None: the first key is missing).
+    The result is a pair: whether a bound is known, and the bound, usually the first key of the block (None: the first key is missing).
     """
-    if not isinstance(source, SegmentSource) or source.manifest.column_names_in_files is not None:
-        # Files of other writers may hold the column in another type, and their bounds may be truncated.
-        return [(False, None)] * len(blocks)
-    position = source.positions[column]
-    return [_first_key(source.manifest, block, position) for block in blocks]
-
-
-def _first_key(manifest: Manifest, block: RowBlock, position: int) -> tuple[bool, Any]:
     entry, group = block.entry, block.group
-    if entry is None or group is None:
+    # Files of other writers may hold the column in another type, and their bounds may be truncated.
+    if not isinstance(source, SegmentSource) or source.manifest.column_names_in_files is not None or entry is None or group is None:
         return False, None
+    manifest, position = source.manifest, source.positions[column]
     if not group and len(entry.columns) > position and entry.columns[position].edges_known:
         first = entry.columns[position].first
         # NaN as the recorded first value says nothing about the first row: NaN sorts last.
         return (True, first) if first == first else (False, None)
-    chunk = segment_footer(manifest.directory, entry).metadata.row_group(group)
+    footer = segment_footer(manifest.directory, entry)
     name = order_column(manifest.file_name(position), manifest.types[position])
-    statistics = chunk.column(segment_footer(manifest.directory, entry).places[name]).statistics
+    statistics = footer.metadata.row_group(group).column(footer.places[name]).statistics
     if statistics is None or not statistics.has_null_count:
         return False, None
     if statistics.null_count:
@@ -289,14 +283,18 @@ class Lookup:
         return Chunk(tuple(result[column] for column in columns), int(self.starts[number + 1]) - first)
 
     def _read(self, number: int, columns: Sequence[int]) -> list[pa.Array]:
-        narrowed = self.source.with_columns(columns)
-        chunk = (narrowed or self.source).read(int(self.starts[number]), int(self.starts[number + 1]))
+        arrays = self._columns_between(int(self.starts[number]), int(self.starts[number + 1]), columns)
         self.blocks_read += 1
-        arrays = list(chunk.columns) if narrowed is not None else [chunk.columns[column] for column in columns]
         for column, values in zip(columns, arrays, strict=True):
             # The columns of one block are one family, so that even a block larger than the cache limit stays cached for the next batch.
             self._columns.put((number, column), values, values.nbytes, number)
         return arrays
+
+    def _columns_between(self, start: int, stop: int, columns: Sequence[int]) -> list[pa.Array]:
+        narrowed = self.source.with_columns(columns)
+        if narrowed is None:
+            return list(self.source.read(start, stop).select(columns).columns)
+        return list(narrowed.read(start, stop).columns)
 
     def read(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Chunk:
         """Return rows ``start`` (inclusive) to ``stop`` (exclusive) of some columns (default: all), read through the block cache."""
@@ -330,7 +328,7 @@ class Lookup:
             return rows
         back = np.empty(len(order), dtype=np.int64)
         back[order] = np.arange(len(order))
-        return Chunk(tuple(column.take(pa.array(back)) for column in rows.columns), rows.rows)
+        return rows.rows_at(back)
 
     def _take_from(self, number: int, positions: Positions, columns: Sequence[int]) -> Chunk:
         missing = positions < 0
@@ -357,7 +355,7 @@ class Lookup:
         """
         result = self._fences.get((column, as_float))
         if result is None:
-            firsts = [self._first(number, column, stored) for number, stored in enumerate(first_keys(self.source, self.blocks, column))]
+            firsts = [self._first(number, column) for number in range(self.block_count)]
             missing = next((position for position, first in enumerate(firsts) if first is not None), len(firsts))
             is_float = as_float or self.schema[column].kind == "float"
             if None in firsts[missing:]:
@@ -370,15 +368,12 @@ class Lookup:
             self._fences[(column, as_float)] = result
         return result
 
-    def _first(self, number: int, column: int, stored: tuple[bool, Any]) -> Any:
+    def _first(self, number: int, column: int) -> Any:
         """Return the first key of a block: from statistics if known, otherwise read from the first row; None if the key is missing."""
-        known, value = stored
+        known, value = recorded_first_key(self.source, self.blocks[number], column)
         if known:
             return value
-        start = int(self.starts[number])
-        narrowed = self.source.with_columns([column])
-        chunk = self.source.read(start, start + 1) if narrowed is None else narrowed.read(start, start + 1)
-        cell = chunk.columns[0 if narrowed is not None else column]
+        (cell,) = self._columns_between(int(self.starts[number]), int(self.starts[number]) + 1, [column])
         return key_numbers(cell, self.schema[column])[0][0].item() if cell[0].is_valid else None
 
 

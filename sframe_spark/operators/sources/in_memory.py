@@ -171,17 +171,13 @@ class MemorySource(Source):
         schema = self.infer_type(())
         names = [*column_names(len(schema)), "k0"]
         table = pa.Table.from_arrays([*chunk.columns, pa.array(np.arange(chunk.rows))], names=names)
-        df = context.spark.createDataFrame(table, schema=table_ddl(schema) + "k0 bigint")
+        ddl = "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(names, schema, strict=False))
+        df = context.spark.createDataFrame(table, schema=f"{ddl}k0 bigint")
         not_missing = frozenset(position for position, column in enumerate(chunk.columns) if not column.null_count)
         return Relation(df, schema, (KeyColumn("k0"),), "k0", not_missing)
 
     def describe(self) -> str:
         return f"{len(self.positions)} columns, rows {self.start}..{self.stop}"
-
-
-def table_ddl(schema: Schema) -> str:
-    """Return the Spark DDL of columns ``c0``, ``c1`` and so on, each followed by a comma."""
-    return "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(column_names(len(schema)), schema, strict=True))
 
 
 def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:

@@ -189,39 +189,33 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     """Return a new scan: Spark lists the files and plans the columns."""
     from pyspark.sql import functions as F
 
-    manifest = source.manifest
-    schema = source.infer_type(())
+    manifest, schema = source.manifest, source.infer_type(())
     names = [manifest.file_name(position) for position in source.positions]
-    types = dict(zip(names, schema, strict=True))
     positions = dict(zip(names, source.positions, strict=True))
+    types = dict(zip(names, schema, strict=True))
     ddl = ", ".join([f"`{name}` {spark_type(column_type)}" for name, column_type in types.items()] + ["_key bigint"])
-    not_missing = columns_without_missing(source, [entry for _, entry in chosen])
+    directory = spark_uri(manifest.directory, context.spark) if is_remote_location(manifest.directory) else spark_path(manifest.directory)
     if not chosen:
-        empty = context.spark.createDataFrame([], schema=ddl)
-        return _relation(empty, names, schema, F.col("_key"), F.col("_key"), not_missing)
-    directory = read_by_spark(source, context.spark)
-    if directory is None:
+        df = context.spark.createDataFrame([], schema=ddl)
+    elif directory is None:
         ranges = ranges_of_segments(chosen, source.start, source.stop)
-        read = read_by_tasks(manifest, list(positions.values()), ranges, list(positions), ddl, context.spark)
-        return _relation(read, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
-    for check in page_checks(source):
-        # Spark verifies pages only, and trusts footers and page headers.
-        check.run_if_due()
-    paths = [as_named(join(directory, entry.file)) for _, entry in chosen]
-    df = context.spark.read.options(**FRAME_SCAN, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
-    first_offset, first = chosen[0]
-    last_offset, last = chosen[-1]
-    if first_offset < source.start:
-        df = df.where(F.col("_key") >= F.lit((first.number << KEY_BITS) + first.first_position + source.start - first_offset))
-    if last_offset + last.rows > source.stop:
-        df = df.where(F.col("_key") < F.lit((last.number << KEY_BITS) + last.first_position + source.stop - last_offset))
-    return _relation(df, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
-
-
-def read_by_spark(source: SegmentSource, spark: SparkSession) -> str | None:
-    """Return the path or URI by which Spark reads a dataset's directory; None if Python tasks have to read it."""
-    directory = source.manifest.directory
-    return spark_uri(directory, spark) if is_remote_location(directory) else spark_path(directory)
+        df = read_by_tasks(manifest, list(positions.values()), ranges, list(positions), ddl, context.spark)
+    else:
+        for check in page_checks(source):
+            # Spark verifies pages only, and trusts footers and page headers.
+            check.run_if_due()
+        paths = [as_named(join(directory, entry.file)) for _, entry in chosen]
+        df = context.spark.read.options(**FRAME_SCAN, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
+        (first_offset, first), (last_offset, last) = chosen[0], chosen[-1]
+        if first_offset < source.start:
+            df = df.where(F.col("_key") >= F.lit((first.number << KEY_BITS) + first.first_position + source.start - first_offset))
+        if last_offset + last.rows > source.stop:
+            df = df.where(F.col("_key") < F.lit((last.number << KEY_BITS) + last.first_position + source.stop - last_offset))
+    key = F.col("_key")
+    row = dense_position(source, key) if chosen else key
+    selected = [df[name].alias(out) for name, out in zip(names, column_names(len(schema)), strict=True)]
+    not_missing = columns_without_missing(source, [entry for _, entry in chosen])
+    return Relation(df.select(*selected, key.alias("k0"), row.alias("p")), schema, (KeyColumn("k0"),), "p", not_missing)
 
 
 def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEntry]) -> frozenset[int]:
@@ -245,11 +239,6 @@ def dense_position(source: SegmentSource, key: Column) -> Column:
         (base,) = base_of.values()
         return key.bitwiseAND(F.lit(KEY_MASK)) + F.lit(base - source.start)
     return lookup_column(F.shiftright(key, KEY_BITS), base_of) + key.bitwiseAND(F.lit(KEY_MASK)) - F.lit(source.start)
-
-
-def _relation(df, names, schema, key: Column, position: Column, not_missing) -> Relation:  # type: ignore[no-untyped-def]
-    selected = [df[name].alias(out) for name, out in zip(names, column_names(len(schema)), strict=True)]
-    return Relation(df.select(*selected, key.alias("k0"), position.alias("p")), schema, (KeyColumn("k0"),), "p", not_missing)
 
 
 # A lookup of ints in a constant table within a Spark plan, built with few JVM calls whatever its size.

@@ -657,16 +657,14 @@ class QuantileAggregate:
     def advance(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, OrderedValues]:
         """Return the quantiles for each row of a batch, and the state after it."""
         numbers, present = numbers_there(columns[0], groups)
-        sizes = groups.stops - groups.starts
-        so_far = np.cumsum(present) - np.repeat(np.cumsum(present)[groups.starts] - present[groups.starts], sizes)
-        counts = np.bincount(groups.group_of_rows()[present], minlength=len(slots))
-        run = RowsOfRun(state, slots, counts, numbers, groups.group_of_rows(), so_far)
+        group_of_rows, so_far = groups.group_of_rows(), totals_so_far(present.astype(np.int64), groups)
+        counts = np.bincount(group_of_rows[present], minlength=len(slots))
         result = np.zeros((groups.rows, len(self.shares)))
-        for position, share in enumerate(self.shares):
-            result[:, position] = groups.to_row_order(run.quantiles(share))
+        for column, share in enumerate(self.shares):
+            result[:, column] = groups.to_row_order(quantiles_so_far(share, state, slots, counts, numbers, group_of_rows, so_far))
         offsets = pa.array(np.arange(groups.rows + 1, dtype=np.int32) * len(self.shares))
-        column = pa.ListArray.from_arrays(offsets, pa.array(result.ravel(), from_pandas=False), type=ARRAY.physical)
-        return column, state.merged(in_order(counts, numbers), slots)
+        vectors = pa.ListArray.from_arrays(offsets, pa.array(result.ravel(), from_pandas=False), type=ARRAY.physical)
+        return vectors, state.merged(in_order(counts, numbers), slots)
 
     def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> OrderedValues:
         numbers, present = numbers_there(columns[0], groups)
@@ -676,12 +674,15 @@ class QuantileAggregate:
         return first.merged(second, slots)
 
 
-@attrs.frozen(eq=False)
-class RowsOfRun:
-    """A batch of rows by group, with the state before it.
+def quantiles_so_far(
+    share: float, state: OrderedValues, slots: np.ndarray, counts: np.ndarray, values: np.ndarray, groups: np.ndarray, so_far: np.ndarray
+) -> np.ndarray:
+    """Return for each row of a batch, in group order, the quantile of all values of its group up to the row; zero if there is none.
 
     Parameters
     ----------
+    share
+        The requested quantile, between 0 and 1.
     state
         The values of earlier rows.
     slots
@@ -695,40 +696,28 @@ class RowsOfRun:
     so_far
         Number of values of the row's group in the batch up to each row, in group order.
     """
-
-    state: OrderedValues
-    slots: np.ndarray
-    counts: np.ndarray
-    values: np.ndarray
-    groups: np.ndarray
-    so_far: np.ndarray
-
-    def quantiles(self, share: float) -> np.ndarray:
-        """Return for each row the quantile of all values of its group up to the row; zero if there is none."""
-        count = len(self.slots)
-        totals = self.state.counts[self.slots][self.groups] + self.so_far
-        rows, result = np.flatnonzero(totals), np.zeros(len(totals))
-        groups, so_far = self.groups[rows], self.so_far[rows]
-        positions = np.minimum(totals[rows] - 1, (share * totals[rows]).astype(np.int64))
-        # Each value of the batch moves the quantile's position among the earlier values by at most one, so only values in this range matter.
-        low, high = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
-        np.minimum.at(low, groups, np.maximum(positions - so_far, 0))
-        np.maximum.at(high, groups, positions + 1)
-        high = np.minimum(high, self.state.counts[self.slots])
-        low = np.minimum(low, high)
-        near = self.state.values[ranges(self.state.starts[self.slots] + low, high - low)]
-        sizes = high - low + self.counts
-        starts = np.cumsum(sizes) - sizes
-        values = np.empty(int(sizes.sum()))
-        values[ranges(starts, high - low)] = near
-        values[ranges(starts + high - low, self.counts)] = self.values
-        order = order_within(sizes, values)
-        ranks = np.empty(len(order), dtype=np.int64)
-        ranks[order] = ranges(np.zeros(count, dtype=np.int64), sizes)
-        stops = starts[groups] + (high - low)[groups] + so_far
-        chosen = kth_of_ranges(ranks, starts[groups], stops, positions - low[groups])
-        result[rows] = values[order[starts[groups] + chosen]]
-        return result
+    earlier, starts = state.counts[slots], state.starts[slots]
+    totals = earlier[groups] + so_far
+    rows, result = np.flatnonzero(totals), np.zeros(len(totals))
+    groups, so_far = groups[rows], so_far[rows]
+    positions = np.minimum(totals[rows] - 1, (share * totals[rows]).astype(np.int64))
+    # Each value of the batch moves the quantile's position among the earlier values by at most one, so only values in this range matter.
+    low, high = np.full(len(slots), np.iinfo(np.int64).max), np.zeros(len(slots), dtype=np.int64)
+    np.minimum.at(low, groups, np.maximum(positions - so_far, 0))
+    np.maximum.at(high, groups, positions + 1)
+    high = np.minimum(high, earlier)
+    low = np.minimum(low, high)
+    # The earlier values in the range, followed by the values of the batch, group by group.
+    sizes = high - low + counts
+    near = GroupValues(high - low, (pa.array(state.values[ranges(starts + low, high - low)]),))
+    candidates = near.with_more(GroupValues(counts, (pa.array(values),)), np.arange(len(slots))).columns[0].to_numpy()
+    order = order_within(sizes, candidates)
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = ranges(np.zeros(len(slots), dtype=np.int64), sizes)
+    begins = np.cumsum(sizes) - sizes
+    chosen = kth_of_ranges(ranks, begins[groups], begins[groups] + (high - low)[groups] + so_far, positions - low[groups])
+    result[rows] = candidates[order[begins[groups] + chosen]]
+    return result
 
 
 def numbers_there(column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:

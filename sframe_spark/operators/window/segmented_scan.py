@@ -7,6 +7,7 @@ components into values.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
@@ -16,7 +17,6 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_encoding import codes_of, comparable, tokens_of
 from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.compute.sorting import order_of
-from sframe_spark.errors import PlanInvariantError
 from sframe_spark.types import FLOAT, INT, ColumnType
 
 Components = tuple[np.ndarray, ...]
@@ -166,12 +166,23 @@ def update(laid: Components, step: int, combined: Components, where: np.ndarray)
 
 def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.ufunc]) -> Components:
     """Return the result of :func:`segmented_scan` with one NumPy function per component."""
-    if groups.are_long():
-        return by_group(values, groups, lambda part: tuple(f.accumulate(c) for f, c in zip(functions, part, strict=True)))
-    return tuple(
-        totals_so_far(component, groups) if function is np.add and component.dtype.kind == "i" else scanned_by(function, component, groups)
-        for component, function in zip(values, functions, strict=True)
-    )
+    results = []
+    for component, function in zip(values, functions, strict=True):
+        if groups.are_long():
+            result = np.empty_like(component)
+            for start, stop in zip(groups.starts.tolist(), groups.stops.tolist(), strict=True):
+                function.accumulate(component[start:stop], out=result[start:stop])
+        elif function is np.add and component.dtype.kind == "i":
+            result = totals_so_far(component, groups)
+        else:
+            (result,) = segmented_scan((component,), groups, combined_by(function))
+        results.append(result)
+    return tuple(results)
+
+
+def combined_by(*functions: np.ufunc) -> Combine:
+    """Return a function that combines each component with a NumPy function of its own."""
+    return lambda first, second: tuple(function(a, b) for function, a, b in zip(functions, first, second, strict=True))
 
 
 def totals_so_far(numbers: np.ndarray, groups: RowGroups) -> np.ndarray:
@@ -181,33 +192,13 @@ def totals_so_far(numbers: np.ndarray, groups: RowGroups) -> np.ndarray:
         return sums - np.repeat(sums[groups.starts] - numbers[groups.starts], groups.stops - groups.starts)
 
 
-def scanned_by(function: np.ufunc, component: np.ndarray, groups: RowGroups) -> np.ndarray:
-    """Return the result of :func:`segmented_scan` with one component and a NumPy function."""
-    return segmented_scan((component,), groups, lambda first, second: (function(*first, *second),))[0]
-
-
-def by_group(values: Components, groups: RowGroups, of_one: Callable[[Components], Components]) -> Components:
-    """Return the result of a scan that is called once per group."""
-    results = tuple(np.empty_like(component) for component in values)
-    for start, stop in zip(groups.starts.tolist(), groups.stops.tolist(), strict=True):
-        scanned = of_one(tuple(component[start:stop] for component in values))
-        for result, new in zip(results, scanned, strict=True):
-            result[start:stop] = new
-    return results
-
-
-def componentwise(functions: Sequence[np.ufunc], first: Components, second: Components) -> Components:
-    """Return the components combined with one NumPy function each."""
-    return tuple(function(a, b) for function, a, b in zip(functions, first, second, strict=True))
-
-
 NOWHERE = np.iinfo(np.int64).max
 """A pointer to no row; the largest value, so that a minimum finds the first row."""
 NO_OFFSET = np.iinfo(np.int16).min
 """The missing offset of a date-time; smaller than every offset in minutes."""
 
 
-class Scan:
+class Scan(Protocol):
     """Base class of scans over the argument columns of an aggregate.
 
     ``pooled`` is the argument column whose values the last component points at by row index; None if no component points at values.
@@ -217,52 +208,32 @@ class Scan:
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
         """Return the components of each single row, without the pointer component."""
-        raise PlanInvariantError(f"{type(self).__name__} does not lift rows")
 
     def identity(self, count: int) -> Components:
         """Return the components of no rows, ``count`` times."""
-        raise PlanInvariantError(f"{type(self).__name__} has no identity")
 
     def combine(self, first: Components, second: Components) -> Components:
         """Return the components of earlier and later rows together."""
-        raise PlanInvariantError(f"{type(self).__name__} does not combine")
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
         """Return for each row the components of all rows of its group up to it, in group order."""
-        combine: Combine = self.combine
-        return segmented_scan(values, groups, combine)
+        return segmented_scan(values, groups, self.combine)
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         """Return the values of the aggregate."""
-        raise PlanInvariantError(f"{type(self).__name__} does not finish")
 
 
-class NumpyScan(Scan):
+class NumpyScan(Scan, Protocol):
     """A scan that combines each component with a NumPy function of its own."""
 
     functions: tuple[np.ufunc, ...] = ()
 
     def combine(self, first: Components, second: Components) -> Components:
-        return componentwise(self.functions, first, second)
+        return combined_by(*self.functions)(first, second)
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
         """Return the scan, with the ``accumulate`` of each function if groups are long."""
         return accumulated(values, groups, self.functions)
-
-
-class CountScan(NumpyScan):
-    """The number of rows."""
-
-    functions = (np.add,)
-
-    def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        return (np.ones(rows, dtype=np.int64),)
-
-    def identity(self, count: int) -> Components:
-        return (np.zeros(count, dtype=np.int64),)
-
-    def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        return pa.array(values[0])
 
 
 class SumScan(NumpyScan):
@@ -278,6 +249,13 @@ class SumScan(NumpyScan):
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         return pa.array(values[0])
+
+
+class CountScan(SumScan):
+    """The number of rows."""
+
+    def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
+        return (np.ones(rows, dtype=np.int64),)
 
 
 class ExtremeScan(NumpyScan):
@@ -321,12 +299,16 @@ class FirstScan(NumpyScan):
         return pointed(values[-1], pool)
 
 
-class BetterRowScan(Scan):
+class BetterRowScan(Scan, Protocol):
     """Base class of scans for the best row. Components are two numbers to compare, whether there is a value, and a pointer to the row."""
+
+    dtypes: tuple[Any, Any]
+
+    def identity(self, count: int) -> Components:
+        return (*(np.zeros(count, dtype) for dtype in (*self.dtypes, bool)), np.full(count, NOWHERE, dtype=np.int64))
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
         """Return whether the second of two values is better than the first."""
-        raise PlanInvariantError(f"{type(self).__name__} does not compare")
 
     def combine(self, first: Components, second: Components) -> Components:
         """Return the better of both rows; the earlier one if they are equal."""
@@ -344,18 +326,14 @@ class PlaceOfExtremeScan(BetterRowScan):
     pooled: int | None = 1
 
     def __init__(self, column_type: ColumnType, largest: bool) -> None:
-        self.dtype = np.dtype(np.float64 if column_type == FLOAT else np.int64)
+        self.dtypes = (np.dtype(np.float64 if column_type == FLOAT else np.int64), bool)
         self.better = np.greater if largest else np.less
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
         """Return the value, whether it is NaN, and whether there is one."""
         column = pc.struct_field(columns[0], "instant") if pa.types.is_struct(columns[0].type) else columns[0]
-        values = numbers(column, self.dtype)
+        values = numbers(column, self.dtypes[0])
         return (values, np.isnan(values), valid(columns[0]))
-
-    def identity(self, count: int) -> Components:
-        nothing = np.zeros(count, dtype=bool)
-        return (np.zeros(count, dtype=self.dtype), nothing, nothing.copy(), np.full(count, NOWHERE, dtype=np.int64))
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
         """Return whether a number replaces NaN, or a better number another number."""
@@ -366,6 +344,7 @@ class ZonedExtremeScan(BetterRowScan):
     """The first or last date-time with its offset. For one instant, no offset comes before any offset, and then offsets ascend."""
 
     pooled: int | None = 0
+    dtypes = (np.int64, np.int64)
 
     def __init__(self, largest: bool) -> None:
         self.better = np.greater if largest else np.less
@@ -374,10 +353,6 @@ class ZonedExtremeScan(BetterRowScan):
         """Return the instant, the offset and whether there is a value."""
         instants, offsets = (pc.struct_field(columns[0], name) for name in ("instant", "offset"))
         return (numbers(instants, np.dtype(np.int64)), numbers(offsets.fill_null(NO_OFFSET), np.dtype(np.int64)), valid(columns[0]))
-
-    def identity(self, count: int) -> Components:
-        zeros = np.zeros(count, dtype=np.int64)
-        return (zeros, zeros.copy(), np.zeros(count, dtype=bool), np.full(count, NOWHERE, dtype=np.int64))
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
         """Return whether the instant is better, or is equal and the offset is better."""

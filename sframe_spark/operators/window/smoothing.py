@@ -249,7 +249,8 @@ class ExponentialSmoothing(SequentialOperator):
         backwards = result < earlier
         if backwards.any():
             row = int(backwards.argmax())
-            before, after = (time_text(values[row], column_type) for values in (earlier, result))
+            is_datetime = column_type.kind == DATETIME_KIND
+            before, after = (from_microseconds(int(values[row])) if is_datetime else values[row] for values in (earlier, result))
             raise ExecutionError(f"exponential smoothing needs times that do not go backwards, but {after} comes after {before}: sort by time first")
         put(state.latest, slots, (result[np.append(starts[1:], len(result)) - 1], np.ones(len(slots), dtype=bool)))
 
@@ -281,11 +282,6 @@ def put(components: Components, positions: np.ndarray, values: Components) -> No
     """Write entries of all components at some positions."""
     for component, new in zip(components, values, strict=True):
         component[positions] = new
-
-
-def time_text(value: Any, column_type: ColumnType) -> str:
-    """Return a time as a string."""
-    return str(from_microseconds(int(value)) if column_type.kind == DATETIME_KIND else value)
 
 
 def exponential_smoothing(node: PlannerNode, value: int, time: int | None, keys: Sequence[int], half_life: float) -> PlannerNode:
