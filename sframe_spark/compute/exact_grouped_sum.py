@@ -139,7 +139,7 @@ class Digits:
         return self.replaced(self.select(groups) + other, groups)
 
     def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
-        """Return these sums with the sums of ``groups`` replaced by those of ``other``."""
+        """Return these sums with the sums of ``groups`` replaced by the sums of ``other``."""
         result = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
         for place in {*self.places, *other.places}:
             result.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)

@@ -103,7 +103,7 @@ class Sums:
         return Sums(counts, self.sums.added(other.sums, groups), squares)
 
     def replaced(self, other: Sums, groups: np.ndarray) -> Sums:
-        """Return these sums with the sums of ``groups`` replaced by those of ``other``."""
+        """Return these sums with the sums of ``groups`` replaced by the sums of ``other``."""
         counts = self.counts.copy()
         counts[groups] = other.counts
         squares = None if self.squares is None or other.squares is None else self.squares.replaced(other.squares, groups)
@@ -245,7 +245,7 @@ def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.nda
 
 
 def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-    """Return running sums of the non-finite numbers within groups; zero before the first of them."""
+    """Return running sums of the non-finite numbers within groups; zero before the first non-finite number."""
     others = np.where(finite, 0.0, numbers)
     if before is not None:
         with np.errstate(invalid="ignore"):

@@ -331,7 +331,7 @@ def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
 
 
 def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.ndarray:
-    """Return the stable argsort of unsigned numbers of ``bits`` bits: sort by as many leading bits as fit beside the row id, then resolve ties."""
+    """Return the stable argsort of unsigned numbers of ``bits`` bits: sort by as many leading bits as fit next to the row id, then resolve ties."""
     left_out = np.uint64(bits + row_bits - BITS)
     leading = (numbers >> left_out).astype(np.int64) << row_bits
     order = np.sort(leading | np.arange(len(numbers))) & ((1 << row_bits) - 1)

@@ -13,7 +13,7 @@ from sframe_spark.values.datetimes import DAY, MINUTE, SECOND
 
 
 class _SparkFunctions:
-    """The module ``pyspark.sql.functions``, which is imported when a function of it is first called."""
+    """The module ``pyspark.sql.functions``, which is imported when one of its functions is first called."""
 
     def __getattr__(self, name: str) -> Any:
         from pyspark.sql import functions
@@ -40,7 +40,7 @@ def ddl(physical: pa.DataType) -> str:
     Raises
     ------
     TypeError
-        If Spark has no such type.
+        If Spark has no type for it.
     """
     if pa.types.is_int64(physical):
         return "bigint"

@@ -228,7 +228,7 @@ def _numbers(bits: int) -> tuple[int, ...]:
 
 
 def shows_all(positions: Sequence[int], width: int) -> bool:
-    """Return whether ``positions`` are those of all ``width`` columns, in order."""
+    """Return whether ``positions`` are the positions of all ``width`` columns, in order."""
     return len(positions) == width and tuple(positions) == all_columns(width)
 
 

@@ -1,4 +1,4 @@
-"""Properties (order, constants, bounds) of the output rows of row-wise programs and filters, derived from those of the input."""
+"""Properties (order, constants, bounds) of the output rows of row-wise programs and filters, derived from the properties of the input."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ class TopRows(Reordering, DecomposableOperator):
 
 
 def first_positions(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
-    """Return the ascending indices of the rows whose pair (rank, number) is not above that of the ``count``-th row in order.
+    """Return the ascending indices of the rows whose pair (rank, number) is not above the pair of the ``count``-th row in order.
 
     Examples
     --------

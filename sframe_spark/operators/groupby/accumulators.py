@@ -396,7 +396,7 @@ def ranks_of_presence(column: pa.Array, numbers: np.ndarray) -> np.ndarray:
 
 
 def value_ranks(column: pa.Array) -> list[np.ndarray]:
-    """Return arrays whose lexicographic order is that of the values; for zoned date-times instant, whether there is an offset, and offset."""
+    """Return arrays whose lexicographic order is the order of the values; for zoned date-times instant, whether there is an offset, and offset."""
     if not pa.types.is_struct(column.type):
         return [plain_numbers(column)]
     offsets = pc.struct_field(column, "offset")

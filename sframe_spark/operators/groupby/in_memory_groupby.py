@@ -223,7 +223,7 @@ def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
     """
     encoded = column.dictionary.dictionary_encode()
     ranks, count = ranks_of(sort_parts(encoded.dictionary, STR, True))
-    # The last entry is that of missing strings.
+    # The last entry is for missing strings.
     of_codes = np.append(ranks[encoded.indices.to_numpy(zero_copy_only=False)] + 1, 0)
     codes = column.indices.fill_null(len(of_codes) - 1) if column.null_count else column.indices
     result = of_codes[codes.to_numpy(zero_copy_only=False)]

@@ -456,7 +456,7 @@ class FillIntervals(SequentialOperator):
         df = df.withColumn("place", arrow_function(positions, "bigint").asNondeterministic()(df["c0"]))
         before = [F.lag(df[name]).over(window).alias(f"b{name}") for name in ("place", *relation.columns)]
         df = df.select(*relation.columns, *relation.hidden, "place", *before)
-        first = F.least(df["bplace"] + 1, df["place"])  # the place alone where no row is before
+        first = F.least(df["bplace"] + 1, df["place"])  # only the row's own multiple if there is no row before it
         df = df.withColumn("new", F.explode(F.sequence(first, df["place"])))
         is_new = df["new"] < df["place"]
         like = F.when(is_new, df["bc0"]).otherwise(df["c0"])

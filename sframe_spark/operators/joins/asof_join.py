@@ -109,7 +109,7 @@ def window_answer(names: Sequence[str], after: bool, equal: bool) -> Column:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    # If an equal key is a match, right rows come before left rows with the same key (``after``: behind them); otherwise it is the other way round.
+    # If an equal key is a match, a right row with the key comes before the left row (``after``: behind it); otherwise the left row comes first.
     asks = F.col("asks").asc() if equal != after else F.col("asks").desc()
     window = Window.partitionBy(*names).orderBy(F.col("at").asc_nulls_first(), asks, "number")
     if after:

@@ -97,7 +97,7 @@ class EquiJoin(Operator):
         return Length.unknown(at_most=left * right + left + right)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Return the sizes of the left columns, followed by those of the right columns that are not keys."""
+        """Return the sizes of the left columns, followed by the sizes of the right columns that are not keys."""
         return (*inputs[0], *(inputs[1][position] for position in self.right_values(facts[1].width)))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:

@@ -34,7 +34,7 @@ SIDES = ("first", "second")
 @register
 @attrs.frozen
 class MergeSorted(Operator):
-    """All rows of two inputs in the order of some columns; if rows tie, those of the first input come first.
+    """All rows of two inputs in the order of some columns; if rows tie, the rows of the first input come first.
 
     Both inputs must be in that order (ascending: missing first, NaN last), which is checked while rows are read.
 

@@ -213,7 +213,7 @@ class SortedJoin(EquiJoin):
         return stop
 
     def _bytes(self, of_left: Positions, lookup: Lookup, result: Matches, start: int, stop: int) -> int:
-        """Return the estimated bytes of some pairs in variable-width columns, given those of the left rows."""
+        """Return the estimated bytes of some pairs in variable-width columns, given the bytes of each left row."""
         of_right = [position for position in self.right_values(len(lookup.schema)) if fixed_size(lookup.schema[position]) is None]
         if not of_right and not of_left.any():
             return 0
@@ -242,7 +242,7 @@ class Matches:
     first
         First matching right row of each left row; -1 if there is none.
     ends
-        Number of pairs up to and including those of each left row; a kept left row without a match counts as one pair.
+        Number of pairs up to and including the pairs of each left row; a kept left row without a match counts as one pair.
     """
 
     first: Positions

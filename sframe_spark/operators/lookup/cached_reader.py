@@ -185,7 +185,7 @@ class LruCache:
         return result[0]
 
     def put(self, key: Hashable, value: Any, size: int, family: Hashable = None) -> None:
-        """Cache a value. Above the size limit the least recently used values of other families are evicted, never those of ``family``."""
+        """Cache a value. Above the size limit the least recently used values of other families are evicted, but no value of ``family``."""
         family = key if family is None else family
         replaced = self._values.pop(key, None)
         self._values[key] = (value, size, family)

@@ -37,13 +37,13 @@ class ProbeKeys:
         One number per probe.
     codes
         Code of the group of each probe.
-    there
+    present
         Whether each probe has a key and a group; the others match no row.
     """
 
     keys: Numbers
     codes: Positions
-    there: Flags
+    present: Flags
 
 
 @attrs.frozen(eq=False)
@@ -69,7 +69,7 @@ class GroupEnds:
 
     def outermost(self, codes: Positions, after: bool) -> Positions:
         """Return the last (``after``: the first) row of each group, or -1 if the block does not hold the group."""
-        group, known = group_places(self.groups, codes)
+        group, known = group_positions(self.groups, codes)
         if not known.any():
             return np.full(len(codes), -1, dtype=np.int64)
         return np.where(known, (self.firsts if after else self.lasts)[group], -1)
@@ -87,10 +87,10 @@ class BlockIndex:
         Keys of the block that are neither missing nor NaN, ascending.
     groups
         Codes of the groups in the block, ascending.
-    places
+    located
         For each row with a group ``group * (len(keys) + 1) + row``, ascending, with rows counted from ``first``. None if all rows are one group.
     edges
-        Start of each group in ``places``, followed by the length of ``places``.
+        Start of each group in ``located``, followed by the length of ``located``.
     rows, codes
         Rows that have a group, ascending, and the codes of their groups; both empty if all rows are one group.
     """
@@ -98,7 +98,7 @@ class BlockIndex:
     first: int
     keys: Numbers
     groups: Positions
-    places: Positions | None
+    located: Positions | None
     edges: Positions
     rows: Positions
     codes: Positions
@@ -124,17 +124,17 @@ class BlockIndex:
     @property
     def nbytes(self) -> int:
         """Size of the arrays in bytes."""
-        arrays = (self.keys, self.groups, self.edges, self.rows, self.codes, *([] if self.places is None else [self.places]))
+        arrays = (self.keys, self.groups, self.edges, self.rows, self.codes, *([] if self.located is None else [self.located]))
         return sum(array.nbytes for array in arrays)
 
     def ends(self) -> GroupEnds:
         """Return the first and last row of each group."""
         if not len(self.groups):
             return GroupEnds(self.groups, self.groups, self.groups)
-        if self.places is None:
+        if self.located is None:
             return GroupEnds(self.groups, np.array([self.first]), np.array([self.first + len(self.keys) - 1]))
         base = np.arange(len(self.groups)) * (len(self.keys) + 1) - self.first
-        return GroupEnds(self.groups, self.places[self.edges[:-1]] - base, self.places[self.edges[1:] - 1] - base)
+        return GroupEnds(self.groups, self.located[self.edges[:-1]] - base, self.located[self.edges[1:] - 1] - base)
 
     def counts(self, keys: Numbers, equal: bool) -> Positions:
         """Return how many rows of the block have a smaller key (``equal``: or an equal one)."""
@@ -142,15 +142,15 @@ class BlockIndex:
 
     def order(self) -> Positions:
         """Return the rows that have a group sorted by group, counted from ``first``."""
-        if self.places is None:
+        if self.located is None:
             return np.arange(len(self.keys))
         group = np.repeat(np.arange(len(self.groups)), np.diff(self.edges))
-        return self.places - group * (len(self.keys) + 1)
+        return self.located - group * (len(self.keys) + 1)
 
     def spans(self, low: Numbers, high: Numbers, codes: Positions) -> tuple[Positions, Positions]:
         """Return the range in :meth:`order` of the rows of each group with keys between ``low`` and ``high``, both included."""
         starts, stops = self.counts(low, False), self.counts(high, True)
-        if self.places is not None:
+        if self.located is not None:
             (group, starts), (_, stops) = self._located(codes, starts), self._located(codes, stops)
             stops = np.where(group >= 0, stops, starts)
         return starts, np.maximum(starts, stops)
@@ -158,7 +158,7 @@ class BlockIndex:
     def nearest(self, keys: Numbers, codes: Positions, after: bool, equal: bool) -> Positions:
         """Return the last row before each key in its group (``after``: the first row after it), or -1; ``equal``: or with an equal key."""
         counts = self.counts(keys, equal != after)
-        if self.places is None:
+        if self.located is None:
             result = counts - (not after)
             return np.where(result < len(self.keys) if after else result >= 0, result + self.first, -1)
         if not len(self.groups):
@@ -166,27 +166,27 @@ class BlockIndex:
         group, result = self._located(codes, counts)
         result -= not after
         known = (group >= 0) & ((result < self.edges[group + 1]) if after else (result >= self.edges[group]))
-        return np.where(known, self.places[np.where(known, result, 0)] - group * (len(self.keys) + 1) + self.first, -1)
+        return np.where(known, self.located[np.where(known, result, 0)] - group * (len(self.keys) + 1) + self.first, -1)
 
     def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
-        """Return the index of each code's group, and where the group's rows among the first ``counts`` rows end in :attr:`places`.
+        """Return the index of each code's group, and where the group's rows among the first ``counts`` rows end in :attr:`located`.
 
         The index is -1 for a group that the block does not hold.
         """
-        assert self.places is not None
+        assert self.located is not None
         if len(codes) >= SMALL_SORT:
             low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
             if high - low <= MAX_MERGED * len(codes):
                 return self._merged(codes, counts, low, high)
-        group, known = group_places(self.groups, codes)
-        return np.where(known, group, -1), np.searchsorted(self.places, group * (len(self.keys) + 1) + counts)
+        group, known = group_positions(self.groups, codes)
+        return np.where(known, group, -1), np.searchsorted(self.located, group * (len(self.keys) + 1) + counts)
 
     def _merged(self, codes: Positions, counts: Positions, low: int, high: int) -> tuple[Positions, Positions]:
         """Return the result of :meth:`_located` by a merge: probes and rows ``low`` to ``high`` are interleaved, then sorted by group.
 
         A binary search in a large array misses the processor's cache at each step; a merge reads memory sequentially.
         """
-        assert self.places is not None
+        assert self.located is not None
         order = None if bool((counts[1:] >= counts[:-1]).all()) else order_of([counts])
         if order is not None:
             codes, counts = codes[order], counts[order]
@@ -200,11 +200,11 @@ class BlockIndex:
         by_group = order_of([merged])
         merged, passes = merged[by_group], passes[by_group]
         starts = group_starts(merged)
-        group, known = group_places(self.groups, merged[starts])
+        group, known = group_positions(self.groups, merged[starts])
         passed = np.cumsum(passes)
         # Rows of each group before ``low``, minus all rows that the merge passes before the group.
         first = self.rows[low] if low < len(self.rows) else len(self.keys)
-        earlier = np.searchsorted(self.places, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
+        earlier = np.searchsorted(self.located, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
         # Both results are packed into one number, so that they are permuted once.
         answers = (np.where(known, group, -1) << PLACE_BITS) + earlier
         located = np.empty(len(merged), dtype=np.int64)
@@ -242,7 +242,7 @@ def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -
     return keys, first
 
 
-def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]:
+def group_positions(groups: Positions, codes: Positions) -> tuple[Positions, Flags]:
     """Return the position of each code in an ascending array, and whether the array holds the code (if not, the position has no meaning)."""
     if not len(groups):
         return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)
@@ -294,7 +294,7 @@ class KeySearch:
         blocks = self.lookup.fences(self.on, self.as_float).last_block_from(probes.keys, equal != after)
         if after:
             blocks = np.maximum(blocks, 0)
-        rows = np.flatnonzero(probes.there & (blocks >= 0))
+        rows = np.flatnonzero(probes.present & (blocks >= 0))
         if not self.lookup.rows or not len(rows):
             return result
         for number, part in by_block(blocks, rows):
@@ -337,7 +337,7 @@ class KeySearch:
         """Return the searches whose current block exists and may hold keys within ``reach``."""
         fences = self.lookup.fences(self.on, self.as_float)
         walkers = walkers[(current[walkers] >= 0) & (current[walkers] < self.lookup.block_count)]
-        # Keys of a block lie between the fence key of the block and that of the next block.
+        # Keys of a block lie between the fence key of the block and the fence key of the next block.
         edges = current[walkers] + (0 if after else 1) - fences.missing
         if not after:
             walkers, edges = walkers[edges >= 0], edges[edges >= 0]
@@ -409,12 +409,12 @@ def known_ascending(node: PlannerNode, position: int) -> bool:
 
 
 def ascending_by(node: PlannerNode, position: int) -> PlannerNode:
-    """Return the rows in ascending order of a column: the node itself if it is known to be in that order, otherwise a stable sort of it."""
+    """Return the rows in ascending order of a column: the node itself if it is known to be in that order, otherwise a stable sort."""
     return node if known_ascending(node, position) else sort_rows(node, [(position, True)])
 
 
 def first_row_out_of_order(node: PlannerNode, position: int, ascending: bool = True) -> int | None:
-    """Return the index of the first row whose value should come before that of the row above it.
+    """Return the index of the first row whose value should come before the value of the row above it.
 
     The result is None if the column does not come directly from a source whose statistics say that it is not in order.
     """

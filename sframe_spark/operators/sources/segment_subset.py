@@ -64,7 +64,7 @@ class SegmentParts(Source):
         return Length.exactly(sum(last - first for first, last in self.ranges))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return the properties of all rows from the first to the last range, which hold for any subset of them."""
+        """Return the properties of all rows from the first to the last range, which hold for any subset of the rows."""
         return self.whole.infer_properties(inputs, facts)
 
     def rows_of_dataset(self, start: int, stop: int) -> Iterator[RowRange]:

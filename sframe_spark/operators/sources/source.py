@@ -283,10 +283,7 @@ class Source(Operator):
         return ()
 
     def saved_by(self, save: Callable[[Source], Saved]) -> Saved:
-        """Call ``save`` with a source.
-
-        The stored column behind each output column; empty if unknown.
-        """
+        """Return the result of ``save``, called with this source, or with a source of the same rows that is faster to save."""
         return save(self)
 
     @property
@@ -413,7 +410,7 @@ class SegmentSource(Source):
         return self.manifest.order
 
     def batch_end(self, start: int, stop: int) -> int:
-        """Return the last start of a row group, or of a pack of short segments, so that no part of it has to be decoded twice."""
+        """Return the last start of a row group, or of a pack of short segments, so that no row group has to be decoded twice."""
         first, last = self.start + start, self.start + stop
         result = last_pack_start(self.manifest, first, last)
         return (last_group_start(self.manifest, first, last) if result is None else result) - self.start

@@ -52,7 +52,7 @@ class Cumulative(SequentialOperator):
         Raises
         ------
         UnsupportedOperationError
-            If the column's type has no such aggregate.
+            If the column's type has no aggregate of this kind.
         """
         return (statistic_type(self, inputs[0].schema[0]),)
 
@@ -195,7 +195,7 @@ def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
     Raises
     ------
     UnsupportedOperationError
-        If the column's type has no such statistic.
+        If the column's type has no statistic of this kind.
     """
     if column_type == ARRAY and operator.kind in VECTOR_KINDS:
         return ARRAY

@@ -106,7 +106,7 @@ class ScanAggregate:
         return compacted(tuple(component[groups.stops - 1] for component in values), pool)
 
     def _scanned(self, columns: ArgumentColumns, groups: RowGroups, earlier: pa.Array | None) -> tuple[Components, pa.Array | None]:
-        """Return the scan of a batch in group order, and the values that it may point at: earlier ones, followed by those of the batch."""
+        """Return the scan of a batch in group order, and the values that it may point at: the earlier values, followed by the values of the batch."""
         values, pool = self.scan.lift(columns, groups.rows), None
         if self.scan.pooled is not None and earlier is not None:
             pool = pa.concat_arrays([earlier, columns[self.scan.pooled]])
@@ -175,7 +175,7 @@ class PartsAggregate:
         return state + self.empty(groups - len(state))
 
     def advance(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, list[Any]]:
-        """Return one value per row, from the partial result for the rows before it and that for the row, and the state after the batch."""
+        """Return one value per row, from the partial results for the rows before it and for the row itself, and the state after the batch."""
         after = list(state)
         results: list[Any] = [None] * groups.rows
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):

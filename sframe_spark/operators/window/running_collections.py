@@ -227,7 +227,7 @@ class ListAggregate:
         return values.filtered(self._are_new(self.empty(len(groups.starts)), values))
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
-        """Return the values of both states, those of the first state first."""
+        """Return the values of both states, the values of the first state first."""
         return first.with_more(second.filtered(self._are_new(first.of_groups(slots), second)), slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[GroupValues, np.ndarray]:
@@ -487,7 +487,7 @@ class RunCounts:
         return RunCounts(self.counts[groups], self.firsts.take(positions), self.lasts.take(positions))
 
     def replaced(self, other: RunCounts, groups: np.ndarray) -> RunCounts:
-        """Return the runs with those of some groups replaced."""
+        """Return the runs with the runs of some groups replaced."""
         positions = np.arange(len(self.counts))
         positions[groups] = len(positions) + np.arange(len(groups))
         chosen = pa.array(positions)
@@ -625,7 +625,7 @@ class OrderedValues:
         return OrderedValues(counts, self.values[ranges(self.starts[groups], counts)])
 
     def merged(self, more: OrderedValues, groups: np.ndarray) -> OrderedValues:
-        """Return the values merged with those of later rows; ``groups`` is the group of each entry of ``more``, without duplicates."""
+        """Return the values merged with the values of later rows; ``groups`` is the group of each entry of ``more``, without duplicates."""
         # np.insert takes positions in ascending order of the groups.
         by_group = np.argsort(groups)
         more, groups = more.taken(by_group), groups[by_group]

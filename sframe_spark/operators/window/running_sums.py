@@ -37,23 +37,23 @@ class VectorSums:
     sums: Sums
 
     @property
-    def places(self) -> np.ndarray:
+    def lengths(self) -> np.ndarray:
         """Number of vector positions of each group."""
         return np.maximum(self.widths, 0)
 
     @property
     def starts(self) -> np.ndarray:
         """Position of the first sum of each group."""
-        return np.cumsum(self.places) - self.places
+        return np.cumsum(self.lengths) - self.lengths
 
     def with_widths(self, widths: np.ndarray) -> VectorSums:
         """Return the state with other vector lengths. Groups that gain a length get empty sums; groups that lose it lose their sums."""
         after = VectorSums(widths, self.sums)
-        if np.array_equal(after.places, self.places):
+        if np.array_equal(after.lengths, self.lengths):
             return after
         count = len(self.sums.counts)
-        stays = np.repeat(self.places > 0, after.places)
-        chosen = np.where(stays, ranges(self.starts, after.places), count)
+        stays = np.repeat(self.lengths > 0, after.lengths)
+        chosen = np.where(stays, ranges(self.starts, after.lengths), count)
         return VectorSums(widths, joined_sums([self.sums, Sums.nothing(1, False)]).taken(chosen))
 
 
@@ -86,13 +86,13 @@ class VectorAggregate:
         laid = state.with_widths(widths)
         for segments in run.batches():
             numbers, present, rows, positions = run.numbers_of(segments)
-            before = laid.sums.taken(run.places_of(segments, laid, slots))
+            before = laid.sums.taken(run.positions_of(segments, laid, slots))
             values, _, after = running_sums(self.kind, numbers, present, run.starts_of(segments), before)
             result[begins_in_order[rows] + positions] = values
             parts.append(after)
         column = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), pa.array(result, from_pandas=False), mask=pa.array(missing))
         if parts:
-            laid = VectorSums(widths, laid.sums.replaced(joined_sums(parts), run.places_of(slice(None), laid, slots)))
+            laid = VectorSums(widths, laid.sums.replaced(joined_sums(parts), run.positions_of(slice(None), laid, slots)))
         widths = widths.copy()
         widths[slots[run.is_ragged]] = RAGGED
         return column, laid.with_widths(widths)
@@ -124,7 +124,7 @@ class VectorsOfRun:
     ----------
     values
         The numbers of all vectors.
-    begins, there
+    begins, present
         Position of the first number of each row's vector, and whether the row has a vector.
     widths
         Vector length of each group.
@@ -132,19 +132,19 @@ class VectorsOfRun:
         The rows of each group from its first vector (in this batch or before) up to the first vector of another length.
     is_ragged
         Whether each group has vectors of different lengths after the batch.
-    groups, places
+    groups, positions
         Group and vector position of each segment.
     """
 
     values: np.ndarray
     begins: np.ndarray
-    there: np.ndarray
+    present: np.ndarray
     widths: np.ndarray
     firsts: np.ndarray
     stops: np.ndarray
     is_ragged: np.ndarray
     groups: np.ndarray
-    places: np.ndarray
+    positions: np.ndarray
 
     @classmethod
     def of(cls, column: pa.ListArray, groups: RowGroups, before: np.ndarray) -> VectorsOfRun:
@@ -180,16 +180,16 @@ class VectorsOfRun:
         sizes = self.sizes[self.groups[segments]]
         return np.cumsum(sizes) - sizes
 
-    def places_of(self, segments: slice, state: VectorSums, slots: np.ndarray) -> np.ndarray:
+    def positions_of(self, segments: slice, state: VectorSums, slots: np.ndarray) -> np.ndarray:
         """Return the positions of segments in the sums of a state."""
-        return state.starts[slots[self.groups[segments]]] + self.places[segments]
+        return state.starts[slots[self.groups[segments]]] + self.positions[segments]
 
     def numbers_of(self, segments: slice) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
         """Return the numbers of segments (zero for a missing vector), a mask of those present (None: all), and their rows and vector positions."""
         groups = self.groups[segments]
         sizes = self.sizes[groups]
-        rows, positions = ranges(self.firsts[groups], sizes), np.repeat(self.places[segments], sizes)
-        present, chosen = self.there[rows], self.begins[rows] + positions
+        rows, positions = ranges(self.firsts[groups], sizes), np.repeat(self.positions[segments], sizes)
+        present, chosen = self.present[rows], self.begins[rows] + positions
         if present.all():
             return self.values[chosen], None, rows, positions
         numbers = np.zeros(len(rows))

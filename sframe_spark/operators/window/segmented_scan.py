@@ -1,6 +1,6 @@
 """Segmented scans: running aggregates within groups, computed with NumPy arrays and an associative operation.
 
-A scan turns rows into *components* (arrays with one entry per row), combines components of earlier rows with those of later rows, and turns
+A scan turns rows into *components* (arrays with one entry per row), combines components of earlier rows with components of later rows, and turns
 components into values.
 """
 

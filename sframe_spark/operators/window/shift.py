@@ -29,7 +29,7 @@ MAX_SPARK_ROWS = 2**31 - 1
 @register
 @attrs.frozen
 class Shift(Operator):
-    """For each row, the value ``rows`` rows before it (after it if negative); ``fill`` if there is no such row.
+    """For each row, the value ``rows`` rows before it (after it if negative); ``fill`` if there is no row at that distance.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class SmoothedRun:
     ----------
     groups
         The rows of the batch by group.
-    places
+    slots
         Position of each group in the state.
     after
         The state after the batch, but without the values of the batch.
@@ -98,7 +98,7 @@ class SmoothedRun:
     """
 
     groups: RowGroups
-    places: np.ndarray
+    slots: np.ndarray
     after: SmoothingState
     timed: np.ndarray
     present: np.ndarray
@@ -107,7 +107,7 @@ class SmoothedRun:
 
     def ended(self, cells: SmoothedCells) -> SmoothingState:
         """Return the state after the batch, given its cells."""
-        slots = self.places[self.valued]
+        slots = self.slots[self.valued]
         put(self.after.last, slots, (self.values.values[self.values.lasts], np.ones(len(slots), dtype=bool)))
         self.after.specials[slots] += self.values.specials()
         return attrs.evolve(self.after, cells=cells)
@@ -117,7 +117,7 @@ class SmoothedRun:
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)
-        before, known = self.after.means(self.places), self.after.last[1][self.places]
+        before, known = self.after.means(self.slots), self.after.last[1][self.slots]
         counts = np.cumsum(self.present)
         is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
         # Results from before the batch come first, followed by the results after each value of the batch.
@@ -182,7 +182,7 @@ class ExponentialSmoothing(SequentialOperator):
             run = self._grouped(inputs[0], facts[0].schema, nothing)
             if not len(run.valued):
                 return run.after
-            return run.ended(SmoothedCells.of(run.values, run.places[run.valued], self._cells(run.after)))
+            return run.ended(SmoothedCells.of(run.values, run.slots[run.valued], self._cells(run.after)))
 
     def carried(self, state: SmoothingState) -> Any:
         """Return the state, or ``TOO_LARGE`` if its first cells hold too many values to send."""
@@ -205,7 +205,7 @@ class ExponentialSmoothing(SequentialOperator):
             run = self._grouped(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.last_ones(cells)))
             if not len(run.valued):
                 return Chunk.of([run.in_row_order(np.zeros(0))]), run.after
-            slots = run.places[run.valued]
+            slots = run.slots[run.valued]
             sums, after = run.values.scanned(slots, *run.after.cells.later.last_of(slots), cells)
             smoothed = means(sums, run.values.values, run.values.specials_so_far(run.after.specials[slots]))
             return Chunk.of([run.in_row_order(smoothed)]), run.ended(run.after.cells.with_last_cells(after))

@@ -279,14 +279,14 @@ class CellSums:
         return result, known
 
     def replaced(self, other: CellSums) -> CellSums:
-        """Return these cells, with cells of the same owner and time replaced by those of ``other``, whose remaining cells are added."""
+        """Return these cells, with cells of the same owner and time replaced by cells of ``other``, whose remaining cells are added."""
         positions, is_replaced = other.positions_of(self.owners)
         if is_replaced.any():
             is_replaced &= self.begins == other.begins[positions]
         return (self.at(np.flatnonzero(~is_replaced)) if is_replaced.any() else self).joined(other)
 
     def overlaid(self, other: CellSums) -> CellSums:
-        """Return these cells, with the cells of ``other`` in place of those with the same owner; both must have at most one cell per owner."""
+        """Return these cells, with the cells of ``other`` instead of the cells with the same owner; both must have at most one cell per owner."""
         positions, known = self.positions_of(other.owners)
         result = CellSums(self.owners, self.begins.copy(), self.sums.copy(), self.before.copy())
         for old, new in ((result.begins, other.begins), (result.sums, other.sums), (result.before, other.before)):
@@ -501,7 +501,7 @@ class Heads:
 
 
 def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
-    """Split ascending times into those of the first cell, and those of later cells that still affect the last cell."""
+    """Split ascending times into the times of the first cell, and the times of later cells that still affect the last cell."""
     first, last = cells.begins(times[:1]), cells.begins(times[-1:])
     stop = bisect.bisect_left(times, True, key=lambda time: bool(cells.begins(np.array([time])) != first))
     start = bisect.bisect_left(times, True, key=lambda time: bool(cells.are_felt(cells.begins(np.array([time])), last)))
@@ -562,7 +562,7 @@ class SmoothedCells:
         return attrs.evolve(self, later=self.later.overlaid(last))
 
     def followed_by(self, after: SmoothedCells, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
-        """Return the cells of two adjacent ranges; ``owners`` maps owner numbers of the second range to those of the first."""
+        """Return the cells of two adjacent ranges; ``owners`` maps owner numbers of the second range to the owner numbers of the first."""
         if self.first is None or after.first is None:
             return attrs.evolve(self, first=None).in_bounds()
         first = after.first.renamed(owners)
