@@ -1,21 +1,25 @@
 """Gives mixins access to the classes SFrame and SArray, which they cannot import because these classes inherit from the mixins.
 
-At run time, SFrame and SArray register themselves here. For type checkers, the mixins import the class names from this module, the only one below
+At run time, SFrame and SArray register themselves here. For annotations, the mixins import the class names from this module, the only one below
 the classes that imports them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sarray import SArray as SArray  # noqa: PLC0414 (re-exported)
-    from sframe_spark.api.sframe import SFrame as SFrame  # noqa: PLC0414 (re-exported)
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe import SFrame
     from sframe_spark.planner.node import PlannerNode
-    from sframe_spark.plotting.plot import Plot as Plot  # noqa: PLC0414 (re-exported)
-    from sframe_spark.plotting.summary import ColumnFacts as ColumnFacts  # noqa: PLC0414 (re-exported)
-    from sframe_spark.plotting.summary import FrameSummary as FrameSummary  # noqa: PLC0414 (re-exported)
+    from sframe_spark.plotting.plot import Plot
+    from sframe_spark.plotting.summary import ColumnFacts, FrameSummary
+else:
+    # Annotations are not evaluated, so they need the names only.
+    ColumnFacts = FrameSummary = Plot = SArray = SFrame = Any
+
+__all__ = ["ClassRegistry", "ColumnFacts", "FrameSummary", "Plot", "SArray", "SFrame", "make_array", "make_frame"]
 
 
 class ClassRegistry:

@@ -106,12 +106,12 @@ def unique_names(names: Sequence[str]) -> list[str]:
     used: dict[str, None] = {}
     numbers: dict[str, int] = {}
     for name in names:
-        chosen, number = name, numbers.get(name, 0)
-        while chosen in used:
+        unique, number = name, numbers.get(name, 0)
+        while unique in used:
             number += 1
-            chosen = f"{name}.{number}"
+            unique = f"{name}.{number}"
         numbers[name] = number
-        used[chosen] = None
+        used[unique] = None
     return list(used)
 
 

@@ -52,14 +52,14 @@ def explain_node(
     if stage == "logical":
         parts.append(plan_text(node, ColumnNames.of_plan(node, names).known_name))
     else:
-        record, plan, known = optimized(node, names, stage)
-        text = plan_text(plan, known.known_name)
-        parts += [text] if stage else ["-- logical plan", plan_text(node, known.known_name), "-- optimized plan", text]
-        order = ["-- order", *order_reasons(plan, record, known)] if why else []
+        trace_record, plan, column_names = optimized(node, names, stage)
+        text = plan_text(plan, column_names.known_name)
+        parts += [text] if stage else ["-- logical plan", plan_text(node, column_names.known_name), "-- optimized plan", text]
+        order = ["-- order", *order_reasons(plan, trace_record, column_names)] if why else []
         if stage is None:
             sections = physical_plan(node, names, analyze)
             parts += [*physical_lines(sections), *([WITHOUT_PLAN] if sections and not analyze and needs_no_plan(node) else [])]
-        parts += [*(["-- laws that fired", trace_text(record)] if trace else []), *order]
+        parts += [*(["-- laws that fired", trace_text(trace_record)] if trace else []), *order]
     if verify:
         parts += ["-- verification", *verification(node, names)]
     return Explanation.of(visible("\n".join(parts), lines=True), sections, visible(columns))
@@ -79,13 +79,13 @@ def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> lis
     """Return the sections that materializing a node would run. With ``analyze``, materialize it now, and add to each section what it did."""
     planned_run = plan_dry_run(node)
     names = names if planned_run.new_columns is None else planned_run.new_columns.names(names)
-    known = ColumnNames() if planned_run.plan is None else ColumnNames.of_plan(planned_run.plan, names, planned_run.trace, planned_run.graph)
-    known = names_of_sections(planned_run.sections, names, known)
-    if not analyze or not planned_run.sections:
-        return explained_sections(planned_run.sections, known)
+    plan, sections = planned_run.plan, planned_run.sections
+    column_names = ColumnNames() if plan is None else ColumnNames.of_plan(plan, names, planned_run.trace, planned_run.graph)
     # Describe the sections now: after the run their nodes may be part of other plans.
-    planned = explained_sections(planned_run.sections, known)
-    del planned_run, known
+    planned = explained_sections(sections, names_of_sections(sections, names, column_names))
+    if not analyze or not sections:
+        return planned
+    del planned_run, plan, sections, column_names
     materialize(node, MaterializeOptions(measure=work_in_spark))
     return with_outcomes(planned, outcomes_of(node))
 

@@ -1,4 +1,4 @@
-"""Interprets functions, indices, slices, masks and flags that users pass, and reads single rows from cached ranges of rows."""
+"""Interprets indices, slices, masks and flags that users pass, and reads single rows from cached ranges of rows."""
 
 from __future__ import annotations
 
@@ -11,21 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from sframe_spark import errors
 from sframe_spark.api.node_values import equal_length, python_columns, row_count, rows_of
-from sframe_spark.api.user_functions import compute_captured
-from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import is_materialized
 from sframe_spark.engine.execution.source_validation import require_unchanged_files, watched_manifests
-from sframe_spark.errors import (
-    BeyondRangeError,
-    InvalidArgumentError,
-    MaskLengthError,
-    NegativeCountError,
-    NotCallableError,
-    RowNotFoundError,
-    SchemaError,
-    ZeroStepError,
-)
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
@@ -34,7 +23,6 @@ from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND
-from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.values.input_values import is_of_spark
 from sframe_spark.values.value_model import is_number, one_value
 
@@ -51,11 +39,11 @@ def masked(node: PlannerNode, mask: PlannerNode, what: str) -> PlannerNode:
         If the numbers of rows differ; ``what`` is the class of the filtered rows, for the message.
     """
     if not equal_length(node, mask):
-        raise MaskLengthError(f"the mask has {row_count(mask)} rows, the {what} has {row_count(node)}: a mask needs one value per row")
+        raise errors.MaskLengthError(f"the mask has {row_count(mask)} rows, the {what} has {row_count(node)}: a mask needs one value per row")
     return filter_by_mask(node, apply_function("truth", mask))
 
 
-def immutable_rows_error(column: str) -> SchemaError:
+def immutable_rows_error(column: str) -> errors.SchemaError:
     """Return the error to raise when a user assigns or deletes rows of a column, which is immutable; its message tells the alternatives.
 
     Examples
@@ -63,38 +51,9 @@ def immutable_rows_error(column: str) -> SchemaError:
     >>> print(immutable_rows_error("sf['a']"))
     rows are not changed, columns are replaced: sf['a'] = SArray.where(sf['a'] > 9, 9, sf['a']); a filter leaves rows out
     """
-    return SchemaError(f"rows are not changed, columns are replaced: {column} = SArray.where({column} > 9, 9, {column}); a filter leaves rows out")
-
-
-def bind_function(
-    fn: Any, what: str, rows: int | None, tried: int = 0, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
-) -> FunctionAsNow:
-    """Return a wrapper of a user's function that keeps the present values of its global and outer variables for later calls.
-
-    Parameters
-    ----------
-    fn
-        The function that the user passed.
-    what
-        Name of the called method, for messages.
-    rows, tried
-        The maximum number of rows that the function is called for (None: unknown), and how many of these are called now. The present values of
-        variables are kept if calls remain for later.
-    form
-        A function that wraps ``fn``.
-
-    Raises
-    ------
-    NotCallableError
-        If ``fn`` is not callable.
-    """
-    if not callable(fn):
-        raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
-    bound = FunctionAsNow(fn, form)
-    compute_captured(bound)
-    if rows is None or rows > tried:
-        bound.keep(is_for_other_processes=rows is None or rows > config.small_rows)
-    return bound
+    return errors.SchemaError(
+        f"rows are not changed, columns are replaced: {column} = SArray.where({column} > 9, 9, {column}); a filter leaves rows out"
+    )
 
 
 def whole(value: Any, what: str) -> int:
@@ -109,9 +68,9 @@ def whole(value: Any, what: str) -> int:
     """
     value = one_value(value)
     if not (is_number(value) or isinstance(value, np.bool_)):
-        raise SchemaError(f"{what} is a whole number, got {value!r}")
+        raise errors.SchemaError(f"{what} is a whole number, got {value!r}")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
-        raise (InvalidArgumentError if math.isnan(value) else BeyondRangeError)(f"{what} is a whole number, got {value!r}")
+        raise (errors.InvalidArgumentError if math.isnan(value) else errors.BeyondRangeError)(f"{what} is a whole number, got {value!r}")
     return max(-ROW_LIMIT, min(int(value), ROW_LIMIT))
 
 
@@ -124,7 +83,7 @@ def flag(value: Any, what: str) -> bool:
         If the value is neither a Boolean nor a number.
     """
     if not isinstance(value, (int, float, np.number, np.bool_)):
-        raise SchemaError(f"{what} is True or False, got {value!r}")
+        raise errors.SchemaError(f"{what} is True or False, got {value!r}")
     return bool(whole(value, what))
 
 
@@ -140,7 +99,7 @@ def row_number(index: Any, rows: int, what: str) -> int:
     if number < 0:
         number += rows
     if not 0 <= number < rows:
-        raise RowNotFoundError(f"{what} has {rows} rows, so there is no row {brief(index)}")
+        raise errors.RowNotFoundError(f"{what} has {rows} rows, so there is no row {brief(index)}")
     return number
 
 
@@ -169,9 +128,9 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     step = 1 if key.step is None else whole(key.step, "the step of a slice")
     if step < 0:
         backwards = "sf.add_row_number('id').sort('id', ascending=False) turns them round"
-        raise NegativeCountError(f"rows are read forwards only: the step of a slice must be positive; {backwards}")
+        raise errors.NegativeCountError(f"rows are read forwards only: the step of a slice must be positive; {backwards}")
     if step == 0:
-        raise ZeroStepError("the step of a slice cannot be zero")
+        raise errors.ZeroStepError("the step of a slice cannot be zero")
     if start < 0 or (stop is not None and stop < 0):
         start, stop, step = slice(start, stop, step).indices(count())
     if stop is not None and stop < start:
@@ -189,7 +148,7 @@ def head_count(n: Any) -> int:
     """
     count = whole(n, "the number of rows to take")
     if count < 0:
-        raise NegativeCountError(f"the number of rows to take cannot be negative, got {brief(n)}")
+        raise errors.NegativeCountError(f"the number of rows to take cannot be negative, got {brief(n)}")
     return count
 
 

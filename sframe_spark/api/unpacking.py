@@ -8,24 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from sframe_spark import types
 from sframe_spark.api.node_values import preview_values, reduce_values
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import (
-    ARRAY_KIND,
-    DATETIME_KIND,
-    ENCODED_LIST,
-    FLOAT,
-    FLOAT_KIND,
-    INT_KIND,
-    LIST_KIND,
-    STANDARD_TYPES,
-    STR,
-    ZONED_DATETIME,
-    ColumnType,
-    of_any_offset,
-)
 from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.tagged_json import display_text
 from sframe_spark.values.value_errors import require_unicode_values
@@ -76,7 +63,7 @@ def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
     if key_class is not None and type(keys[0]) is not key_class:
         raise SchemaError(f"limit is a list of {key_class.__name__} here, and {keys[0]!r:.60} is of {type(keys[0]).__name__}")
     if len(set(keys)) < len(keys):
-        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")
     for key in keys:
         # No stored item has an int key beyond the largest float.
@@ -103,11 +90,11 @@ def names_for_new_columns(existing: Sequence[str], names: Sequence[str]) -> list
 
 # Number of rows from which the length of lists is inferred.
 SAMPLE = 100
-_NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
-_SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
+_NUMBERS = frozenset({types.INT_KIND, types.FLOAT_KIND})
+_SEQUENCES = frozenset({types.LIST_KIND, types.ARRAY_KIND})
 
 
-def merged_type(kinds: Collection[str]) -> ColumnType:
+def merged_type(kinds: Collection[str]) -> types.ColumnType:
     """Return the type of a column for values of all given kinds; strings if no other type can hold them.
 
     Examples
@@ -117,29 +104,29 @@ def merged_type(kinds: Collection[str]) -> ColumnType:
     """
     distinct = set(kinds)
     if not distinct or distinct == _NUMBERS:
-        return FLOAT
+        return types.FLOAT
     if distinct == _SEQUENCES:
-        return ENCODED_LIST
-    if DATETIME_KIND in distinct and distinct <= {*_NUMBERS, DATETIME_KIND}:
-        return ZONED_DATETIME
-    return STANDARD_TYPES[distinct.pop()] if len(distinct) == 1 else STR
+        return types.ENCODED_LIST
+    if types.DATETIME_KIND in distinct and distinct <= {*_NUMBERS, types.DATETIME_KIND}:
+        return types.ZONED_DATETIME
+    return types.STANDARD_TYPES[distinct.pop()] if len(distinct) == 1 else types.STR
 
 
-def types_of_keys(node: PlannerNode, requested: Sequence[Any] | None = None) -> dict[Any, ColumnType]:
+def types_of_keys(node: PlannerNode, requested: Sequence[Any] | None = None) -> dict[Any, types.ColumnType]:
     """Return a dict from each key of a column of dicts (only ``requested`` keys if given) to its values' type, sorted by key. Reads all rows."""
     parameters = () if requested is None else (tuple(requested),)
     kinds: dict[Any, str] = reduce_values(node, [Aggregation("item_kinds", (0,), parameters)])[0]
-    return {key: merged_type(kinds[key].split()) for key in sorted(kinds, key=_place_of_key)}
+    return {key: merged_type(kinds[key].split()) for key in sorted(kinds, key=_sort_key)}
 
 
-def _place_of_key(key: Any) -> tuple[str, Any]:
+def _sort_key(key: Any) -> tuple[str, Any]:
     """Return what a dict key is sorted by: numbers first, by value; others by class, strings and date-times by value, the rest by ``repr``."""
     if isinstance(key, (int, float)):
         return "", key
     return (type(key).__name__, key) if isinstance(key, (str, datetime.datetime)) else (type(key).__name__, repr(key))
 
 
-def types_of_positions(node: PlannerNode) -> list[ColumnType]:
+def types_of_positions(node: PlannerNode) -> list[types.ColumnType]:
     """Return the type of the items at each index of a column of lists or arrays; as many as the longest of the first rows has.
 
     Raises
@@ -151,12 +138,12 @@ def types_of_positions(node: PlannerNode) -> list[ColumnType]:
     width = max(map(len, cells), default=0)
     if not width:
         raise UnsupportedOperationError("no list of the first rows has an item, so there is no column to unpack to: give column_types=")
-    if node.schema[0].kind == ARRAY_KIND:
-        return [FLOAT] * width
-    return [merged_type(families_of(cell[place] for cell in cells if place < len(cell))) for place in range(width)]
+    if node.schema[0].kind == types.ARRAY_KIND:
+        return [types.FLOAT] * width
+    return [merged_type(families_of(cell[index] for cell in cells if index < len(cell))) for index in range(width)]
 
 
-def requested_types(column_types: Any) -> list[ColumnType]:
+def requested_types(column_types: Any) -> list[types.ColumnType]:
     """Return the column types of the classes that a user requests.
 
     Raises
@@ -170,7 +157,7 @@ def requested_types(column_types: Any) -> list[ColumnType]:
         raise SchemaError(f"column_types is a list of classes, one for each column, not {column_types!r:.80}")
     if wrong := [item for item in column_types if not isinstance(item, type) or item is bool]:
         raise SchemaError(f"column_types is a list of classes such as int, float, str, list and dict, and {wrong[0]!r:.60} is none")
-    types = [column_type_for(item) for item in column_types]
-    if not types:
+    requested = [types.of_any_offset(column_type_for(item)) for item in column_types]
+    if not requested:
         raise UnsupportedOperationError("column_types is empty: one column at least is needed to unpack to")
-    return list(map(of_any_offset, types))
+    return requested

@@ -1,4 +1,4 @@
-"""Infers the column type of a user's function from its first results, and computes frames and columns that the function refers to."""
+"""Prepares functions that users pass: keeps the present values of their variables, and infers the column type of their results."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry
+from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import is_materialized, materialize
 from sframe_spark.engine.physical.placement import is_small
-from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, SchemaError, UnknownResultError, users_level
+from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, NotCallableError, SchemaError, UnknownResultError, users_level
 from sframe_spark.expressions.python_function import describe_function, retained_copy
 from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
@@ -32,6 +33,50 @@ from sframe_spark.values.value_model import MISSING, family_of
 SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
 _TRUTH_VALUES = frozenset({bool, np.bool_})
+
+
+def bind_function(
+    fn: Any, what: str, rows: int | None, tried: int = 0, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
+) -> FunctionAsNow:
+    """Return a wrapper of a user's function that keeps the present values of its global and outer variables for later calls.
+
+    Frames and columns among these are materialized, except small ones.
+
+    Parameters
+    ----------
+    fn
+        The function that the user passed.
+    what
+        Name of the called method, for messages.
+    rows, tried
+        The maximum number of rows that the function is called for (None: unknown), and how many of these are called now. The present values of
+        variables are kept if calls remain for later.
+    form
+        A function that wraps ``fn``.
+
+    Raises
+    ------
+    NotCallableError
+        If ``fn`` is not callable.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray
+    >>> names = SArray(["a", "b"])
+    >>> list(SArray([1, 0]).apply(lambda row: names[row]))
+    ['b', 'a']
+    """
+    if not callable(fn):
+        raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
+    bound = FunctionAsNow(fn, form)
+    # As in the reference, frames and columns that the function refers to are computed now; small ones are computed where the function is called.
+    # Rows in memory are sent with the function; rows in files are read by it.
+    for value in bound.reached():
+        if isinstance(value, (ClassRegistry.array, ClassRegistry.frame)) and not is_materialized(value._node) and not is_small(value._node):
+            materialize(value._node)
+    if rows is None or rows > tried:
+        bound.keep(is_for_other_processes=rows is None or rows > config.small_rows)
+    return bound
 
 
 def infer_result_type(
@@ -139,20 +184,3 @@ def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode
 def general(column_type: ColumnType) -> ColumnType:
     """Return a column type for lists or dicts with items of any type; other types are returned as they are."""
     return {"list": ENCODED_LIST, "dict": ENCODED_DICT}.get(column_type.kind, column_type)
-
-
-def compute_captured(function: FunctionAsNow) -> None:
-    """Materialize the frames and columns that a function refers to, except small ones, which are computed in the process that calls the function.
-
-    As in the reference, they are computed when the function is passed. Rows in memory are sent with the function; rows in files are read by it.
-
-    Examples
-    --------
-    >>> from sframe_spark import SArray
-    >>> names = SArray(["a", "b"])
-    >>> list(SArray([1, 0]).apply(lambda place: names[place]))
-    ['b', 'a']
-    """
-    for value in function.reached():
-        if isinstance(value, (ClassRegistry.array, ClassRegistry.frame)) and not is_materialized(value._node) and not is_small(value._node):
-            materialize(value._node)

@@ -17,7 +17,7 @@ from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.versioned_datasets import read_version, removable, remove_all, saved_versions
 
-LONGEST_AGE = 36_500
+MAX_AGE = 36_500
 
 
 @call_hint
@@ -96,7 +96,7 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
     2
     """
     root = versioned(path)
-    if isinstance(older_than, bool) or not isinstance(older_than, (int, float)) or not 0 <= older_than <= LONGEST_AGE:
+    if isinstance(older_than, bool) or not isinstance(older_than, (int, float)) or not 0 <= older_than <= MAX_AGE:
         raise InvalidArgumentError(f"older_than is a number of days from 0, got {older_than!r:.60}")
     removed = removable(root, datetime.timedelta(days=older_than))
     if not dry_run:
@@ -147,7 +147,7 @@ def versioned(path: str | os.PathLike[str]) -> str:
     InvalidArgumentError
         If the path is a local directory, where versions are not kept.
     """
-    place = location_of(path_text(path))
-    if not is_remote_location(place):
-        raise InvalidArgumentError(f"{place} is a directory of this machine, where a frame has one version: the last that was saved")
-    return place
+    location = location_of(path_text(path))
+    if not is_remote_location(location):
+        raise InvalidArgumentError(f"{location} is a directory of this machine, where a frame has one version: the last that was saved")
+    return location

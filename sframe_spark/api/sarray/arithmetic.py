@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import ClassRegistry, make_array
+from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.node_values import column_values, literal_of, node_from_values, recoded, require_pairs
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.sources.in_memory import constant_source
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, ColumnType, common_encoding
 from sframe_spark.values.input_values import library_of
 from sframe_spark.values.value_model import NUMBERS, family_of, one_value
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray
-    from sframe_spark.planner.node import PlannerNode
 
 LOGICAL = ("and_", "or_", "xor")
 # A frequent mistake: in Python, `sf["a"] > 1 & (sf["b"] < 3)` means `sf["a"] > (1 & (sf["b"] < 3))`.

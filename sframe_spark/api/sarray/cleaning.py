@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
 
-from sframe_spark.api.class_registry import ClassRegistry, make_array
+from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.key_matching import EQUAL_AS_KEYS, are_many, match_mask, require_comparable_values
@@ -18,16 +18,13 @@ from sframe_spark.errors import FillValueError, NotValuesError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.input_values import is_of_spark
 from sframe_spark.values.value_errors import require_unicode_values, rounding_warnings
 from sframe_spark.values.value_model import one_value
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray
-    from sframe_spark.planner.node import PlannerNode
 
 
 @attrs.frozen

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import make_array, make_frame
+from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.expressions.functions.datetimes import PARTS, TIMEZONE
@@ -20,9 +20,6 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.datetimes import is_in_years_of_python, timestamp_text, to_microseconds
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray, SFrame
 
 
 def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
@@ -187,15 +184,15 @@ class DateTimes:
         if self._node.schema[0].kind != DATETIME_KIND:
             raise SchemaError(f"split_datetime() takes date-times, and these are values of {self._node.schema[0].kind}")
         require_prefix(column_name_prefix)
-        chosen = list(DEFAULT_PARTS) if limit is None else distinct_keys(limit, str)
-        if unknown := [name for name in chosen if name not in (*PARTS, *_OTHER_NAMES) or name == TIMEZONE]:
+        parts = list(DEFAULT_PARTS) if limit is None else distinct_keys(limit, str)
+        if unknown := [name for name in parts if name not in (*PARTS, *_OTHER_NAMES) or name == TIMEZONE]:
             raise InvalidArgumentError(
                 f"limit: {unknown[0]!r} is no part of a date-time: {', '.join(part for part in PARTS if part != TIMEZONE)} are"
             )
         if timezone:
-            chosen.append(TIMEZONE)
-        columns = [apply_function("moment_part", self._node, parameters=(_OTHER_NAMES.get(part, part),)) for part in chosen]
-        return make_frame(zip_columns(*columns), [prefixed(column_name_prefix, part) for part in chosen])
+            parts.append(TIMEZONE)
+        columns = [apply_function("moment_part", self._node, parameters=(_OTHER_NAMES.get(part, part),)) for part in parts]
+        return make_frame(zip_columns(*columns), [prefixed(column_name_prefix, part) for part in parts])
 
     @classmethod
     def date_range(cls, start_time: datetime.datetime, end_time: datetime.datetime, freq: datetime.timedelta) -> SArray:

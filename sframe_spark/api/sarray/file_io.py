@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from sframe_spark.api.class_registry import make_array
+from sframe_spark.api.class_registry import SArray, make_array
 from sframe_spark.api.hints import call_hint
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.paths import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.io.text_files import column_from_path, read_json_column
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest.manifest import SARRAY
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray
-    from sframe_spark.planner.node import PlannerNode
 
 
 class ColumnFiles:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from sframe_spark.api.class_registry import Plot
 from sframe_spark.api.hints import call_example
 from sframe_spark.optional_parts import PLOT, ROW_BROWSER, optional_part
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import Plot
-    from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode
 
 # Default of labels and titles, with the same value as in the reference.
 LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
@@ -24,7 +20,7 @@ class ColumnPlotting:
     def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
         """Return a chart of the distribution of all values: a histogram of numbers or date-times, or bars for strings.
 
-        Missing values, NaN and infinite numbers are counted beside the chart. The twelve most frequent strings have a bar each; all others have one
+        Missing values, NaN and infinite numbers are counted next to the chart. The twelve most frequent strings have a bar each; all others have one
         bar.
 
         Parameters
@@ -45,8 +41,8 @@ class ColumnPlotting:
         >>> [bar["count"] for bar in SArray([1, 1, 2, None]).plot().get_data()["values"]]
         [2, 1]
         """
-        made: Plot = optional_part(PLOT).column_plot(self._node, title, xlabel, ylabel)
-        return made
+        chart: Plot = optional_part(PLOT).column_plot(self._node, title, xlabel, ylabel)
+        return chart
 
     def show(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> None:
         """Show the chart of :meth:`plot`: below the cell of a notebook, or else in a browser.

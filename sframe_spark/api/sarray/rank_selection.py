@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
@@ -12,10 +11,8 @@ import numpy as np
 from sframe_spark.api.node_values import reduce_values
 from sframe_spark.expressions.aggregates.profiling import key_of, number_of, shift_between
 from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT
-
-if TYPE_CHECKING:
-    from sframe_spark.planner.node import PlannerNode
 
 # A range that contains at most this many numbers is read completely.
 MAX_KEYS = 1 << 17
@@ -51,11 +48,11 @@ class Ranks:
     _parts: dict[Keys, list[KeyRange]] = attrs.Factory(dict)
     _keys_read: dict[Keys, np.ndarray] = attrs.Factory(dict)
 
-    def number_at(self, place: int) -> int | float:
+    def number_at(self, rank: int) -> int | float:
         """Return the number with a rank, counted from 0; the rank must be less than the count of numbers."""
-        return self.numbers_at([place])[0]
+        return self.numbers_at([rank])[0]
 
-    def numbers_at(self, places: list[int]) -> list[int | float]:
+    def numbers_at(self, ranks: list[int]) -> list[int | float]:
         """Return the numbers with several ranks, which are found in the same passes.
 
         Examples
@@ -64,12 +61,12 @@ class Ranks:
         >>> Ranks(SArray([30, None, 10, 20])._node).numbers_at([0, 2])
         [10, 30]
         """
-        ranges = [self._all()] * len(places)
+        ranges = [self._all()] * len(ranks)
         while not all(key_range.is_counted for key_range in ranges):
             self._count(key_range.keys for key_range in ranges if not key_range.is_counted)
-            ranges = [key_range if key_range.is_counted else self._part(key_range, place) for key_range, place in zip(ranges, places, strict=True)]
+            ranges = [key_range if key_range.is_counted else self._part(key_range, rank) for key_range, rank in zip(ranges, ranks, strict=True)]
         self._read_keys(key_range.keys for key_range in ranges)
-        return [self._number(key_range, place) for key_range, place in zip(ranges, places, strict=True)]
+        return [self._number(key_range, rank) for key_range, rank in zip(ranges, ranks, strict=True)]
 
     def _all(self) -> KeyRange:
         """Return the range of all numbers except NaN, or of NaN if there are no others; minimum and maximum are often known without a pass."""
@@ -78,10 +75,10 @@ class Ranks:
             self._whole = KeyRange((key_of(low, self.node.schema[0]), key_of(high, self.node.schema[0])))
         return self._whole
 
-    def _part(self, key_range: KeyRange, place: int) -> KeyRange:
+    def _part(self, key_range: KeyRange, rank: int) -> KeyRange:
         """Return the part of a range that contains a rank; NaN if no part does."""
         # The parts of a range count smaller numbers from the start of the range.
-        inside = (part for part in self._parts[key_range.keys] if part.count is not None and place - key_range.before < part.before + part.count)
+        inside = (part for part in self._parts[key_range.keys] if part.count is not None and rank - key_range.before < part.before + part.count)
         part = next(inside, KeyRange((key_of(math.nan, FLOAT),) * 2, count=0))
         return attrs.evolve(part, before=key_range.before + part.before)
 
@@ -105,6 +102,6 @@ class Ranks:
             key_lists = reduce_values(self.node, [Aggregation("keys_between", (0,), keys) for keys in unknown])
             self._keys_read |= {keys: np.array(above, np.int64) for keys, above in zip(unknown, key_lists, strict=True)}
 
-    def _number(self, key_range: KeyRange, place: int) -> int | float:
-        above = 0 if key_range.keys[0] == key_range.keys[1] else int(self._keys_read[key_range.keys][place - key_range.before])
+    def _number(self, key_range: KeyRange, rank: int) -> int | float:
+        above = 0 if key_range.keys[0] == key_range.keys[1] else int(self._keys_read[key_range.keys][rank - key_range.before])
         return number_of(key_range.keys[0] + above, self.node.schema[0])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sframe_spark.api.class_registry import make_array
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import head_count
 from sframe_spark.api.node_values import literal_of, reduce_values, row_count
 from sframe_spark.api.sarray.rank_selection import Ranks
+from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.elementwise import apply_function
@@ -16,11 +17,8 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND
-
-if TYPE_CHECKING:
-    from sframe_spark.api.sarray.sketch import Sketch
-    from sframe_spark.planner.node import PlannerNode
 
 
 class Reductions:
@@ -227,13 +225,14 @@ class Reductions:
 
     def __contains__(self, item: Any) -> bool:
         """Return whether at least one row has the given value."""
-        literal, own = literal_of(item), self._node.schema[0]
+        literal, column_type = literal_of(item), self._node.schema[0]
         if literal.value is None:
             return self.countna() > 0
-        if (literal.type.is_numeric and own.is_numeric) or (literal.type.kind == own.kind and own.kind in SORTABLE):
+        is_same_kind = literal.type.kind == column_type.kind
+        if (literal.type.is_numeric and column_type.is_numeric) or (is_same_kind and column_type.kind in SORTABLE):
             return (make_array(self._node) == item).any()
         # Lists and dicts are compared by Python's ==.
-        return any(row == literal.value for row in make_array(self._node)) if literal.type.kind == own.kind else False
+        return is_same_kind and any(row == literal.value for row in make_array(self._node))
 
     def argmax(self) -> Any:
         """Return the row number of the largest value, the last if there are several; None if there are no rows.
@@ -294,8 +293,6 @@ class Reductions:
         >>> SArray([3, 1, None]).summary().max()
         3.0
         """
-        from sframe_spark.api.sarray.sketch import Sketch
-
         return Sketch(make_array(self._node), background, sub_sketch_keys or ())
 
     def median(self, approximate: bool = False) -> Any:

@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from sframe_spark.api import display
+from sframe_spark import errors
+from sframe_spark.api import display, indexing
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
-from sframe_spark.api.indexing import (
-    ROW_LIMIT,
-    RowAccess,
-    bind_function,
-    head_count,
-    immutable_rows_error,
-    is_row_index,
-    masked,
-    row_number,
-    sliced,
-)
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io.paths import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
@@ -37,17 +27,7 @@ from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.selection import Selection
 from sframe_spark.api.sarray.windows import Windows
-from sframe_spark.api.user_functions import SAMPLE_VALUES, infer_result_type, with_first_results
-from sframe_spark.errors import (
-    BeyondRangeError,
-    InvalidArgumentError,
-    NegativeSizeError,
-    NoAttributeError,
-    RowKeyError,
-    RowNumberError,
-    SchemaError,
-    UnsupportedOperationError,
-)
+from sframe_spark.api.user_functions import SAMPLE_VALUES, bind_function, infer_result_type, with_first_results
 from sframe_spark.message_text import brief
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_lambda
@@ -71,7 +51,7 @@ class SArray(
     ColumnPlotting,
     ColumnFiles,
     ColumnMaterialization,
-    RowAccess,
+    indexing.RowAccess,
     Pickled,
     metaclass=HintedClass,
 ):
@@ -150,11 +130,11 @@ class SArray(
         ['EUR', 'EUR', 'EUR']
         """
         if dtype is None:
-            raise SchemaError("dtype is the class of the values: leave it out to have it found")
-        if not is_row_index(size) or int(size) < 0:
-            raise RowNumberError(f"size must be a number of rows, not negative, got {brief(size)}")
-        if size > ROW_LIMIT:
-            raise BeyondRangeError(f"size must be a number of rows, got {brief(size)}")
+            raise errors.SchemaError("dtype is the class of the values: leave it out to have it found")
+        if not indexing.is_row_index(size) or int(size) < 0:
+            raise errors.RowNumberError(f"size must be a number of rows, not negative, got {brief(size)}")
+        if size > indexing.ROW_LIMIT:
+            raise errors.BeyondRangeError(f"size must be a number of rows, got {brief(size)}")
         value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
         converted = node_from_values([value], column_type.python_class)
@@ -184,19 +164,19 @@ class SArray(
         ([0, 1, 2], [10, 11, 12])
         """
         for bound in (start, stop):
-            if bound is not None and not is_row_index(bound):
-                raise SchemaError(f"bounds of a sequence must be ints, got {brief(bound)}")
+            if bound is not None and not indexing.is_row_index(bound):
+                raise errors.SchemaError(f"bounds of a sequence must be ints, got {brief(bound)}")
         if stop is None and start < 0:
-            raise NegativeSizeError(f"a sequence cannot have {brief(start)} rows: give the first number and the one after the last")
+            raise errors.NegativeSizeError(f"a sequence cannot have {brief(start)} rows: give the first number and the one after the last")
         first, last = (0, int(start)) if stop is None else (int(start), int(stop))
         if last > first and not (first >= -(2**63) and last <= 2**63):
-            raise BeyondRangeError(f"a sequence from {brief(first)} to {brief(last)} holds numbers that need more than 64 bits")
+            raise errors.BeyondRangeError(f"a sequence from {brief(first)} to {brief(last)} holds numbers that need more than 64 bits")
         return SArray(_node=range_source(first, max(0, last - first)))
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Instances of users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is SArray:
-            raise NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
+            raise errors.NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
         super().__setattr__(name, value)
 
     if not TYPE_CHECKING:
@@ -246,20 +226,20 @@ class SArray(
         if is_mask(key):
             key = SArray(key)
         if isinstance(key, SArray):
-            return SArray(_node=masked(self._node, key._node, "SArray"))
-        if is_row_index(key):
-            return self._recent_rows().row(row_number(key, len(self), "this SArray"))[0]
+            return SArray(_node=indexing.masked(self._node, key._node, "SArray"))
+        if indexing.is_row_index(key):
+            return self._recent_rows().row(indexing.row_number(key, len(self), "this SArray"))[0]
         if isinstance(key, slice):
-            return SArray(_node=sliced(self._node, key, self.__len__))
+            return SArray(_node=indexing.sliced(self._node, key, self.__len__))
         asks_for_items = isinstance(key, str) and self._node.schema[0].kind == DICT_KIND
         items = f"; unpack() makes columns of the items of dicts, apply(lambda items: items[{key!r:.40}]) one" if asks_for_items else ""
-        raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well{items}")
+        raise errors.RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well{items}")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise immutable_rows_error("sa")
+        raise indexing.immutable_rows_error("sa")
 
     def __delitem__(self, key: Any) -> None:
-        raise immutable_rows_error("sa")
+        raise indexing.immutable_rows_error("sa")
 
     def head(self, n: int = 10) -> SArray:
         """Return a column of the first ``n`` rows.
@@ -281,7 +261,7 @@ class SArray(
         >>> list(SArray([5, 3, 4]).head(2))
         [5, 3]
         """
-        return SArray(_node=slice_rows(self._node, 0, head_count(n)))
+        return SArray(_node=slice_rows(self._node, 0, indexing.head_count(n)))
 
     def tail(self, n: int = 10) -> SArray:
         """Return a column of the last ``n`` rows.
@@ -303,7 +283,7 @@ class SArray(
         >>> list(SArray([5, 3, 4]).tail(2))
         [3, 4]
         """
-        count = head_count(n)
+        count = indexing.head_count(n)
         rows = len(self)
         return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
 
@@ -327,13 +307,13 @@ class SArray(
         ['mon', 'tue', 'wed']
         """
         if not isinstance(other, SArray):
-            raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
+            raise errors.UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
         nodes = [self._node, other._node]
         if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
             # A column without rows is accepted whatever its type; whether there are rows may only be known after counting.
             with_rows = [node for node in nodes if row_count(node)]
             if len(with_rows) == 2:
-                raise UnsupportedOperationError(
+                raise errors.UnsupportedOperationError(
                     f"cannot append rows of type {other.dtype.__name__} to rows of type {self.dtype.__name__}: use astype() first"
                 )
             return SArray(_node=(with_rows or nodes)[0])
@@ -391,7 +371,7 @@ class SArray(
         return SArray(_node=self._node)
 
     def __bool__(self) -> bool:
-        raise InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & and | between SArrays")
+        raise errors.InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & and | between SArrays")
 
 
 ClassRegistry.array = SArray

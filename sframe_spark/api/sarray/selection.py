@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.class_registry import ClassRegistry, make_array, make_frame
+from sframe_spark.api.class_registry import ClassRegistry, SArray, SFrame, make_array, make_frame
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.indexing import bind_function, flag, head_count, is_collection, is_row_index, masked
+from sframe_spark.api.indexing import flag, head_count, is_collection, is_row_index, masked
 from sframe_spark.api.key_matching import are_many, semi_join
 from sframe_spark.api.node_values import column_values
 from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
 from sframe_spark.api.sarray.cleaning import Cleaning
+from sframe_spark.api.user_functions import bind_function
 from sframe_spark.errors import NegativeSizeError, SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.expressions.python_function import Truth
 from sframe_spark.operators.columns import project, zip_columns
@@ -22,11 +23,8 @@ from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, INT
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray, SFrame
-    from sframe_spark.planner.node import PlannerNode
 
 
 class Selection(Cleaning):
@@ -149,8 +147,8 @@ class Selection(Cleaning):
         numbers = row_number(self._node)
         present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
         top = TopRows(((0, bool(reverse)),), count).make_planner_node(present)
-        chosen = tuple(column_values(project(top, [1])))
-        return make_array(apply_function("is_in", numbers, parameters=(chosen,)))
+        top_rows = tuple(column_values(project(top, [1])))
+        return make_array(apply_function("is_in", numbers, parameters=(top_rows,)))
 
     def unique(self) -> SArray:
         """Return each distinct value once, ascending; a missing value comes first.

@@ -6,11 +6,11 @@ import datetime
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.class_registry import ClassRegistry, make_array
+from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.display import table_text
 from sframe_spark.api.hints import with_call_hints
 from sframe_spark.api.io.pickling import NeverPickled
@@ -28,14 +28,11 @@ from sframe_spark.operators.explode import explode
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.row_selection import filter_by_mask
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.tagged_json import display_text
 from sframe_spark.values.value_model import family_of, is_number, one_value, plain_number
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray
-    from sframe_spark.planner.node import PlannerNode
 
 
 @with_call_hints

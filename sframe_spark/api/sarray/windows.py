@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sframe_spark.api.class_registry import ClassRegistry, make_array
+from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.api.node_values import literal_of, recoded
@@ -18,14 +18,10 @@ from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.rolling import rolling
 from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.shift import shift_rows
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
 from sframe_spark.values.encode import encoding_for
 from sframe_spark.values.value_model import one_value
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray
-    from sframe_spark.planner.node import PlannerNode
-
 
 # With `min_observations=0`, these aggregates of a window without values are zero instead of missing.
 KINDS_OF_NOTHING = ("sum", "var", "stdv")

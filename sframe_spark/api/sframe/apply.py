@@ -5,15 +5,14 @@ from __future__ import annotations
 import array
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sframe_spark.api.class_registry import make_array, make_frame
+from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.indexing import bind_function
 from sframe_spark.api.node_values import preview_rows
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.user_functions import SAMPLE_ROWS, first_results, general, infer_result_type, type_of_results, with_first_results
+from sframe_spark.api.user_functions import SAMPLE_ROWS, bind_function, first_results, general, infer_result_type, type_of_results, with_first_results
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, snapshot_rows
@@ -23,9 +22,6 @@ from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.nested.python_objects import named_rows
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SArray, SFrame
 
 
 class RowFunctions(Columns):

@@ -5,35 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from sframe_spark.api.class_registry import ClassRegistry, make_frame
+from sframe_spark import errors
+from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions, require_name
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import immutable_rows_error, is_row_index
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.node_values import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
-from sframe_spark.errors import (
-    ColumnNotFoundError,
-    InvalidArgumentError,
-    LengthMismatchError,
-    MissingColumnError,
-    NoAttributeError,
-    SchemaError,
-    TakenNameError,
-    UnknownNameError,
-)
 from sframe_spark.message_text import brief
 from sframe_spark.operators.columns import all_columns, column_of, columns_alongside, columns_of, replace_column
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sources.in_memory import memory_source
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.value_model import one_value
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
-    from sframe_spark.planner.node import PlannerNode
 
 
 class Columns:
@@ -87,7 +75,7 @@ class Columns:
         """
         return len(self._names)
 
-    def _position(self, name: Any, refusal: type[ColumnNotFoundError] = MissingColumnError) -> int:
+    def _position(self, name: Any, refusal: type[errors.ColumnNotFoundError] = errors.MissingColumnError) -> int:
         """Return the position of a column; raise an error of the class ``refusal`` if there is no such column."""
         position = self._names.position(name)
         if position is None:
@@ -112,7 +100,7 @@ class Columns:
     def __setattr__(self, name: str, value: Any) -> None:
         # Instances of users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is ClassRegistry.frame:
-            raise NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
+            raise errors.NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
         super().__setattr__(name, value)
 
     def __contains__(self, name: object) -> bool:
@@ -169,7 +157,7 @@ class Columns:
         ['name', 'id', 'stars']
         """
         if isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
-            raise SchemaError("select_columns takes a list of column names")
+            raise errors.SchemaError("select_columns takes a list of column names")
         names: list[str] = []
         classes: list[type] = []
         for item in column_names:
@@ -178,11 +166,13 @@ class Columns:
             elif isinstance(item, str):
                 names.append(item)
             else:
-                raise SchemaError(f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, an SArray or a boolean array")
+                raise errors.SchemaError(
+                    f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, an SArray or a boolean array"
+                )
         selected = {*names}
         names += [name for name, kind in zip(self._names, self.column_types(), strict=True) if kind in classes and name not in selected]
         if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
-            raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
+            raise errors.InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
         if not names:
             return self._empty()
         return make_frame(columns_of(self._node, [self._position(name) for name in names]), names)
@@ -192,11 +182,11 @@ class Columns:
         if isinstance(key, list):
             if isinstance(value, Columns) and (used := [name for name in value._names if name in self._names]):
                 advice = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
-                raise TakenNameError(f"the frame has columns of these names already: {', '.join(used)}; {advice}")
+                raise errors.TakenNameError(f"the frame has columns of these names already: {', '.join(used)}; {advice}")
             self.add_columns(value, key, inplace=True)
             return
         if not isinstance(key, str) and (is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key)):
-            raise SchemaError(f"a column name is a str, got {type(key).__name__}; {immutable_rows_error(_A_COLUMN)}")
+            raise errors.SchemaError(f"a column name is a str, got {type(key).__name__}; {immutable_rows_error(_A_COLUMN)}")
         name = require_name(key) or automatic_name(self._names)
         self._assign(name, self._column_of(value, name))
 
@@ -205,7 +195,7 @@ class Columns:
         if isinstance(value, SArray):
             return value
         if isinstance(value, (Columns, Mapping)):
-            raise SchemaError(f"a column is an SArray, a sequence of values or one value, not {type(value).__name__}")
+            raise errors.SchemaError(f"a column is an SArray, a sequence of values or one value, not {type(value).__name__}")
         value = one_value(value)
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             return SArray.from_const(value, row_count(self._node) if self._names else first_rows)
@@ -288,12 +278,12 @@ class Columns:
             pairs = [(name, data.select_column(name)) for name in data.column_names()]
         else:
             if not hasattr(data, "__iter__") or not all(isinstance(item, SArray) for item in data):
-                raise SchemaError("add_columns takes an SFrame, or a list of SArrays with a list of names")
+                raise errors.SchemaError("add_columns takes an SFrame, or a list of SArrays with a list of names")
             if column_names is None or isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
-                raise SchemaError("add_columns takes a list of SArrays with a list of as many names")
+                raise errors.SchemaError("add_columns takes a list of SArrays with a list of as many names")
             requested_names = list(column_names)
             if len(requested_names) != len(data):
-                raise SchemaError(f"{len(data)} columns need as many names, got {len(requested_names)}")
+                raise errors.SchemaError(f"{len(data)} columns need as many names, got {len(requested_names)}")
             pairs = list(zip(requested_names, data, strict=True))
         nodes, names = [self._node] if self._names else [], dict.fromkeys(self._names)
         for requested, column in pairs:
@@ -332,7 +322,7 @@ class Columns:
         # Callers may pass other classes than the annotations say.
         arguments: tuple[Any, Any] = (column_name, inplace)
         if isinstance(arguments[0], (list, tuple, set)) or isinstance(arguments[1], str):
-            raise SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")
+            raise errors.SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")
         return self.remove_columns([str(column_name)], inplace)
 
     def remove_columns(self, column_names: Iterable[str], inplace: bool = False) -> SFrame:
@@ -356,7 +346,7 @@ class Columns:
         >>> SFrame({"id": [1], "name": ["ann"], "stars": [5]}).remove_columns(["id", "stars"]).to_arrow().to_pydict()
         {'name': ['ann']}
         """
-        positions = sorted(self._position(name, ColumnNotFoundError) for name in dict.fromkeys(map(str, column_names)))
+        positions = sorted(self._position(name, errors.ColumnNotFoundError) for name in dict.fromkeys(map(str, column_names)))
         names = FrameNames.of_strings(without(self._names, positions))
         node = columns_of(self._node, without(all_columns(len(self._names)), positions)) if names else self._empty()._node
         return self._with(node, names) if inplace else make_frame(node, names)
@@ -392,16 +382,16 @@ class Columns:
         {'name': 'ann', 'rating': 5}
         """
         if not isinstance(names, dict):
-            raise SchemaError("names must be a dict from the old name to the new one")
+            raise errors.SchemaError("names must be a dict from the old name to the new one")
         for name in names:
-            self._position(name, UnknownNameError)
+            self._position(name, errors.UnknownNameError)
         renamed, positions = list(self._names), first_positions(self._names)
         for old, new in names.items():
             if not isinstance(new, str):
-                raise SchemaError(f"a column name is a str, got {brief(new)}")
+                raise errors.SchemaError(f"a column name is a str, got {brief(new)}")
             if new != old and new in positions:
                 advice = f": names change one after the other, so rename {new!r} first" if new in names else ""
-                raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already{advice}")
+                raise errors.TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already{advice}")
             positions[new] = positions.pop(old)
             renamed[positions[new]] = new
         return self._with(self._node, renamed) if inplace else make_frame(self._node, renamed)
@@ -428,7 +418,7 @@ class Columns:
         >>> frame.swap_columns("name", "stars")[0]
         {'stars': 5, 'name': 'ann'}
         """
-        a, b = (self._position(name, UnknownNameError) for name in (column_name_1, column_name_2))
+        a, b = (self._position(name, errors.UnknownNameError) for name in (column_name_1, column_name_2))
         order = [*all_columns(len(self._names))]
         order[a], order[b] = b, a
         node, names = columns_of(self._node, order), FrameNames.of_strings([self._names[position] for position in order])
@@ -462,9 +452,9 @@ class Columns:
         """
         name = require_name(column_name) or automatic_name([])
         if not isinstance(start, int):
-            raise SchemaError(f"start is an int, got {type(start).__name__}")
+            raise errors.SchemaError(f"start is an int, got {type(start).__name__}")
         if name in self._names:
-            raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
+            raise errors.TakenNameError(f"the frame has a column {name!r} already: choose another name")
         node = columns_alongside(row_number(self._node, start), self._node)
         names = [name, *self._names]
         return self._with(node, names) if inplace else make_frame(node, names)
@@ -486,7 +476,7 @@ def free_name(requested: Any, names: Collection[str]) -> str:
     """
     name = str(require_name(requested)) or automatic_name(names)
     if name in names:
-        raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
+        raise errors.TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
     return name
 
 
@@ -499,7 +489,7 @@ def require_length(frame: PlannerNode, column: PlannerNode, name: str) -> None:
         If the numbers of rows differ.
     """
     if not equal_length(frame, column):
-        raise LengthMismatchError(f"column {name!r} has {row_count(column)} rows, the frame has {row_count(frame)}: they must be equal")
+        raise errors.LengthMismatchError(f"column {name!r} has {row_count(column)} rows, the frame has {row_count(frame)}: they must be equal")
 
 
 def without(items: Sequence[Item], positions: Sequence[int]) -> list[Item]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.api.class_registry import ClassRegistry, make_frame
+from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.hints import call_hint
 from sframe_spark.api.interchange.dataframe_libraries import arrow_table, frame_from_arrow, frame_from_pandas, gives_rows
@@ -31,9 +31,6 @@ from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.types import ColumnType
 from sframe_spark.values.input_values import is_of_spark, library_of, snapshot
 from sframe_spark.values.value_errors import column_named
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 Frame = tuple[PlannerNode, list[str]]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sframe_spark.api.class_registry import make_frame
-from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.class_registry import SFrame, make_frame
+from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.sort import SORTABLE, sort_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sframe_spark.api.class_registry import SFrame
 
 
 class FrameDatabases(Columns):
@@ -249,18 +245,19 @@ class FrameDatabases(Columns):
 
         table = read_table(name, version, order_by is not None)
         frame = make_frame(table.node, table.names)
-        place = table.place
-        if order_by is None and place is None:
+        number_column = table.place
+        if order_by is None and number_column is None:
             raise InvalidArgumentError(
                 f"rows of table {name} have no order: name the columns that tell it, such as order_by='id'; "
                 "SFrame(spark.table(name)) takes them in the order in which Spark gives them"
             )
         order = [] if order_by is None else frame._order(order_by, True)
-        if place is None:
+        if number_column is None:
             return make_frame(sort_rows(frame._node, _with_ties(frame, order)), frame._names)
-        known = [*order, (place, True)] if all(place != column for column, _ in order) else order
-        visible_columns = [column for column in range(len(table.names)) if column != place]
-        return make_frame(project(sort_rows(frame._node, known), visible_columns), [table.names[column] for column in visible_columns])
+        if all(number_column != column for column, _ in order):
+            order.append((number_column, True))
+        other_columns = without(range(len(table.names)), [number_column])
+        return make_frame(project(sort_rows(frame._node, order), other_columns), without(table.names, [number_column]))
 
     def to_table(self, name: str, format: str = "parquet", mode: str = "error", *, keep_order: bool = True) -> None:
         """Write all rows into a table of a catalog in the user's Spark session.
@@ -303,5 +300,6 @@ class FrameDatabases(Columns):
 
 def _with_ties(frame: Any, order: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
     """Return the order extended by all other sortable columns, so that the result does not depend on the order in which rows are read."""
-    tie_breakers = [place for place, kind in enumerate(frame._node.schema) if kind.kind in SORTABLE and all(place != known for known, _ in order)]
-    return [*order, *((place, True) for place in tie_breakers)]
+    used = {column for column, _ in order}
+    sortable = [column for column, column_type in enumerate(frame._node.schema) if column_type.kind in SORTABLE]
+    return [*order, *((column, True) for column in sortable if column not in used)]

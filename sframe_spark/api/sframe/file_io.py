@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.io import saved_frames
@@ -22,9 +22,6 @@ from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError,
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.export_directories import exporting
 from sframe_spark.storage.export_files import ORC, PARQUET, PartForm
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 
 def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], ending: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
@@ -19,10 +19,6 @@ from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
 from sframe_spark.errors import NoAttributeError, SchemaError, listed
 from sframe_spark.types import STR_KIND
 from sframe_spark.values.input_values import library_of
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
-
 
 # Kinds of nested values.
 NESTED = ("list", "dict", "array")

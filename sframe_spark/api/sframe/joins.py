@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, name_list, unique_names
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.key_matching import require_comparable_offsets
@@ -28,9 +28,6 @@ from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.durations import parse_duration
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 # Advice for kinds of joins that Polars, pandas or Spark have and that are written differently here.
 JOINS_OF_OTHER_LIBRARIES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import array
 import functools
 import operator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -15,9 +15,6 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOp
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.types import INT
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 
 class MissingValues(Columns):

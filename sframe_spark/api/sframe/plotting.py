@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from sframe_spark.api.class_registry import ColumnFacts, FrameSummary, Plot
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.node_values import row_count
 from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.optional_parts import ROW_BROWSER, SUMMARY, optional_part
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import ColumnFacts, FrameSummary, Plot
 
 
 class FramePlotting(RowOrder):
@@ -54,8 +50,8 @@ class FramePlotting(RowOrder):
         """
         if not self._names or not row_count(self._node):
             raise UnsupportedOperationError("there is nothing to show: the SFrame is empty")
-        made: FrameSummary = optional_part(SUMMARY).FrameSummary(self._names, self._facts, self._badges)
-        return made
+        page: FrameSummary = optional_part(SUMMARY).FrameSummary(self._names, self._facts, self._badges)
+        return page
 
     def show(self) -> None:
         """Show :meth:`summary_page`: below the cell of a notebook, or else in a browser.
@@ -98,12 +94,12 @@ class FramePlotting(RowOrder):
 
     def _badges(self) -> dict[str, list[str]]:
         """Return words such as "ascending", "constant" and "unique" for each column about whose order or values the planner knows them."""
-        known = self.ordering()
-        badges: dict[str, list[str]] = {name: ["constant"] for name in known.constants}
-        for items in known.orderings:
+        order = self.ordering()
+        badges: dict[str, list[str]] = {name: ["constant"] for name in order.constants}
+        for items in order.orderings:
             name, direction = items[0]
             badges.setdefault(name, []).append("ascending" if direction == "asc" else "descending")
-        for key in known.keys:
+        for key in order.keys:
             if len(key) == 1:
                 badges.setdefault(key[0], []).append("unique")
         return {name: list(dict.fromkeys(words)) for name, words in badges.items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
 
+from sframe_spark import errors
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
-from sframe_spark.api.class_registry import ClassRegistry, make_frame
+from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import require_name
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import flag, head_count, is_collection
@@ -19,16 +20,6 @@ from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, s
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import is_table, other_frame
-from sframe_spark.errors import (
-    ColumnNotFoundError,
-    InvalidArgumentError,
-    MissingArgumentColumnError,
-    NoSubsetError,
-    SchemaError,
-    UnknownNameError,
-    UnorderedError,
-    UnsupportedOperationError,
-)
 from sframe_spark.message_text import called
 from sframe_spark.operators.append import append
 from sframe_spark.operators.columns import all_columns, column_of, columns_of
@@ -37,12 +28,9 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, common_encoding
 from sframe_spark.values.value_model import one_value
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
-    from sframe_spark.planner.node import PlannerNode
 
 
 class Relational(Columns):
@@ -80,18 +68,18 @@ class Relational(Columns):
     def _order(self, keys: Any, ascending: bool) -> list[tuple[int, bool]]:
         items = [keys] if isinstance(keys, str) else keys
         if not isinstance(items, list):
-            raise SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
+            raise errors.SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
         if not items or len({type(item) for item in items}) > 1:
-            raise InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
+            raise errors.InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
         default = flag(ascending, "ascending")
         order: dict[int, bool] = {}
         for item in items:
             name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, default)
             if not isinstance(name, str) or not isinstance(direction, (int, float, np.number, np.bool_)):
-                raise SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
-            position = self._position(name, UnknownNameError)
+                raise errors.SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
+            position = self._position(name, errors.UnknownNameError)
             if position in order:
-                raise UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
+                raise errors.UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
             self._check_sortable(position)
             order[position] = flag(direction, "ascending")
         return list(order.items())
@@ -99,7 +87,7 @@ class Relational(Columns):
     def _check_sortable(self, position: int) -> None:
         kind = self._node.schema[position].kind
         if kind not in SORTABLE:
-            raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
+            raise errors.UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
 
     @call_example("sf.topk('a', k=5)")
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
@@ -153,7 +141,7 @@ class Relational(Columns):
             return make_frame(self._node, self._names)
         for name, column_type in zip(self._names, self._node.schema, strict=True):
             if column_type.kind == DICT_KIND:
-                raise SchemaError(f"column {name!r} holds dicts, which cannot be compared for uniqueness")
+                raise errors.SchemaError(f"column {name!r} holds dicts, which cannot be compared for uniqueness")
         names = sorted(self._names)
         return make_frame(group_by(self._node, list(map(self._position, names)), []), names)
 
@@ -180,7 +168,7 @@ class Relational(Columns):
         >>> visits.drop_duplicates("name").to_arrow().to_pydict()
         {'name': ['ann', 'bob'], 'day': [2, 1]}
         """
-        keys = [self._group_key(name, NoSubsetError) for name in ([subset] if isinstance(subset, str) else sorted(subset))]
+        keys = [self._group_key(name, errors.NoSubsetError) for name in ([subset] if isinstance(subset, str) else sorted(subset))]
         others = without(range(len(self._names)), sorted(keys))
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in others])
         return make_frame(grouped, [self._names[position] for position in (*keys, *others)])
@@ -213,25 +201,27 @@ class Relational(Columns):
         {'k': ['a', 'b'], 's': [2, 4]}
         """
         if not isinstance(key_column_names, Iterable):
-            raise SchemaError(f"keys are given as a column name or a list of names, got {called(key_column_names)}")
+            raise errors.SchemaError(f"keys are given as a column name or a list of names, got {called(key_column_names)}")
         if isinstance(key_column_names, ClassRegistry.array):
-            raise SchemaError("keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']")
+            raise errors.SchemaError(
+                "keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']"
+            )
         keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
         positions = []
         for name in keys:
             if not isinstance(name, str):
-                raise SchemaError(f"a key column is given by its name, got {called(name)}")
+                raise errors.SchemaError(f"a key column is given by its name, got {called(name)}")
             positions.append(self._group_key(name))
         aggregations, names = self._aggregates(keys, operations, *args, names_vectors=True)
         if not keys and not aggregations:
             return self._empty()
         return make_frame(group_by(self._node, positions, aggregations), names)
 
-    def _group_key(self, name: Any, refusal: type[ColumnNotFoundError] = ColumnNotFoundError) -> int:
+    def _group_key(self, name: Any, refusal: type[errors.ColumnNotFoundError] = errors.ColumnNotFoundError) -> int:
         """Return the position of a key column; raise an error if it holds dicts, or one of the class ``refusal`` if there is no such column."""
         position = self._position(name, refusal)
         if self._node.schema[position].kind == DICT_KIND:
-            raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by or looked up: turn them into text or lists first")
+            raise errors.SchemaError(f"column {name!r} holds dicts, which cannot be grouped by or looked up: turn them into text or lists first")
         return position
 
     def _aggregates(self, keys: Sequence[str], *operations: Any, names_vectors: bool = False) -> tuple[list[Aggregation], list[str]]:
@@ -248,11 +238,11 @@ class Relational(Columns):
         return aggregations, output_names(keys, labels, chosen)
 
     def _aggregation(self, request: AggregateRequest) -> Aggregation:
-        positions = tuple(self._position(name, MissingArgumentColumnError) for name in request.columns)
+        positions = tuple(self._position(name, errors.MissingArgumentColumnError) for name in request.columns)
         aggregation = Aggregation(request.name, positions, request.parameters)
         try:
             aggregation.infer(self._node.schema)
-        except (SchemaError, UnsupportedOperationError) as error:
+        except (errors.SchemaError, errors.UnsupportedOperationError) as error:
             # Name the aggregate's columns, as there may be many aggregates.
             which = " and ".join(map(repr, request.columns)) or "all rows"
             raise type(error)(f"the aggregate of {which}: {error}") from None
@@ -278,7 +268,7 @@ class Relational(Columns):
         >>> SFrame({"name": ["ann"], "stars": [5]}).append(SFrame({"stars": [3], "name": ["bob"]})).to_arrow().to_pydict()
         {'name': ['ann', 'bob'], 'stars': [5, 3]}
         """
-        other = other_frame(other, "append", UnsupportedOperationError)
+        other = other_frame(other, "append", errors.UnsupportedOperationError)
         if not self._names or not other._names:
             source = other if not self._names else self
             return make_frame(source._node, source._names)
@@ -286,7 +276,7 @@ class Relational(Columns):
 
     def __add__(self, other: SFrame) -> SFrame:
         if not isinstance(other, ClassRegistry.frame) and not is_table(other):
-            raise UnsupportedOperationError(
+            raise errors.UnsupportedOperationError(
                 f"+ appends the rows of another SFrame, got {type(other).__name__}: to add to the values of a column, write sf['a'] + 1"
             )
         return self.append(other)
@@ -295,11 +285,11 @@ class Relational(Columns):
         """Return the nodes of both frames with the columns in the same order and of the same types."""
         if len(self._names) != len(other._names) or set(self._names) != set(other._names):
             different = sorted(set(self._names) ^ set(other._names))
-            raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
+            raise errors.UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
         first, second = self._node, columns_of(other._node, [other._position(name) for name in self._names])
         for position, (name, a, b) in enumerate(zip(self._names, first.schema, second.schema, strict=True)):
             if a.kind != b.kind:
-                raise UnsupportedOperationError(f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first")
+                raise errors.UnsupportedOperationError(f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first")
             common = common_encoding(a, b)
             first, second = recoded_column(first, position, common), recoded_column(second, position, common)
         return first, second
@@ -340,7 +330,7 @@ class Relational(Columns):
         if keys.dtype is column.dtype and are_many(keys._node):
             return make_frame(semi_join(self._node, position, keys._node, bool(exclude)), self._names)
         if keys.dtype is not column.dtype and keys.countna() < len(keys):
-            raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
+            raise errors.SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
         mask = column._is_one_of(keys)
         return make_frame(filter_by_mask(self._node, (mask == 0 if exclude else mask)._node), self._names)
 

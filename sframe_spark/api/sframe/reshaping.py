@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import array
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sframe_spark import errors
 from sframe_spark.api import aggregate
-from sframe_spark.api.class_registry import make_array, make_frame
+from sframe_spark.api.class_registry import SFrame, make_array, make_frame
 from sframe_spark.api.column_names import automatic_name, name_list, with_automatic_names
 from sframe_spark.api.node_values import preview_values
 from sframe_spark.api.sframe.columns import without
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.api.unpacking import names_for_new_columns
 from sframe_spark.api.user_functions import general
-from sframe_spark.errors import (
-    ColumnNotFoundError,
-    ColumnsOfRowsError,
-    InvalidArgumentError,
-    MixedTypesError,
-    SchemaError,
-    TakenKeyError,
-    TakenNameError,
-    UnknownNameError,
-    UnsupportedOperationError,
-)
 from sframe_spark.expressions.functions.packing import value_parameter
 from sframe_spark.expressions.program import Program, Register, Step
 from sframe_spark.message_text import brief
@@ -36,9 +26,6 @@ from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnTy
 from sframe_spark.values.convert import becomes
 from sframe_spark.values.encode import column_type_for, infer_type
 from sframe_spark.values.value_model import is_number, one_value
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 # Rows from which the types of items are inferred.
 SAMPLE = 100
@@ -77,10 +64,10 @@ class Reshaping(Relational):
         >>> list(sf.stack("words", "word")["word"]), len(sf.stack("words", drop_na=True))
         (['a', 'b', None], 2)
         """
-        position = self._position(column_name, UnknownNameError)
+        position = self._position(column_name, errors.UnknownNameError)
         column_type = self._node.schema[position]
         if column_type.kind not in _PACK_FUNCTIONS:
-            raise SchemaError(f"column {column_name!r} holds values of {column_type.kind}: stack() takes lists, arrays and dicts")
+            raise errors.SchemaError(f"column {column_name!r} holds values of {column_type.kind}: stack() takes lists, arrays and dicts")
         width = 2 if column_type.kind == DICT_KIND else 1
         other_names = without(self._names, [position])
         names = new_names(other_names, new_column_name, width)
@@ -118,7 +105,7 @@ class Reshaping(Relational):
         """
         names = unstacked_names(column_names)
         for name in names:
-            self._position(name, ColumnNotFoundError)
+            self._position(name, errors.ColumnNotFoundError)
         _require_optional_string("new_column_name", new_column_name)
         other_names = [name for name in self._names if name not in names]
         concat = aggregate.CONCAT(*names)
@@ -135,9 +122,9 @@ class Reshaping(Relational):
     def _type_of_items(self, position: int, sample: Sequence[Any]) -> ColumnType:
         try:
             return general(infer_type(sample, of_rows=False)) if any(item is not None for item in sample) else FLOAT
-        except MixedTypesError as error:
+        except errors.MixedTypesError as error:
             message = f"column {self._names[position]!r}: its items become a column, and {error}"
-            raise MixedTypesError(f"{message}; give stack() new_column_type, of texts for example") from None
+            raise errors.MixedTypesError(f"{message}; give stack() new_column_type, of texts for example") from None
 
     def unpack(
         self, column_name: str | None = None, column_name_prefix: str | None = None, column_types: Any = None, na_value: Any = None, limit: Any = None
@@ -256,7 +243,7 @@ class Reshaping(Relational):
         """
         names = self._packed_columns(column_names, column_name_prefix)
         if dtype not in (list, dict, array.array):
-            raise InvalidArgumentError(f"dtype is list, array.array or dict: columns are packed into one of these, not into {dtype!r:.60}")
+            raise errors.InvalidArgumentError(f"dtype is list, array.array or dict: columns are packed into one of these, not into {dtype!r:.60}")
         kind = type_of_class(dtype).kind
         positions, width = list(map(self._position, names)), len(self._names)
         other_positions = without(range(width), sorted(positions))
@@ -264,7 +251,7 @@ class Reshaping(Relational):
         _require_optional_string("new_column_name", new_column_name)
         requested = new_column_name or column_name_prefix
         if requested and requested in other_names:
-            raise TakenKeyError(f"the frame has another column {requested!r}: choose another new_column_name")
+            raise errors.TakenKeyError(f"the frame has another column {requested!r}: choose another new_column_name")
         if kind == ARRAY_KIND:
             self._require_numbers(positions, fill_na)
         keys = (_keys_of(names, column_name_prefix if remove_prefix else None),) if kind == DICT_KIND else ()
@@ -274,22 +261,22 @@ class Reshaping(Relational):
 
     def _packed_columns(self, column_names: Any, prefix: Any) -> list[str]:
         if column_names is not None and prefix is not None:
-            raise InvalidArgumentError("give column_names or column_name_prefix, not both: each says which columns are packed")
+            raise errors.InvalidArgumentError("give column_names or column_name_prefix, not both: each says which columns are packed")
         if prefix is not None:
             _require_optional_string("column_name_prefix", prefix)
             matching = [name for name in self._names if name.startswith(prefix)]
             if not matching:
-                raise InvalidArgumentError(f"no column has a name that begins with {prefix!r}")
+                raise errors.InvalidArgumentError(f"no column has a name that begins with {prefix!r}")
             return matching
         if isinstance(column_names, str) or (column_names is not None and not isinstance(column_names, Iterable)):
-            raise SchemaError(f"column_names is a list of names, not {type(column_names).__name__}")
+            raise errors.SchemaError(f"column_names is a list of names, not {type(column_names).__name__}")
         names = list(self._names if column_names is None else column_names)
         for name in names:
-            self._position(name, UnknownNameError)
+            self._position(name, errors.UnknownNameError)
         if len(set(names)) < len(names):
-            raise InvalidArgumentError("column_names names a column twice: a value is packed once")
+            raise errors.InvalidArgumentError("column_names names a column twice: a value is packed once")
         if not names:
-            raise UnsupportedOperationError("there is no column to pack: name one at least")
+            raise errors.UnsupportedOperationError("there is no column to pack: name one at least")
         return names
 
     def _require_numbers(self, positions: Sequence[int], fill_na: Any) -> None:
@@ -297,21 +284,21 @@ class Reshaping(Relational):
             column_type = self._node.schema[position]
             if not column_type.is_numeric:
                 name = self._names[position]
-                raise SchemaError(f"column {name!r} holds values of {column_type.kind}: arrays are of numbers, dtype=list takes any")
+                raise errors.SchemaError(f"column {name!r} holds values of {column_type.kind}: arrays are of numbers, dtype=list takes any")
         if fill_na is not None and not is_number(one_value(fill_na)):
-            raise InvalidArgumentError(f"fill_na is a number in arrays, not {fill_na!r:.60}")
+            raise errors.InvalidArgumentError(f"fill_na is a number in arrays, not {fill_na!r:.60}")
 
     def _named_position(self, name: Any) -> int:
         if not isinstance(name, str):
-            raise SchemaError(f"a column is given by its name, not by {type(name).__name__}")
-        return self._position(name, ColumnNotFoundError)
+            raise errors.SchemaError(f"a column is given by its name, not by {type(name).__name__}")
+        return self._position(name, errors.ColumnNotFoundError)
 
     def _only_packed(self) -> int:
         """Return the position of the only column of lists, arrays or dicts; raise an error if there is not exactly one."""
         packed = [position for position, column_type in enumerate(self._node.schema) if column_type.kind in _PACK_FUNCTIONS]
         if len(packed) != 1:
             message = f"{len(packed)} columns hold lists, arrays or dicts" if packed else "no column holds lists, arrays or dicts"
-            raise UnsupportedOperationError(f"{message}: name the one to unpack")
+            raise errors.UnsupportedOperationError(f"{message}: name the one to unpack")
         return packed[0]
 
     def _with_parts(self, position: int, parts: SFrame) -> SFrame:
@@ -326,7 +313,7 @@ class Reshaping(Relational):
 
 def _require_optional_string(argument: str, value: Any) -> None:
     if value is not None and not isinstance(value, str):
-        raise SchemaError(f"{argument} is a text, not {type(value).__name__}")
+        raise errors.SchemaError(f"{argument} is a text, not {type(value).__name__}")
 
 
 def unstacked_names(column_names: Any) -> list[str]:
@@ -339,7 +326,7 @@ def unstacked_names(column_names: Any) -> list[str]:
     """
     names = name_list(column_names)
     if names is None or len(names) != (1 if isinstance(column_names, str) else 2):
-        raise SchemaError(f"column_names is the name of a column, or a list of two, of keys and values, not {column_names!r:.80}")
+        raise errors.SchemaError(f"column_names is the name of a column, or a list of two, of keys and values, not {column_names!r:.80}")
     return names
 
 
@@ -353,11 +340,11 @@ def new_names(other_names: list[str], chosen: Any, width: int) -> list[str]:
     form = "a list of two names, for keys and values" if width == 2 else "a name"
     requested = [chosen] if width == 1 else chosen
     if not isinstance(requested, (list, tuple)) or len(requested) != width or not all(isinstance(name, str) for name in requested):
-        raise SchemaError(f"new_column_name is {form}, got {brief(chosen, 80)}")
+        raise errors.SchemaError(f"new_column_name is {form}, got {brief(chosen, 80)}")
     if used := [name for name in requested if name in other_names]:
-        raise TakenNameError(f"the frame has a column {used[0]!r} already: choose another name")
+        raise errors.TakenNameError(f"the frame has a column {used[0]!r} already: choose another name")
     if width == 2 and requested[0] and requested[0] == requested[1]:
-        raise TakenNameError(f"keys and values are both to be named {requested[0]!r}: choose two names")
+        raise errors.TakenNameError(f"keys and values are both to be named {requested[0]!r}: choose two names")
     return [*other_names, *with_automatic_names([*other_names, *requested])[len(other_names) :]]
 
 
@@ -367,9 +354,11 @@ def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
         return None
     classes = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
     if not all(isinstance(item, type) for item in classes):
-        raise ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {chosen!r:.80}")
+        raise errors.ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {chosen!r:.80}")
     if len(classes) != width:
-        raise InvalidArgumentError(f"new_column_type has {len(classes)} class(es), {width} are needed: of keys and values for a dict, one otherwise")
+        raise errors.InvalidArgumentError(
+            f"new_column_type has {len(classes)} class(es), {width} are needed: of keys and values for a dict, one otherwise"
+        )
     return [column_type_for(item) for item in classes]
 
 
@@ -379,7 +368,7 @@ def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ..
         return node
     for source, other in zip(natural, requested, strict=True):
         if not becomes(source.kind, other.kind):
-            raise SchemaError(f"items of {source.kind} do not become {other.kind} here: stack them as they are, and use astype()")
+            raise errors.SchemaError(f"items of {source.kind} do not become {other.kind} here: stack them as they are, and use astype()")
     items = [apply_function("cast", column_of(node, first + place), parameters=(kind, False)) for place, kind in enumerate(requested)]
     return columns_alongside(columns_of(node, list(range(first))), *items) if first else zip_columns(*items)
 

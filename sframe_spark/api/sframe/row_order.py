@@ -1,13 +1,13 @@
-"""Members of SFrame that tell which order of rows is known and why, and with which users promise an order."""
+"""Members of SFrame about the order of rows: which orders are known and why, and a promise by the user that rows are sorted."""
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import attrs
 
-from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.execution.source_validation import find_break, find_claimed_orders, require_unchanged_files
@@ -21,9 +21,6 @@ from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 Order = list[tuple[str, str]]
 
@@ -152,9 +149,9 @@ class RowOrder(Relational):
         require_unchanged_files(self._node)
         with GRAPH_LOCK:
             plan = optimize(self._node)
-        known = properties_of(plan).order
+        order = properties_of(plan).order
         orderings: list[list[tuple[int, bool]]] = []
-        for items in known.orderings:
+        for items in order.orderings:
             # Users see columns of the frame, not keys of the engine or expressions.
             of_columns = itertools.takewhile(lambda item: isinstance(item.column, int) and item.direction != "any", items)
             ordering = [(cast(int, item.column), item.direction == "asc") for item in of_columns]
@@ -162,9 +159,9 @@ class RowOrder(Relational):
                 orderings.append(ordering)
         return KnownOrder(
             [[(self._names[column], "asc" if up else "desc") for column, up in items] for items in orderings],
-            [self._names[column] for column in known.constants if isinstance(column, int)],
-            [[self._names[c] for c in group if isinstance(c, int)] for group in known.equivalences],
-            [[self._names[c] for c in key if isinstance(c, int)] for key in known.keys if key and all(isinstance(c, int) for c in key)],
+            [self._names[column] for column in order.constants if isinstance(column, int)],
+            [[self._names[c] for c in group if isinstance(c, int)] for group in order.equivalences],
+            [[self._names[c] for c in key if isinstance(c, int)] for key in order.keys if key and all(isinstance(c, int) for c in key)],
             [origin_of_order(plan, items) for items in orderings],
         )
 

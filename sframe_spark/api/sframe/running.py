@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.sarray import SArray
@@ -18,9 +18,6 @@ from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.types import DICT_KIND, FLOAT, INT
 from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 
 class RunningColumns(Relational):

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
-from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.hints import call_example, call_hint
-from sframe_spark.api.indexing import bind_function
 from sframe_spark.api.node_values import python_columns, rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.datetimes import uniform_times
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.api.user_functions import general, type_of_results
+from sframe_spark.api.user_functions import bind_function, general, type_of_results
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
@@ -39,9 +38,6 @@ from sframe_spark.udf.results import Guess
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
 from sframe_spark.values.encode import column_type_for, encode
 from sframe_spark.values.nested.python_objects import named_rows
-
-if TYPE_CHECKING:
-    from sframe_spark.api.class_registry import SFrame
 
 SAMPLE_ROWS = 100
 """Rows of the first cycles on which a function is tried to infer the types of its results."""
