@@ -263,16 +263,16 @@ FAULTS = (
     Fault("boundary-unverified", "explain", "first = max(start - 1, 0)\n    rows", "first = start\n    rows"),
     Fault("minimum-above", "explain", "compare_scalars(actual.minimum, low) < 0", "compare_scalars(actual.minimum, low) > 0"),
     # the API
-    Fault("negative-end", "api", "if start < 0 or (stop is not None and stop < 0):\n        rows = count()", "if start < 0:\n        rows = count()"),
+    Fault("negative-end", "api", "if start < 0 or (stop is not None and stop < 0):", "if start < 0:"),
     Fault(
         "share-of-one", "api", "return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)", "return int(numbers * min(max(share, 0.0), 1.0))"
     ),
-    Fault("odd-room", "api", "left = room // 2 + (room & width & 1)", "left = room // 2"),
+    Fault("odd-room", "api", "left = padding // 2 + (padding & width & 1)", "left = padding // 2"),
     Fault("line-end-cut", "api", "last = len(self.pending) if self.is_last else len(self.pending) - 1", "last = len(self.pending)"),
     Fault("row-past-end", "api", "if not 0 <= number < rows:", "if not 0 <= number <= rows:"),
     Fault("jdbc-case", "api", 'if "jdbc:" in text.lower() else text', 'if "jdbc:" in text else text'),
     Fault("json-after-array", "api", 'return None if self._text[end + 1 :].strip(" \\t\\r\\n") else end', "return end"),
-    Fault("list-in-numpy", "api", "shortened = any(_loses_its_end(value) for row in rows for value in row)", "shortened = False"),
+    Fault("list-in-numpy", "api", "has_end_nul = any(_ends_with_nul(value) for row in rows for value in row)", "has_end_nul = False"),
     Fault(
         "unique-order",
         "api",
@@ -285,7 +285,7 @@ FAULTS = (
     Fault(
         "head-error-class",
         "errors",
-        'raise NegativeCountError(f"the number of rows to take',
-        'raise InvalidArgumentError(f"the number of rows to take',
+        'raise errors.NegativeCountError(f"the number of rows to take',
+        'raise errors.InvalidArgumentError(f"the number of rows to take',
     ),
 )
