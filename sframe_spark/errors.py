@@ -107,7 +107,7 @@ class ColumnNotFoundError(SFrameError, KeyError):
         super().__init__(name, self.available)
 
     def __str__(self) -> str:
-        # The str of a KeyError is the repr of its argument, a whole sentence in quotes.
+        # The str of a KeyError is the repr of its argument, which would put the sentence in quotes.
         missing = f"no column is named {brief(self.name)}"
         if not self.available:
             return f"{missing}: there are no columns"
@@ -241,8 +241,8 @@ class ConversionError(ExecutionError):
 class DateTimeRangeError(ExecutionError, OverflowError):
     """A date-time lies outside the years 1 to 9999, which is all that Python's ``datetime`` can show.
 
-    Raised where such a value is shown or would be made as the end of an interval or a tick of a clock. Columns hold date-times of 292,000 years
-    before and after 1970, which may be compared, filtered, moved and cast to int.
+    Raised when the value is displayed, or would be computed as the end of an interval or as a tick of a clock. Columns hold date-times of 292,000
+    years before and after 1970, which may be compared, filtered, moved and cast to int.
 
     Parameters
     ----------
@@ -296,10 +296,10 @@ class TooLargeError(ExecutionError, MemoryError):
 
 
 class CancelledError(ExecutionError):
-    """A running query was told to stop.
+    """A running query was cancelled.
 
-    Raised inside an action whose caller pressed Ctrl-C; the caller itself sees ``KeyboardInterrupt``. An action must not catch
-    it, so that nothing is published after the user gave up.
+    Raised inside an action whose caller pressed Ctrl-C; the caller gets ``KeyboardInterrupt``. An action must not catch it, so that nothing is
+    published after the user gave up.
     """
 
 
@@ -327,9 +327,9 @@ class PlanInvariantError(SFrameError, AssertionError):
 
 
 class NonConvergenceError(PlanInvariantError):
-    """The laws of a stage went on rewriting a plan without coming to an end.
+    """The laws of a stage rewrote a plan again and again.
 
-    Raised by the optimizer. The message names the laws that took part; one of them undoes another.
+    Raised by the optimizer. The message names the laws that were applied last; one law undoes what another law does.
 
     Parameters
     ----------
@@ -373,21 +373,22 @@ class InexactWarning(UserWarning):
 
 
 class LostNanosecondsWarning(InexactWarning):
-    """Datetimes of a table are truncated to the microsecond, as columns hold them; given once, when a frame or column is made of them."""
+    """Datetimes of a table are truncated to microseconds. The warning is given once, when a frame or a column is made of them."""
 
 
 class InexactNumberWarning(InexactWarning):
-    """Numbers have more digits than a column holds, so that some are rounded: ints of more than 64 bits, large ints next to floats.
+    """Numbers have more digits than a column holds, so that some are rounded: ints of more than 64 bits, and large ints in a column with floats.
 
-    Given once for each column. Pass strings, or request them with ``dtype=str``, to keep all digits; with ``dtype=float`` there is no warning.
+    The warning is given once for each column. Pass strings, or request strings with ``dtype=str``, to keep all digits; with ``dtype=float`` there is
+    no warning.
     """
 
 
 class InexactDecimalWarning(InexactNumberWarning):
     """Decimals have more digits than a float holds, so that some of them are rounded.
 
-    Given once, when a frame is made of the table; for tables that are read later, such as Spark DataFrames and Parquet files, by their types.
-    Cast the column to a string first to keep all digits.
+    The warning is given once, when a frame is made of a table. If the rows are read later, as of Spark DataFrames and Parquet files, it depends on
+    the types of the columns. Cast the column to a string first to keep all digits.
 
     Examples
     --------
@@ -525,7 +526,7 @@ class SeedError(SchemaError, InvalidArgumentError):
 
 
 class BuilderError(UnsupportedOperationError, InvalidArgumentError):
-    """A builder does not take a value, has no such segment or is closed; a ValueError and, as in the reference, a RuntimeError."""
+    """A builder does not take a value, has no segment of that number, or is closed; a ValueError and, as in the reference, a RuntimeError."""
 
 
 class BoundsError(InvalidArgumentError, UnsupportedOperationError):
@@ -610,7 +611,7 @@ class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError
 
 
 class CsvNoLineError(StorageError, RuntimeError):
-    """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
+    """A file is not empty, but has no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
 
 
 class CsvLineError(StorageError, RuntimeError):

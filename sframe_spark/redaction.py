@@ -12,7 +12,8 @@ from typing import Any
 HIDDEN = "***"
 # Shorter secrets occur in many words: hiding them would garble messages and protect nothing.
 SHORTEST_SECRET = 3
-# Messages quote the beginning of long strings, which may end within a secret. Lengths of such a beginning, and of secrets to search for it.
+# Messages quote the beginning of long strings, which may end within a secret: the shortest beginning of a secret that is hidden, and the longest
+# secret whose beginnings are searched for.
 SHORTEST_START, LONGEST_CUT = 5, 90
 # The value of a parameter that is not known to be secret may be a signature, unless it is as short as this.
 SHORTEST_OPAQUE = 8

@@ -13,7 +13,7 @@ str        ``str``                     ``string``
 array      ``array.array`` ('d')       ``list<float64>``
 datetime   ``datetime.datetime``       ``timestamp[us]`` (no offset), or *zoned*:
                                        ``struct<instant: timestamp[us], offset: int32>`` (minutes east of UTC;
-                                       the instant is in UTC, a null offset is a value without one)
+                                       the instant is in UTC, the offset is null for a value without offset)
 list       ``list``                    ``list<int64 | float64 | string>``, or *encoded*: ``string`` (tagged JSON)
 dict       ``dict``                    ``map<int64 | string, int64 | float64 | string>``, or *encoded*: ``string``
 =========  ==========================  ==================================================================

@@ -153,7 +153,7 @@ def check_spark() -> Diagnosis:
 
 
 def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterator[Diagnosis]:
-    """Yield the results of all checks, slow ones last: those of a cluster if given, otherwise of Spark on this machine."""
+    """Yield the results of all checks. The last ones check a cluster, if it is given, otherwise Spark on this machine."""
     yield check_python()
     for name, minimum in REQUIRED_MODULES:
         yield check_module(name, minimum)

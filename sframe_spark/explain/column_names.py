@@ -95,7 +95,7 @@ class ColumnNames:
                 pending.extend(reversed(list(zip(node.inputs, self._names_below(node), strict=True))))
 
     def _propagate_user_names(self, roots: Iterable[PlannerNode]) -> None:
-        """Add the names that users gave to intermediate nodes, and those of the columns below; names that came from the result are not replaced."""
+        """Add the names that users gave to columns of intermediate nodes, there and to the columns below; names that are known are not replaced."""
         # In this order, every node comes after all its readers, so one pass is enough. Names that are not new have been propagated before.
         changed: set[int] = set()
         for node in reversed(list(postorder(roots))):
@@ -133,7 +133,7 @@ class ColumnNames:
                     self._learn(child, tuple(f"key {name}" if column == other else None for column in range(child.facts.width)))
 
     def _names_of_datasets(self, nodes: Iterable[PlannerNode]) -> dict[tuple[Hashable, int], str]:
-        """Return the names of stored columns: the name that a source's column has in the plan, else the one that was saved with it."""
+        """Return the names of stored columns: the name that a source's column has in the plan, else the name that was saved with the column."""
         names: dict[tuple[Hashable, int], str] = {}
         sources = [node for node in nodes if node.operator.is_source]
         for node in sources:
@@ -159,7 +159,7 @@ class ColumnNames:
         return names[position] if position < len(names) else None
 
     def _learn(self, node: PlannerNode, offered: Names) -> bool:
-        """Add names to a node's columns; return whether any of them was new."""
+        """Add names to a node's columns that have none; return whether a name was added."""
         names = self.known.get(id(node))
         if names is not None and None not in names:
             return False

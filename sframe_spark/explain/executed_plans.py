@@ -1,6 +1,7 @@
 """The physical plans that Spark ran, after adaptive planning changed them: for diagnostics, in classic sessions only.
 
-Spark keeps descriptions of the plans of its last thousand executions, updated whenever it plans one again. Nothing here affects a result.
+Spark keeps descriptions of the plans of its last thousand executions, and updates a description when it changes the plan. Nothing here affects a
+result.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ def job_plan(stages: int) -> ExecutedPlan:
 def recorded_plans() -> Iterator[list[ExecutedPlan]]:
     """Yield a list that is filled at the end of the block with the plans that this thread's actions ran in Spark.
 
-    Plans of queries come first, then those of other jobs.
+    Plans of queries come first, then plans of other jobs.
     """
     plans: list[ExecutedPlan] = []
     before = get_session() if is_started() else active_session()
@@ -266,7 +267,7 @@ def _items(sequence: Any) -> list[Any]:
 
 
 def _plans_since(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
-    """Return the final plans of this thread's executions since the one numbered ``first``, and those of its other jobs."""
+    """Return the final plans of this thread's executions from number ``first`` on, and the plans of its other jobs."""
     deadline = time.monotonic() + _MAX_WAIT
     while True:
         plans = _plans_so_far(session, first, tag)

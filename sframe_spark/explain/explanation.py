@@ -166,7 +166,7 @@ NOTHING_TO_RUN = "nothing to run, the rows are there"
 def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
     """Return a graph with a node ``section.register`` for each operator, and an edge from each input to its reader.
 
-    If a section reads the result of another one, there is an edge from that section's last operator.
+    If a section reads the result of another section, there is an edge from the last operator of that section.
     """
     import networkx
 
@@ -283,8 +283,8 @@ def graph_of_sections(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
 
     graph = networkx.DiGraph()
     for section in sections:
-        operators = f"{len(section.nodes)} operators, the last {section.nodes[-1].operator}"
         last = section.nodes[-1]
+        operators = f"{len(section.nodes)} operators, the last {last.operator}"
         graph.add_node(section.number, operator=operators, parameters="", columns=last.columns, length=last.length, section=section.number)
         graph.add_edges_from((number, section.number) for number in section.reads if number in graph)
     return graph
@@ -480,7 +480,8 @@ def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
         return [f"-- physical plan: {NOTHING_TO_RUN}"]
     lines = [f"-- physical plan: {len(sections)} section{'s' if len(sections) > 1 else ''}"]
     for section in sections:
-        reads = f", reads {listed(section.reads)}" if section.reads else ""
+        plural = "s" if len(section.reads) > 1 else ""
+        reads = f", reads section{plural} {', '.join(section.reads)}" if section.reads else ""
         lines.append(f"section {section.number}: {section.where}{reads}: {section.reason}")
         lines += [f"    {node.line()}" for node in section.nodes]
         lines.append(f"  makes {estimate(section)}")
@@ -488,11 +489,6 @@ def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
         lines += [f"  or: {alternative}" for alternative in section.alternatives]
         lines += [f"  {what_ran(outcome, section)}" for outcome in section.outcomes]
     return lines
-
-
-def listed(numbers: Sequence[str]) -> str:
-    """Return numbers of sections in words, for example "sections 1, 2"."""
-    return f"section {numbers[0]}" if len(numbers) == 1 else f"sections {', '.join(numbers)}"
 
 
 def estimate(section: ExplainedSection) -> str:

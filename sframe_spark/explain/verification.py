@@ -357,7 +357,7 @@ class RecordingExecutor(Executor):
 
 
 def require_classic_session() -> None:
-    """Raise an error if the session is one of Spark Connect; no session is started.
+    """Check that queries do not go to Spark Connect; no session is started.
 
     Raises
     ------
@@ -386,7 +386,7 @@ def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
     Raises
     ------
     UnsupportedOperationError
-        If the session is one of Spark Connect.
+        If queries go to a Spark Connect server.
     """
     require_classic_session()
     return run_action(node, partial(_verified, names=names), materialize, discards=True)

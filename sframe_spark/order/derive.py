@@ -382,7 +382,7 @@ def asof_left(
     by
         Pairs of a left and a right column that must be equal.
     direction
-        Which right row matches: the last one not after the left row, the first one not before it, or the nearest one.
+        Which right row matches: the last row that is not after the left row, the first row that is not before it, or the nearest row.
     tolerance
         Whether right rows that are too far away do not match.
 

@@ -62,7 +62,7 @@ def exchange_rows(outcomes: int) -> int:
 
 
 def one_of(outcomes: int) -> int:
-    """Return one outcome of a set, a tie only if there is no other: only a tie activates dependencies and later entries of orderings.
+    """Return one outcome of a set, a tie only if there is no other outcome, because ties activate dependencies and later entries of orderings.
 
     Examples
     --------
@@ -607,7 +607,7 @@ def _groups(facts: SequenceFacts) -> Iterator[tuple[Column, ...]]:
 
 
 class _Roles(NamedTuple):
-    """How facts use columns: the number of facts that mention each, those that facts can make tie, and those from which facts conclude something."""
+    """How facts use columns: how many facts mention each, which columns a fact can restrict, and from which columns a fact concludes something."""
 
     mentions: Counter[Column]
     targets: set[Column]

@@ -23,14 +23,15 @@ class Law:
     stage
         Name of the stage in which the law runs.
     operators
-        Names of the operators at which the law is tried; empty for any. For a law over the whole graph: the graph must contain one of them.
+        Names of the operators at which the law is tried; empty for all operators. A law over the whole graph is tried if the graph contains one of
+        them.
     rewrite
         Function of a node that returns the new node, or None if the law does not apply.
     whole_graph
         Whether the law gets the root of the graph and rewrites the graph in one pass, once per stage.
     alone
-        Depth of inputs that no other node may read (0: no condition), because the law computes them in another form. 1: the node's first input;
-        2: also the first input of that input.
+        How many levels of first inputs no other node may read, because the law computes them in another form. 0: no condition; 1: the node's first
+        input; 2: also the first input of that input.
     """
 
     equation: str
@@ -67,8 +68,8 @@ class Law:
 class Stage:
     """A named group of laws that runs to a fixed point, and the reason why it is a stage of its own.
 
-    ``also`` names stages whose laws are tried again in this stage; ``top_down``: consumers are visited before their inputs; if the stage
-    has changed the plan, the optimizer continues at the stage ``back_to``, whose laws may apply again.
+    The laws of the stages ``also`` are tried again in this stage. If ``top_down``, consumers are visited before their inputs. If the stage has
+    changed the plan, the optimizer continues at the stage ``back_to``, whose laws may apply again.
     """
 
     name: str
@@ -88,7 +89,7 @@ def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph:
     stage
         Name of the stage in which the law runs.
     on
-        Name(s) of the operators at which the law is tried; for a law over the whole graph, of which the graph must contain one.
+        Name or names of the operators at which the law is tried. A law over the whole graph is tried if the graph contains one of them.
     whole_graph, alone
         See :class:`Law`.
 

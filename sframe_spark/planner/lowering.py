@@ -84,7 +84,7 @@ class Relation:
         return self._sorted[requested]
 
     def with_columns(self, expressions: Sequence[Column], schema: Schema, origins: Sequence[int | None] = ()) -> Relation:
-        """Return the same rows with other visible columns, as one select; ``origins``: position of the column that each one copies, or None."""
+        """Return the same rows with other visible columns; ``origins`` has the position of the column that each new column copies, or None."""
         selected = [expression.alias(name) for expression, name in zip(expressions, column_names(len(schema)), strict=True)]
         not_missing = frozenset(position for position, origin in enumerate(origins) if origin in self.not_missing)
         return attrs.evolve(self, df=self.df.select(*selected, *self.hidden), schema=schema, not_missing=not_missing)

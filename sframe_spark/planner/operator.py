@@ -91,7 +91,7 @@ class Traits:
     Class attributes
     ----------------
     chooses_rows
-        Output rows are unchanged input rows: a selection, another order, or the rows of one input after those of another.
+        Output rows are unchanged input rows: some of them, in another order, or the rows of several inputs one after the other.
     alike_inputs
         All inputs have the same columns, and each output column comes from the same column of every input.
     unites_rows
@@ -193,7 +193,7 @@ class Traits:
 
     @property
     def forgets_one_partition(self) -> bool:
-        """Whether Spark takes the output for several partitions although all inputs are in one partition."""
+        """Whether Spark plans as if the output had several partitions, although all inputs are in one partition."""
         return self.unites_rows
 
     @property
@@ -253,7 +253,7 @@ class Traits:
         return ()
 
     def with_user_functions(self, width: int, change: Callable[[Any], Any]) -> Operator:
-        """Return the operator with each user function replaced by ``change`` of it; the operator itself if it calls none."""
+        """Return the operator with ``change`` applied to each user function; the operator itself if it calls no user function."""
         return self  # type: ignore[return-value]
 
     def types_made(self, width: int) -> Sequence[ColumnType]:
@@ -323,7 +323,7 @@ class Operator(Traits):
     takes_wider
         Inputs may have more columns than the operator reads, at no cost.
     expands
-        A row of the first input may become any number of output rows, which :meth:`pieces` yields in batches.
+        A row of the first input may result in any number of output rows, which :meth:`pieces` yields in batches.
     counts_rows
         The number of output rows is unknown until :meth:`counted` finds it; after that rows can be addressed by index.
     is_source
@@ -347,7 +347,7 @@ class Operator(Traits):
         return PlannerNode(self, inputs)
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
-        """Return the name that messages use for the operator, or for some of its output columns: the registered name unless another was given."""
+        """Return the name that messages use for the operator, or for some of its output columns; by default the registered name."""
         return self.name
 
     def as_read(self) -> Operator:
@@ -399,7 +399,7 @@ class Operator(Traits):
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
         """Return the operator over an input with an additional first column, which becomes the first output column.
 
-        None for operators of several inputs, and for those whose output rows do not each come from one input row.
+        The result is None if the operator has several inputs, or if an output row may come from several input rows.
         """
         return None
 
@@ -568,7 +568,7 @@ def with_final_rows(chunk: Chunk, rest: Chunk | None) -> Chunk:
 
 
 def known_length(inputs: Sequence[Facts]) -> Length:
-    """Return the length of aligned inputs: one that is known exactly, if there is one."""
+    """Return the length of aligned inputs, from an input of known length if possible."""
     return next((facts.length for facts in inputs if facts.length.rows is not None), inputs[0].length)
 
 

@@ -1,4 +1,4 @@
-"""Conversion of plans to JSON that another process can read, and to lines of text for people.
+"""Conversion of plans to JSON, which another process can read, and to text, one line for each node.
 
 The JSON lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once::
 
@@ -58,7 +58,7 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
 
 
 def registers_of(root: PlannerNode) -> dict[int, str]:
-    """Return the names (``r1``, ``r2``, ...) of the nodes of a plan in its text, by ``id``."""
+    """Return, by ``id`` of each node, its name (``r1``, ``r2``, ...) in the text of a plan."""
     return {id(node): f"r{number}" for number, node in enumerate(postorder([root]))}
 
 
@@ -86,7 +86,7 @@ def quoted(name: str) -> str:
 
 
 def trace_text(trace: Trace) -> str:
-    """Return text with the laws that were applied, and how often."""
+    """Return the laws that were applied, and how often, one law in a line."""
     return "\n".join(f"{count:4d} x {equation}" for equation, count in trace.counts().items()) or "no law fired"
 
 
@@ -179,7 +179,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any]:
-    """Return the JSON form of an operator's parameters, without derived ones."""
+    """Return the JSON form of an operator's parameters, without parameters that are derived from others."""
     operator_class: Any = type(operator)
     classes = value_classes(operator_class)
     written = {}

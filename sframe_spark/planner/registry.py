@@ -172,7 +172,7 @@ def import_builtin_operators() -> None:
 
 
 def registered_names() -> list[str]:
-    """Return the sorted names of all operators: those of this package, whether imported or not, and those of plug-ins.
+    """Return the sorted names of all operators of this package, whether imported or not, and of plug-ins.
 
     Examples
     --------

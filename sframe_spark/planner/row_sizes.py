@@ -61,7 +61,7 @@ def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
 def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the bytes (or slightly more) that each range of values would take as a separate array.
 
-    ``edges`` are the starts of the ranges, followed by the end of the last one.
+    ``edges`` are the starts of the ranges, followed by the end of the last range.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:
-    """Return the sizes of output columns: the first ones copy columns of the first input, the others are estimated from their types.
+    """Return the sizes of output columns. The first columns copy the columns of the first input; the sizes of other columns follow from their types.
 
     A computed string is assumed to be as long as the longest string column of any input. The size of computed nested values is unknown.
 
