@@ -76,8 +76,8 @@ def rows_fit(node: PlannerNode, rows: int) -> bool:
     sizes: Sizes = sizes_of(node)[id(node)]
     if None not in sizes:
         return True
-    weight = plan_size_of(node)
-    return weight is None or weight.size <= config.memory_budget
+    plan_size = plan_size_of(node)
+    return plan_size is None or plan_size.size <= config.memory_budget
 
 
 # Batch sizes: limits in rows and in bytes.

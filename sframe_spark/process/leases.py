@@ -145,6 +145,11 @@ SECONDS_BETWEEN_HEARTBEATS = 600
 
 _NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-([0-9a-f]{{1,16}})-[0-9a-f]{{4}}")
 _ATTEMPTS = 1000
+_WHY_NO_DIRECTORY: dict[type[OSError], str] = {
+    FileExistsError: "a file has that name",
+    NotADirectoryError: "a file stands where a directory above it should be",
+    FileNotFoundError: "the system makes no directory there",
+}
 _ANOTHER_DIRECTORY = "set config.temporary_directory (SFRAME_SPARK_TMP) to a directory that you may write to"
 # How many claims are checked each time that a temporary directory is created.
 _CHECKED_AT_ONCE = 64
@@ -201,14 +206,8 @@ def require_directory(directory: str) -> None:
     """
     try:
         os.makedirs(directory, exist_ok=True)
-    except FileExistsError:
-        reason = "a file has that name"
-    except NotADirectoryError:
-        reason = "a file stands where a directory above it should be"
-    except FileNotFoundError:
-        reason = "the system makes no directory there"
     except OSError as error:
-        reason = f"it cannot be made ({error.strerror})"
+        reason = _WHY_NO_DIRECTORY.get(type(error), f"it cannot be made ({error.strerror})")
     else:
         if os.access(directory, os.W_OK | os.X_OK):
             return

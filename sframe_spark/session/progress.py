@@ -64,12 +64,10 @@ class ClassicTasks:
         """Return the number of finished and the number of known tasks of all stages seen since the start."""
         active = set(self._tracker.getActiveStageIds())
         for stage in active | self._stages.keys():
-            information = self._tracker.getStageInfo(stage)
-            known = self._stages.get(stage, (0, 0))[1]
-            if information is not None and stage in active:
-                self._stages[stage] = (information.numCompletedTasks, information.numTasks)
-            else:
-                self._stages[stage] = (known, known)
+            information = self._tracker.getStageInfo(stage) if stage in active else None
+            # All tasks of a stage that is no longer active have ended.
+            total = self._stages.get(stage, (0, 0))[1]
+            self._stages[stage] = (total, total) if information is None else (information.numCompletedTasks, information.numTasks)
         return sum(done for done, _ in self._stages.values()), sum(total for _, total in self._stages.values())
 
 

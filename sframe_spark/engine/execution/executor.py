@@ -179,9 +179,9 @@ class SectionRunner:
             return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
         if self.options.directory is not None or workers.is_out_of_process:
             return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
-        room = reservation_for_results()
-        callables = [partial(partial_rows, chunks_of(task), room) for task in tasks]
-        return self._keep_or_spill(node, workers, workers.run(callables, f"computing {node.operator.called()}", tasks), room)
+        reservation = reservation_for_results()
+        callables = [partial(partial_rows, chunks_of(task), reservation) for task in tasks]
+        return self._keep_or_spill(node, workers, workers.run(callables, f"computing {node.operator.called()}", tasks), reservation)
 
     def _written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
         """Run functions that write one segment each, and return a source of the segments."""
@@ -191,9 +191,9 @@ class SectionRunner:
             manifest = dataset.publish(workers.run(callables, f"materialising {node.operator.called()}", tasks))
         return segment_source(manifest, dataset.handle)
 
-    def _keep_or_spill(self, node: PlannerNode, workers: TaskRunner, produced: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
+    def _keep_or_spill(self, node: PlannerNode, workers: TaskRunner, produced: Sequence[PartialRows], reservation: MemoryReservation) -> PlannerNode:
         """Return a source of rows that threads have computed: in memory if all rows fit, else of segments."""
-        if not room.is_full:
+        if not reservation.is_full:
             return self.keep(rows_as_produced(produced, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
         return self._written(node, workers, [partial(part.write, node.schema) for part in produced])
@@ -249,9 +249,9 @@ class SectionRunner:
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
-        room = MemoryReservation(bytes_gathered())
-        produced = workers.run([partial(partial_rows, chunks_of(task), room) for task in tasks], f"computing {node.operator.called()}", tasks)
-        if room.is_full:
+        reservation = MemoryReservation(bytes_gathered())
+        produced = workers.run([partial(partial_rows, chunks_of(task), reservation) for task in tasks], f"computing {node.operator.called()}", tasks)
+        if reservation.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
             return ReplanNeeded(node)
         rows = in_one_chunk(produced, below.schema)
@@ -308,8 +308,8 @@ class SectionRunner:
         Return the node to be planned again if tasks and this process share no files, there would be too many files, or a range is too large for a
         task.
         """
-        workers, weight = SparkTaskRunner(), plan_size_of(node.inputs[0], UNKNOWN_BYTES)
-        assert weight is not None
+        workers, plan_size = SparkTaskRunner(), plan_size_of(node.inputs[0], UNKNOWN_BYTES)
+        assert plan_size is not None
         handle = temporary_store().new_dataset()
         try:
             if not is_shared_with(workers, handle.directory):
@@ -317,7 +317,7 @@ class SectionRunner:
                 return ReplanNeeded(node)
             # A large table in memory is written to files first, so that the tasks that sample the keys can read it, too.
             node = node.with_inputs([with_stored_tables(node.inputs[0])])
-            tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
+            tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(plan_size)
             # The number of tasks was not known when the section was planned. The least number of ranges is needed; one range for each core is only
             # desirable.
             most = MAX_EXCHANGE_RUNS // len(tasks)
@@ -347,10 +347,10 @@ class SectionRunner:
         groups = rows.groups(self.options.segments or config.default_segments or TASKS_PER_THREAD * local_threads())
         if self.options.directory is not None:
             return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.chunks(numbers)).write, node.schema) for numbers in groups])
-        room = reservation_for_results()
-        callables = [partial(partial_rows, rows.chunks(numbers), room) for numbers in groups]
+        reservation = reservation_for_results()
+        callables = [partial(partial_rows, rows.chunks(numbers), reservation) for numbers in groups]
         produced = ThreadRunner().run(callables, f"computing {node.operator.called()}")
-        return self._keep_or_spill(node, ThreadRunner(), produced, room)
+        return self._keep_or_spill(node, ThreadRunner(), produced, reservation)
 
     def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
         """Merge the partial states of row ranges, computed by tasks, into the result.

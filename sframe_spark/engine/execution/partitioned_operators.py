@@ -50,15 +50,15 @@ SAMPLED_BYTES = 16 << 20
 
 def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
     """Return ranges of the column by which a kernel's input is split, with about equally many rows each."""
-    below, split, weight = node.inputs[0], node.operator.split_by, plan_size_of(node.inputs[0])
-    assert split is not None and weight is not None
+    below, split, plan_size = node.inputs[0], node.operator.split_by, plan_size_of(node.inputs[0])
+    assert split is not None and plan_size is not None
     position, ascending = split
     keys = project(below, [position])
     narrow = optimize(keys)
     if not placement_of(narrow).segment:
         narrow = keys
     # Less memory may be available than when the section was planned.
-    count = most if workers is not None else int(min(most, ranges_for(weight)))
+    count = most if workers is not None else int(min(most, ranges_for(plan_size)))
     return RangePartitioner.of(sample_of(narrow, max(SAMPLED_POSITIONS, count), workers or ThreadRunner()), below.schema[position], ascending, count)
 
 

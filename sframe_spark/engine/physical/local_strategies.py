@@ -40,8 +40,8 @@ def is_cheaper_locally(root: PlannerNode) -> bool:
     """Return whether a plan has only built-in kernels over local rows within the driver's memory budget, so that it runs faster in this process."""
     if not config.small_rows or not are_for_threads(root):
         return False
-    weight = plan_size_of(root, UNKNOWN_BYTES)
-    return weight is not None and weight.size <= config.memory_budget and all(map(is_near, postorder([root])))
+    plan_size = plan_size_of(root, UNKNOWN_BYTES)
+    return plan_size is not None and plan_size.size <= config.memory_budget and all(map(is_near, postorder([root])))
 
 
 def are_parts_cheaper_locally(node: PlannerNode) -> bool:
@@ -81,14 +81,14 @@ ROWS_OF_RANGE = 524_288
 
 def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Mode | None:
     """Return the mode of a kernel whose input can be computed by threads of this process; None if Spark is to run it."""
-    weight = gathered_size(root)
-    if weight is None:
+    plan_size = gathered_size(root)
+    if plan_size is None:
         return None
-    fits = weight.size <= bytes_gathered()
+    fits = plan_size.size <= bytes_gathered()
     # If only first rows are required, finding them among all rows is faster than exchanging these.
-    is_quicker = root.operator.rows_of_ranges is None and weight.rows >= MIN_ROWS_SPLIT and local_threads() > 1
+    is_quicker = root.operator.rows_of_ranges is None and plan_size.rows >= MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
-    if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MAX_RANGES:
+    if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(plan_size) <= MAX_RANGES:
         return Mode.EXCHANGED
     return Mode.GATHERED if fits and Mode.GATHERED not in refused else None
 
@@ -106,16 +106,16 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     below = root.inputs[0]
     if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
-    weight = plan_size_of(below, UNKNOWN_BYTES) if is_section(below) else None
-    if weight is None:
+    plan_size = plan_size_of(below, UNKNOWN_BYTES) if is_section(below) else None
+    if plan_size is None:
         return False
-    tasks = max(-(-weight.rows // config.segment_rows), config.default_segments or 0)
-    return ranges_of_tasks(weight) * tasks <= MAX_EXCHANGE_RUNS
+    tasks = max(-(-plan_size.rows // config.segment_rows), config.default_segments or 0)
+    return ranges_of_tasks(plan_size) * tasks <= MAX_EXCHANGE_RUNS
 
 
-def ranges_of_tasks(weight: PlanSize) -> int:
+def ranges_of_tasks(plan_size: PlanSize) -> int:
     """Return the number of ranges for Spark tasks: a range has about as many rows as a segment, or fewer if rows are long."""
-    return 1 + int(max(weight.size // BYTES_OF_TASKS_RANGE, weight.rows // config.segment_rows))
+    return 1 + int(max(plan_size.size // BYTES_OF_TASKS_RANGE, plan_size.rows // config.segment_rows))
 
 
 def can_split(root: PlannerNode) -> bool:
@@ -134,11 +134,11 @@ def bytes_of_range() -> int:
     return min(bytes_gathered() // local_threads(), MAX_BYTES_OF_ARRAY)
 
 
-def ranges_for(weight: PlanSize) -> float:
+def ranges_for(plan_size: PlanSize) -> float:
     """Return the number of ranges to divide rows into, so that each fits in memory and each thread gets several; infinite if no memory is left."""
     room = bytes_of_range()
-    needed = UNEVEN * weight.size / room if room else math.inf
-    return 1 + max(needed, min(MAX_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * local_threads())
+    needed = UNEVEN * plan_size.size / room if room else math.inf
+    return 1 + max(needed, min(MAX_RANGES - 1, plan_size.rows / ROWS_OF_RANGE), UNEVEN * local_threads())
 
 
 def is_section(below: PlannerNode) -> bool:
@@ -187,10 +187,10 @@ def partitions_of_join(node: PlannerNode) -> int | None:
         return None
     if not all(suits_threads(side) and is_section(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
-    weights = [weight for weight in map(plan_size_of, node.inputs) if weight is not None]
-    if len(weights) < len(node.inputs):
+    plan_sizes = [plan_size for plan_size in map(plan_size_of, node.inputs) if plan_size is not None]
+    if len(plan_sizes) < len(node.inputs):
         return None
-    count = ranges_for(PlanSize(sum(weight.rows for weight in weights), sum(weight.size for weight in weights)))
+    count = ranges_for(PlanSize(sum(plan_size.rows for plan_size in plan_sizes), sum(plan_size.size for plan_size in plan_sizes)))
     return int(count) if count <= MAX_RANGES else None
 
 
@@ -218,10 +218,10 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
     """Return whether the sides of a join fit in memory, together with what the join needs."""
     if any(is_spilled(node) for side in sides for node in postorder([side])):
         return False
-    weights = [weight for weight in map(plan_size_of, sides) if weight is not None]
-    size = sum(weight.size for weight in weights)
-    needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights)
-    return len(weights) == len(sides) and size <= result_memory_left() and needed <= work_memory()
+    plan_sizes = [plan_size for plan_size in map(plan_size_of, sides) if plan_size is not None]
+    size = sum(plan_size.size for plan_size in plan_sizes)
+    needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(plan_size.rows for plan_size in plan_sizes)
+    return len(plan_sizes) == len(sides) and size <= result_memory_left() and needed <= work_memory()
 
 
 def is_spilled(node: PlannerNode) -> bool:

@@ -345,17 +345,17 @@ def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
     return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
 
 
-def takes_first_rows(taken: RowSlice, below: PlannerNode, placement: Placement) -> bool:
+def takes_first_rows(row_range: RowSlice, below: PlannerNode, placement: Placement) -> bool:
     """Return whether a slice takes first rows, or few rows of a join, that can be found without computing all rows."""
-    stop = below.length.rows if taken.stop is None else taken.stop
+    stop = below.length.rows if row_range.stop is None else row_range.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
         return False
-    return may_probe_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
+    return may_probe_first_rows(below, stop) or takes_few_of_join(row_range, below, stop)
 
 
-def takes_few_of_join(taken: RowSlice, below: PlannerNode, stop: int) -> bool:
+def takes_few_of_join(row_range: RowSlice, below: PlannerNode, stop: int) -> bool:
     """Return whether a slice takes so few rows of a join that they can be found by counting matches."""
-    rows = stop - taken.start
+    rows = stop - row_range.start
     return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
 
 

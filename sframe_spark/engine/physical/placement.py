@@ -241,8 +241,8 @@ def spark_can_inline(root: PlannerNode) -> bool:
 
 def is_small(root: PlannerNode, budgets: int = 1) -> bool:
     """Return whether a section has so few rows, and at most so many memory budgets of bytes, that its kernels run on the driver."""
-    weight = plan_size_of(root) if config.small_rows else None
-    return weight is not None and weight.rows <= config.small_rows and weight.size <= budgets * config.memory_budget
+    plan_size = plan_size_of(root) if config.small_rows else None
+    return plan_size is not None and plan_size.rows <= config.small_rows and plan_size.size <= budgets * config.memory_budget
 
 
 def streams_faster_locally(root: PlannerNode) -> bool:
@@ -294,8 +294,8 @@ def is_at_hand(root: PlannerNode) -> bool:
 
     False if users' functions are called, as several cores are worth it for these.
     """
-    weight = plan_size_of(root) if config.small_rows else None
-    if weight is None or weight.rows > MAX_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:
+    plan_size = plan_size_of(root) if config.small_rows else None
+    if plan_size is None or plan_size.rows > MAX_ROWS_AT_HAND or plan_size.size > BUDGETS_AT_HAND * config.memory_budget:
         return False
     nodes = list(postorder([root]))
     return all(bool(node.inputs) or node.operator.is_in_memory for node in nodes) and not any(map(calls_python, nodes))

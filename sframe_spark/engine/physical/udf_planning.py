@@ -32,13 +32,13 @@ def calls_pure_functions(root: PlannerNode) -> bool:
     calling = [node for node in nodes if functions_of(node)]
     if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
         return False
-    weight = plan_size_of(root)
+    plan_size = plan_size_of(root)
     functions = [function for node in calling for function in functions_of(node)]
     # Only one thread at a time may write to a memo.
-    if weight is None or weight.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
+    if plan_size is None or plan_size.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
         return False
     steps = [function.steps_of_call() for function in functions]
-    if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
+    if None in steps or plan_size.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
         return False
     # Searching a program of many steps for plug-ins takes longest, so it comes last.
     return all(map(moves_only, nodes)) and (not runs_on_other_machines() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))

@@ -200,12 +200,12 @@ RowsOfPart = SegmentEntry | PartialRows
 
 
 def buffered_or_written(
-    runs: Iterator[list[pa.Array]], types: Sequence[ColumnType], room: MemoryReservation | None, directory: str, number: int
+    runs: Iterator[list[pa.Array]], types: Sequence[ColumnType], reservation: MemoryReservation | None, directory: str, number: int
 ) -> RowsOfPart:
     """Buffer the rows of a part in memory if they fit, else write them as a segment; without a reservation, always write them."""
-    if room is None:
+    if reservation is None:
         return write_segment(directory, number, types, runs)
-    rows = partial_rows(map(Chunk.of, runs), room)
+    rows = partial_rows(map(Chunk.of, runs), reservation)
     return rows if rows.rest is None else rows.write(types, directory, number)
 
 

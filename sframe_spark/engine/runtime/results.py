@@ -81,16 +81,16 @@ class PartialRows:
         return write_segment(directory, number, types, self.runs())
 
 
-def partial_rows(chunks: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
+def partial_rows(chunks: Iterator[Chunk], reservation: MemoryReservation) -> PartialRows:
     """Buffer rows as long as memory can be reserved for them; the others are left to be computed later."""
     buffered = list[Chunk]()
-    while not room.is_full:
+    while not reservation.is_full:
         chunk = next(chunks, None)
         if chunk is None:
             return PartialRows(buffered)
         buffered.append(chunk)
         try:
-            room.take(chunk)
+            reservation.take(chunk)
         except MemoryReservationError:
             break
     return PartialRows(buffered, chunks)
