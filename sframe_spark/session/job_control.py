@@ -1,4 +1,4 @@
-"""Spark jobs: labelling them with the user's statement and tags, and cancelling them on Ctrl-C."""
+"""Spark jobs: labelling them with the user's statement, and cancelling them on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.launch import is_remote
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_base, get_session, own_sessions
+from sframe_spark.session.user_session import tags_of_user
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -161,22 +162,6 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
         with described(session, text, *tags):
             return action()
     return CancellableAction(session, action, description, text, tags).run()
-
-
-def tags_of_user() -> tuple[str, ...]:
-    """Return the tags of the user's session for this thread, and the tag by which ``interruptAll`` finds its jobs.
-
-    Queries of this package run in other sessions, which do not have these tags. Pools, job groups and tags of the context are properties of the
-    thread, which this package's threads inherit.
-    """
-    # The base session is used, as getting the active one would take more calls of the JVM than everything else here.
-    user = get_base()
-    if is_remote(user):
-        return tuple(sorted(user.getTags()))
-    session = user._jsparkSession
-    # There is no public method that returns tags in the form that jobs have.
-    own = str(session.managedJobTags().get().values().mkString(","))
-    return (str(session.sessionJobTag()), *filter(None, own.split(",")))
 
 
 class CancellableAction(Generic[Result]):

@@ -101,3 +101,19 @@ def starts_our_python(session: SparkSession) -> bool:
         return False
     default = session.sparkContext.pythonExec
     return is_same_program(get_session().conf.get(WORKER_PYTHON, "") or default, session.conf.get(WORKER_PYTHON, "") or default)
+
+
+def tags_of_user() -> tuple[str, ...]:
+    """Return the tags of the user's session for this thread, and the tag by which ``interruptAll`` finds its jobs.
+
+    Queries of this package run in other sessions, which do not have these tags. Pools, job groups and tags of the context are properties of the
+    thread, which this package's threads inherit.
+    """
+    # The base session is used, as getting the active one would take more calls of the JVM than everything else here.
+    user = get_base()
+    if is_remote(user):
+        return tuple(sorted(user.getTags()))
+    session = user._jsparkSession
+    # There is no public method that returns tags in the form that jobs have.
+    own = str(session.managedJobTags().get().values().mkString(","))
+    return (str(session.sessionJobTag()), *filter(None, own.split(",")))
