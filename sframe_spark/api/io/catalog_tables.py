@@ -53,8 +53,6 @@ SHARED_WAREHOUSE = (
     "set spark.sql.warehouse.dir before Spark starts to a directory that this machine and all of Spark's share, or write into a database "
     "whose LOCATION is one, or is on an object store"
 )
-_LOCATION, _TYPE = "Location", "Type"
-_OWN_CATALOG = "spark_catalog"
 
 
 def require_shared_place(user: SparkSession, table: str, database: str, is_there: bool) -> None:
@@ -79,28 +77,28 @@ def require_shared_place(user: SparkSession, table: str, database: str, is_there
     # A Spark Connect server publishes tables itself, so this process need not have access.
     if is_remote(user) or is_one_process(user):
         return
-    place = _place_of_table(user, table) if is_there else _place_of_database(user, database)
-    if not place.startswith("file:"):
+    location = _location_of_table(user, table) if is_there else _location_of_database(user, database)
+    if not location.startswith("file:"):
         return
-    directory = "/" + place.removeprefix("file:").strip("/")
+    directory = "/" + location.removeprefix("file:").strip("/")
     # Spark creates the directory of its default database only with the first table.
     with translate_os_errors("create", directory):
         os.makedirs(directory, exist_ok=True)
     require_writable(join(directory, "table"), SHARED_WAREHOUSE)
 
 
-def _place_of_table(user: SparkSession, table: str) -> str:
+def _location_of_table(user: SparkSession, table: str) -> str:
     """Return the directory that contains a managed table and its siblings; for an external table, its own directory."""
-    said = {row[0]: row[1] for row in user.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
-    own = (said.get(_LOCATION) or "").rstrip("/")
-    return own if said.get(_TYPE) == "EXTERNAL" else os.path.dirname(own)
+    properties = {row[0]: row[1] for row in user.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
+    own = (properties.get("Location") or "").rstrip("/")
+    return own if properties.get("Type") == "EXTERNAL" else os.path.dirname(own)
 
 
-def _place_of_database(user: SparkSession, database: str) -> str:
+def _location_of_database(user: SparkSession, database: str) -> str:
     """Return the directory of a database. Spark's own catalog returns it as a quoted URI."""
     described = user.catalog.getDatabase(database or user.catalog.currentDatabase())
-    place = described.locationUri or ""
-    return unquote(place) if described.catalog == _OWN_CATALOG else place
+    location = described.locationUri or ""
+    return unquote(location) if described.catalog == "spark_catalog" else location
 
 
 ORDER_COLUMN = "_sframe_row"
@@ -117,19 +115,19 @@ _PACKAGES = {
 
 @attrs.frozen
 class OrderedTable:
-    """The rows of a table, and the position of the column that keeps their order.
+    """The rows of a table, and which column keeps their order.
 
     Parameters
     ----------
     node, names
-        The rows, whose order is not defined, and the column names.
-    place
+        The rows, in no defined order, and the column names.
+    order_column
         Index of the column that keeps the order; None if the table has none.
     """
 
     node: PlannerNode
     names: list[str]
-    place: int | None
+    order_column: int | None
 
 
 def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
@@ -144,7 +142,7 @@ def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
     StorageError
         If rows have no number, or several have the same one.
     """
-    table, options = ".".join(map(_quoted, parts_of(name))), _options_of(version)
+    table, options = _joined(parts_of(name)), _options_of(version)
     with errors_of_catalog(name):
         df = user_session().read.options(**options).table(table)
         fields = {field.name: field.dataType.typeName() for field in df.schema.fields}
@@ -178,15 +176,20 @@ def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any,
             raise TakenNameError(f"column {visible(repr(column))} has the name of the column that keeps the order of rows in tables: rename it first")
     user = user_session()
     with errors_of_catalog(name):
-        there = user.catalog.tableExists(_joined(parts))
-    if there and mode == "error":
+        exists = user.catalog.tableExists(_joined(parts))
+    if exists and mode == "error":
         raise ExecutionError(f"table {name} exists already: choose mode='append', 'overwrite' or 'ignore', or another name")
-    if there and mode == "ignore":
+    if exists and mode == "ignore":
         return
     with errors_of_catalog(name):
-        require_shared_place(user, _joined(parts), _joined(parts[:-1]), there)
+        require_shared_place(user, _joined(parts), _joined(parts[:-1]), exists)
     materialize(node)
-    _Writing(user, parts, format, keep_order).write(node, list(names), mode if there else "error")
+    writing = _Writing(user, parts, format, keep_order)
+    if exists and mode == "overwrite" and format not in _ATOMIC:
+        writing.replace(node, list(names))
+    else:
+        start = writing.next_number(list(names)) if exists and mode == "append" else 0
+        writing.save(node, list(names), mode if exists else "error", parts, start)
 
 
 @attrs.frozen
@@ -210,34 +213,26 @@ class _Writing:
     format: str
     keep_order: bool
 
-    def write(self, node: PlannerNode, names: list[str], mode: str) -> None:
-        """Write rows in one of Spark's save modes."""
-        if mode == "overwrite" and self.format not in _ATOMIC:
-            self._replace(node, names)
-            return
-        start = self._next_number(names) if mode == "append" else 0
-        self._save(node, names, mode, self.parts, start)
-
-    def _next_number(self, names: list[str]) -> int:
+    def next_number(self, names: list[str]) -> int:
         """Return the number for the first row to append: one more than the largest in the table, or zero if rows are not numbered."""
         from pyspark.sql import functions as F
 
         name = ".".join(self.parts)
         with errors_of_catalog(name):
-            there = self.user.read.table(_joined(self.parts))
-            numbered = ORDER_COLUMN in there.columns
+            table = self.user.read.table(_joined(self.parts))
+            numbered = ORDER_COLUMN in table.columns
             if numbered and not self.keep_order:
                 raise InvalidArgumentError(f"table {name} keeps the order of its rows in {ORDER_COLUMN}: append with keep_order=True")
             if not numbered and self.keep_order:
                 raise InvalidArgumentError(f"table {name} has no column {ORDER_COLUMN} that keeps the order of rows: append with keep_order=False")
-            _require_same_columns(name, there.columns, [*names, ORDER_COLUMN] if numbered else names)
+            _require_same_columns(name, table.columns, [*names, ORDER_COLUMN] if numbered else names)
             if not numbered:
                 return 0
-            largest = run_spark(there.agg(F.max(ORDER_COLUMN)).collect, f"looking at the order of table {name}")[0][0]
+            largest = run_spark(table.agg(F.max(ORDER_COLUMN)).collect, f"looking at the order of table {name}")[0][0]
         return 0 if largest is None else int(largest) + 1
 
-    def _save(self, node: PlannerNode, names: list[str], mode: str, parts: Sequence[str], start: int) -> None:
-        """Write all rows into a table, numbered from ``start``, and verify how many rows the table has."""
+    def save(self, node: PlannerNode, names: list[str], mode: str, parts: Sequence[str], start: int) -> None:
+        """Write all rows into a table in one of Spark's save modes, numbered from ``start``, and verify how many rows the table has."""
         from pyspark.sql import functions as F
 
         name = ".".join(parts)
@@ -257,10 +252,15 @@ class _Writing:
                 # Without numbers, the rows of this call cannot be distinguished from others, so they are not counted.
                 return
             written_rows = run_spark(written.count, f"counting the rows of table {name}")
-        if written_rows != rows:
-            raise StorageError(_other_count(name, written_rows, rows))
+        if written_rows > rows:
+            raise StorageError(
+                f"table {name} has {written_rows} rows with the numbers of the {rows} that were written: another program has written at the same "
+                "time; go back to a version before, or read it with order_by="
+            )
+        if written_rows < rows:
+            raise StorageError(f"table {name} has {written_rows} of the {rows} rows that were written: write it anew")
 
-    def _replace(self, node: PlannerNode, names: list[str]) -> None:
+    def replace(self, node: PlannerNode, names: list[str]) -> None:
         """Write the rows into a new table, count them, and then rename it. Spark's own overwrite would delete the old rows first."""
         name, above = ".".join(self.parts), self.parts[:-1]
         with errors_of_catalog(name):
@@ -271,14 +271,14 @@ class _Writing:
             )
         new, old = ((*above, f"{self.parts[-1]}__sframe_{word}") for word in ("new", "old"))
         with errors_of_catalog(name):
-            for left in (new, old):
-                if self.user.catalog.tableExists(_joined(left)):
+            for leftover in (new, old):
+                if self.user.catalog.tableExists(_joined(leftover)):
                     raise ExecutionError(
-                        f"table {'.'.join(left)} is there, which another program that replaces {name} has made, or one that was killed: "
+                        f"table {'.'.join(leftover)} is there, which another program that replaces {name} has made, or one that was killed: "
                         "look at it, drop it or rename it, and write again"
                     )
         try:
-            self._save(node, names, "error", new, 0)
+            self.save(node, names, "error", new, 0)
             self._rename(self.parts, old)
             try:
                 self._rename(new, self.parts)
@@ -330,11 +330,8 @@ def parts_of(name: Any) -> tuple[str, ...]:
 
 
 def _joined(parts: Sequence[str]) -> str:
-    return ".".join(map(_quoted, parts))
-
-
-def _quoted(part: str) -> str:
-    return "`" + part.replace("`", "``") + "`"
+    """Return the quoted name of a table, given its parts."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def _options_of(version: Any) -> dict[str, str]:
@@ -350,12 +347,11 @@ def _options_of(version: Any) -> dict[str, str]:
     return {"versionAsOf": str(version)}
 
 
-def _require_same_columns(name: str, there: Sequence[str], names: Sequence[str]) -> None:
-    """Raise an error if the frame and the table have different columns; Spark's message would give only their numbers."""
-    missing, more = [column for column in there if column not in names], [column for column in names if column not in there]
-    if missing or more:
-        differences = [f"the frame has no {visible(repr(column))}" for column in missing]
-        differences += [f"the table has no {visible(repr(column))}" for column in more]
+def _require_same_columns(name: str, columns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise an error if the table's columns differ from the frame's ``names``; Spark's message would give only their numbers."""
+    differences = [f"the frame has no {visible(repr(column))}" for column in columns if column not in names]
+    differences += [f"the table has no {visible(repr(column))}" for column in names if column not in columns]
+    if differences:
         more_text = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
         raise SchemaError(f"table {name} has other columns: {differences[0]}{more_text}; append rows of its columns")
 
@@ -372,10 +368,10 @@ def _verified_length(df: DataFrame, name: str) -> Length:
 
     number = F.col(ORDER_COLUMN)
     aggregates = df.agg(F.count(F.lit(1)), F.count(number), F.min(number), F.max(number), F.bit_xor(F.xxhash64(number)))
-    rows, known, first, last, mixed = run_spark(aggregates.collect, f"looking at the order of table {name}")[0]
-    if known != rows:
+    rows, numbered, first, last, mixed = run_spark(aggregates.collect, f"looking at the order of table {name}")[0]
+    if numbered != rows:
         raise StorageError(
-            f"{rows - known} rows of table {name} have no {ORDER_COLUMN}: others have inserted them; say what orders them with order_by="
+            f"{rows - numbered} rows of table {name} have no {ORDER_COLUMN}: others have inserted them; say what orders them with order_by="
         )
     if not rows:
         return Length.exactly(0)
@@ -391,15 +387,6 @@ def _verified_length(df: DataFrame, name: str) -> Length:
             f"rows of table {name} share numbers of {ORDER_COLUMN}: two programs have appended at one time; say what orders them with order_by="
         )
     return Length.exactly(int(rows))
-
-
-def _other_count(name: str, written: int, rows: int) -> str:
-    if written > rows:
-        return (
-            f"table {name} has {written} rows with the numbers of the {rows} that were written: another program has written at the same time; "
-            "go back to a version before, or read it with order_by="
-        )
-    return f"table {name} has {written} of the {rows} rows that were written: write it anew"
 
 
 @contextlib.contextmanager

@@ -245,7 +245,7 @@ class FrameDatabases(Columns):
 
         table = read_table(name, version, order_by is not None)
         frame = make_frame(table.node, table.names)
-        number_column = table.place
+        number_column = table.order_column
         if order_by is None and number_column is None:
             raise InvalidArgumentError(
                 f"rows of table {name} have no order: name the columns that tell it, such as order_by='id'; "

@@ -50,11 +50,10 @@ def _option_text(value: Any) -> Any:
 
 @attrs.frozen
 class CsvFormat:
-    """The format of a CSV file to write, with the arguments in the reference's order.
+    """The format of a CSV file to write, with the arguments in the order of the reference engine.
 
     A field, even a number, is quoted if it would be read differently without quotes. A format that cannot be read back raises an error, except
-    formats
-    without quotes: with ``quote_level=3``, without a ``quote_char``, or if quotes in a field are neither doubled nor escaped.
+    formats without quotes: with ``quote_level=3``, without a ``quote_char``, or if quotes in a field are neither doubled nor escaped.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class CsvFormat:
     header
         Whether the first line contains the column names.
     quote_level
-        1: all fields are quoted; 3: no field is quoted, so that a field with a delimiter is read as two; any other number: quoted if necessary.
+        1: all fields are quoted; 3: no field is quoted, so that a field with a delimiter is read as two; other numbers: quoted if necessary.
     double_quote
         Whether a quote in a field is written twice; otherwise it is written after the escape character.
     escape_char
@@ -76,7 +75,7 @@ class CsvFormat:
     na_rep
         What is written for a missing value, a string or a number; None: nothing.
     file_header, file_footer
-        First and last line of the file, which ``read_csv`` reads as rows unless it is told to skip them; empty: none.
+        First and last line of the file, which ``read_csv`` reads as rows unless they are skipped; empty: none.
     line_prefix
         Written as it is at the start of every row; ``read_csv`` reads it as the beginning of the first field.
     no_prefix_on_first_value
@@ -144,7 +143,7 @@ class CsvFormat:
         Raises
         ------
         InvalidArgumentError
-            If this is the case, and the format has quotes.
+            If so, and the format has quotes.
         """
         if width > 1 and self.delimiter in NEWLINES and self.quote_level != QUOTE_NONE:
             raise InvalidArgumentError(f"with {self.delimiter!r} as delimiter each line would be read as one field: take another for several columns")
@@ -195,17 +194,13 @@ class CsvFormat:
 
     @property
     def _blanks_vanish(self) -> bool:
-        """Whether the reader would skip an empty field's delimiter or line end, as white space before the next field."""
+        """Whether the reader would skip the delimiter or line end of an empty field, as white space before the next field."""
         # The reader skips no tabs before a field if the delimiter is a tab.
         return self.line_terminator[0] in SPACE or (self.delimiter[0] in SPACE and self.delimiter != "\t")
 
     def plain(self, text: str) -> str:
         """Return a string as a field, quoted only if it would not be read as one field."""
         return self.quoted(text) if self.quote_level == QUOTE_ALL or self._is_divided(text) else text
-
-    def _number_writer(self) -> Callable[[str], str]:
-        """Return the function that converts the text of a number to a field."""
-        return (lambda text: text) if self.has_plain_numbers else self.plain
 
     @property
     def has_plain_numbers(self) -> bool:
@@ -214,8 +209,8 @@ class CsvFormat:
 
     def writer_of(self, kind: str, is_alone: bool = False) -> Callable[[Any], str]:
         """Return the function that converts a value of a kind to a field. In a single column, an empty string is quoted, so that no line is blank."""
-        vanishes, number = self._blanks_vanish, self._number_writer()
-        empty = self.quote_char * 2 if is_alone or vanishes else ""
+        number: Callable[[str], str] = str if self.has_plain_numbers else self.plain
+        empty = self.quote_char * 2 if is_alone or self._blanks_vanish else ""
         texts: dict[str, Callable[[Any], str]] = {
             "int": lambda value: number(str(value)),
             "float": lambda value: number(exact_float_text(value)),
@@ -247,7 +242,7 @@ def _nested_number(value: float) -> str:
 
 
 def nested_text(value: Any) -> str:
-    """Return a list, dict or array in the form that ``read_csv`` reads. A list of one missing item is written as an empty list.
+    """Return a list, dict or array as ``read_csv`` reads it. A list of one missing item is written as an empty list.
 
     Examples
     --------
@@ -285,9 +280,10 @@ def instant_text(value: datetime.datetime) -> str:
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
 
-def _table(characters: Sequence[str], place: int) -> np.ndarray:
+def _table(characters: Sequence[str], index: int) -> np.ndarray:
+    """Return for each byte whether one of the characters, in UTF-8, has it at an index."""
     table = np.zeros(256, bool)
-    table[[character.encode()[place] for character in characters]] = True
+    table[[character.encode()[index] for character in characters]] = True
     return table
 
 
@@ -354,10 +350,10 @@ def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
     replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPE_LETTERS.items())] if escape else []
     replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
     # No replacement inserts a character that is replaced afterwards, so one search suffices.
-    there = characters_in(texts, [character for character, _ in replaced])
-    for character, instead in replaced:
-        if character in there:
-            texts = pc.replace_substring(texts, character, instead)
+    present = characters_in(texts, [character for character, _ in replaced])
+    for character, replacement in replaced:
+        if character in present:
+            texts = pc.replace_substring(texts, character, replacement)
     return pc.binary_join_element_wise(quote, texts, quote, "")
 
 
@@ -392,7 +388,6 @@ def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Arra
 
 def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) -> np.ndarray:
     """Return a mask of the strings that may differ from their fields, because of the characters that they contain, begin or end with."""
-    inside = _have_one_of(values, marks)
     ends = _ends_of(values)
     starts, ends, lengths = ends[:-1], ends[1:], np.diff(ends)
     chosen = lengths == 0
@@ -401,19 +396,11 @@ def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) ->
         codes = np.frombuffer(data, np.uint8)
         # For an empty string, these are bytes of its neighbours; it is in the mask anyway.
         chosen |= _FIRST[codes[np.minimum(starts, len(codes) - 1)]] | _LAST[codes[np.maximum(ends - 1, 0)]]
-    if inside is not None:
-        chosen |= inside
+    if marks:
+        is_few = len(marks) <= _FEW_MARKS
+        matches = [pc.match_substring(values, mark) for mark in marks] if is_few else [pc.match_substring_regex(values, _any_of(marks))]
+        chosen |= functools.reduce(pc.or_, matches).fill_null(False).to_numpy(zero_copy_only=False)
     return chosen & values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else chosen
-
-
-def _have_one_of(values: pa.Array, marks: Sequence[str]) -> np.ndarray | None:
-    if not marks:
-        return None
-    if len(marks) <= _FEW_MARKS:
-        matches = functools.reduce(pc.or_, (pc.match_substring(values, mark) for mark in marks))
-    else:
-        matches = pc.match_substring_regex(values, _any_of(marks))
-    return matches.fill_null(False).to_numpy(zero_copy_only=False)
 
 
 def _marks(form: CsvFormat) -> list[str]:
@@ -443,7 +430,7 @@ def _any_of(characters: Sequence[str] | set[str]) -> str:
     return "[" + "".join(sorted(f"\\x{{{ord(character):x}}}" for character in characters)) + "]"
 
 
-# Columns as fields: written by Arrow where the result is the same as that of CsvFormat, otherwise value by value
+# Columns as fields: written by Arrow where CsvFormat gives the same result, otherwise value by value
 
 
 def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = False) -> Iterator[bytes | memoryview]:
@@ -527,7 +514,7 @@ class ColumnWriter:
         return fields.cast(pa.large_string())
 
     def are_plain(self, fields: pa.Array) -> bool:
-        """Return whether it is quickly known that no field contains a quote, a delimiter or a line end; False if it is not known."""
+        """Return whether a quick check shows that no field contains a quote, a delimiter or a line end."""
         structure = ('"', "\n", "\r", self.form.delimiter)
         if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
             return not any(mark in self.form.missing_field(self.is_alone) for mark in structure)
@@ -540,8 +527,9 @@ class ColumnWriter:
     def _by_arrow(self, values: pa.Array) -> pa.Array | None:
         """Return the fields if Arrow can write them; None otherwise."""
         fields = None
-        if self.type.kind in (INT_KIND, FLOAT_KIND):
-            fields = self._numbers(values)
+        if self.type.kind in (INT_KIND, FLOAT_KIND) and (self.form.quote_level == QUOTE_ALL or self.form.has_plain_numbers):
+            fields = int_texts(values) if self.type.kind == INT_KIND else brief_floats(values)
+            fields = quote_strings(fields, self.form) if self.form.quote_level == QUOTE_ALL else fields
         elif self.type.kind == STR_KIND:
             fields = string_fields(values, self.form, self.is_alone)
         elif self.type == DATETIME:
@@ -550,13 +538,6 @@ class ColumnWriter:
             texts = written(values, self.type, IN_CSV)
             fields = None if texts is None else quote_strings(texts, self.form)
         return fields if fields is None or not fields.null_count else fields.fill_null(self.form.missing_field(self.is_alone))
-
-    def _numbers(self, values: pa.Array) -> pa.Array | None:
-        """Return numbers as fields; None if some may need quotes."""
-        if self.form.quote_level != QUOTE_ALL and not self.form.has_plain_numbers:
-            return None
-        texts = int_texts(values) if self.type.kind == INT_KIND else brief_floats(values)
-        return quote_strings(texts, self.form) if self.form.quote_level == QUOTE_ALL else texts
 
     def _date_times(self, values: pa.Array) -> pa.Array | None:
         """Return date-times without an offset as fields; None if the format would change their digits."""
@@ -582,10 +563,10 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     InvalidArgumentError
         If a column name is not valid Unicode, or the format cannot be read back.
     """
-    chosen = form or CsvFormat()
+    form = form or CsvFormat()
     require_unicode(names)
-    chosen.require_readable(len(names))
-    write_text(node, location_of(file_path_text(path)), CsvRows(chosen, tuple(names), tuple(node.schema)))
+    form.require_readable(len(names))
+    write_text(node, location_of(file_path_text(path)), CsvRows(form, tuple(names), tuple(node.schema)))
 
 
 @attrs.frozen
@@ -614,9 +595,9 @@ class CsvRows:
     @property
     def before(self) -> bytes:
         """The bytes before the first row."""
-        end = self.form.line_terminator
-        first = self.form.file_header + end if self.form.file_header else ""
-        return (first + (self.form.delimiter.join(map(self.form.field, self.names)) + end if self.form.header and self.names else "")).encode()
+        names = [self.form.delimiter.join(map(self.form.field, self.names))] if self.form.header and self.names else []
+        lines = [*filter(None, [self.form.file_header]), *names]
+        return "".join(line + self.form.line_terminator for line in lines).encode()
 
     @property
     def after(self) -> bytes:
@@ -624,7 +605,7 @@ class CsvRows:
         return (self.form.file_footer + self.form.line_terminator).encode() if self.form.file_footer else b""
 
     def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
-        """Yield the lines of some rows, of which the first has that number if it is known."""
+        """Yield the lines of some rows; ``first_row`` is the number of the first row if known, for errors."""
         writers = [ColumnWriter(self.form, kind, name, len(self.names) == 1) for kind, name in zip(self.types, self.names, strict=True)]
         for chunk in chunks if writers else ():
             fields = [writer.fields(column, first_row) for writer, column in zip(writers, chunk.columns, strict=True)]

@@ -114,12 +114,9 @@ def _member(name: str, values: pa.Array) -> pa.Array:
 
 def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None) -> pa.Array:
     """Return the values of a column as JSON; ``first_row`` is the number of the first row if known, for errors."""
-    if kind == INT:
-        return int_texts(values)
-    if kind == FLOAT:
-        return json_floats(values)
-    if kind == STR:
-        return json_strings(values)
+    writers = {INT: int_texts, FLOAT: json_floats, STR: json_strings}
+    if kind in writers:
+        return writers[kind](values)
     if kind == DATETIME and all_in_years_of_python(values):
         return in_quotes(format_datetimes(values, pa.nulls(len(values), pa.int32()), _ISO_FORMAT))
     texts = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND) else None
