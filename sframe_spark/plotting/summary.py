@@ -18,24 +18,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.columns import column_of, zip_columns
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.plotting import vega
-from sframe_spark.plotting.chart_data import (
-    QUARTILES,
-    BinRequest,
-    Bins,
-    Extent,
-    Quantile,
-    as_numbers,
-    bars,
-    bins_for,
-    extent_of,
-    find_quantiles,
-    frequency_table,
-    guarded,
-    most_frequent,
-    rank_of,
-    share_text,
-)
+from sframe_spark.plotting import chart_data, vega
 from sframe_spark.plotting.html_pages import page
 from sframe_spark.plotting.plot import Plot
 from sframe_spark.plotting.vega import Scale
@@ -77,7 +60,7 @@ class ColumnFacts:
     missing: int
     distinct: int | None = None
     is_exact: bool = True
-    extent: Extent | None = None
+    extent: chart_data.Extent | None = None
     quartiles: tuple[float, ...] = ()
     bars: list[dict[str, Any]] = attrs.Factory(list)
     labels: list[dict[str, Any]] = attrs.Factory(list)
@@ -88,7 +71,7 @@ def facts_of(node: PlannerNode) -> list[ColumnFacts]:
     """Return the statistics of each column of a materialized frame."""
     rows = row_count(node)
     columns = [column_of(node, index) for index in range(len(node.schema))]
-    sources = [as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
+    sources = [chart_data.as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
     passes: list[_FirstPass] = []
     for start in range(0, len(columns), COLUMNS_AT_ONCE):
         chosen = slice(start, start + COLUMNS_AT_ONCE)
@@ -126,7 +109,7 @@ class _FirstPass:
     column_type: ColumnType
     missing: int
     summary: dict[str, Any] | None
-    extent: Extent | None
+    extent: chart_data.Extent | None
 
 
 def _first_passes(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -> list[_FirstPass]:
@@ -134,7 +117,7 @@ def _first_passes(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]
     aggregations = [Aggregation("summary" if has_pictures(column_type) else "count_missing", (index,)) for index, column_type in enumerate(types)]
     numeric = [index for index, source in enumerate(sources) if source.schema[0].is_numeric]
     parts = reduce_values(zip_columns(*sources), [*aggregations, *(Aggregation("finite_range", (index,)) for index in numeric)])
-    extents = dict(zip(numeric, map(extent_of, parts[len(columns) :]), strict=True))
+    extents = dict(zip(numeric, map(chart_data.extent_of, parts[len(columns) :]), strict=True))
     return [
         _FirstPass(column_type, part["missing"], part, extents.get(index))
         if has_pictures(column_type)
@@ -148,44 +131,46 @@ def _labels(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dic
     summaries = {index: first.summary for index, first in enumerate(passes) if first.summary is not None and first.extent is None}
     labels: dict[int, list[dict[str, Any]]] = {}
     for indices in _groups(list(summaries)):
-        tops = most_frequent(zip_columns(*(sources[index] for index in indices)), [summaries[index] for index in indices])
-        labels.update(zip(indices, map(frequency_table, tops), strict=True))
+        tops = chart_data.most_frequent(zip_columns(*(sources[index] for index in indices)), [summaries[index] for index in indices])
+        labels.update(zip(indices, map(chart_data.frequency_table, tops), strict=True))
     return labels
 
 
 def _of_numbers(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]]:
     """Return the histogram and the quartiles of each numeric column, by index: from its distinct values if all were counted, else by more passes."""
     bars_and_quartiles: dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]] = {}
-    searched: list[Quantile] = []
-    bins_of: dict[int, Bins] = {}
+    searched: list[chart_data.Quantile] = []
+    bins_of: dict[int, chart_data.Bins] = {}
     for index, first in enumerate(passes):
         extent = first.extent
         if extent is None or first.summary is None or not extent.numbers:
             continue
-        bins = bins_for(extent, first.column_type)
+        bins = chart_data.bins_for(extent, first.column_type)
         if first.summary["counted"] is not None:
             bars_and_quartiles[index] = _of_few(first.summary["counted"], bins, extent)
             continue
         bins_of[index] = bins
-        fine, span = guarded(bins.finer(PARTS_OF_A_BAR)), extent.largest - extent.least
-        searched += [Quantile(index, rank_of(extent.numbers, share), fine, span, first.column_type.kind) for share in QUARTILES]
-    for (index, _), counts in find_quantiles(searched, lambda requested: _counts(sources, requested)).items():
+        fine, span = chart_data.guarded(bins.finer(PARTS_OF_A_BAR)), extent.largest - extent.least
+        ranks = [chart_data.rank_of(extent.numbers, share) for share in chart_data.QUARTILES]
+        searched += [chart_data.Quantile(index, rank, fine, span, first.column_type.kind) for rank in ranks]
+    for (index, _), counts in chart_data.find_quantiles(searched, lambda requested: _counts(sources, requested)).items():
         quartiles = tuple(quantile.number for quantile in searched if quantile.owner == index)
         # Rounding may count a number at an edge in the bin on either side, so the outer bins are added to their neighbours.
         inside = np.concatenate([[counts[0] + counts[1]], counts[2:-2], [counts[-2] + counts[-1]]])
-        bars_and_quartiles[index] = bars(bins_of[index], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
+        bars_and_quartiles[index] = chart_data.bars(bins_of[index], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
     return bars_and_quartiles
 
 
-def _of_few(counted: dict[float, int], bins: Bins, extent: Extent) -> tuple[list[dict[str, Any]], tuple[float, ...]]:
+def _of_few(counted: dict[float, int], bins: chart_data.Bins, extent: chart_data.Extent) -> tuple[list[dict[str, Any]], tuple[float, ...]]:
     pairs = sorted((float(value), count) for value, count in counted.items() if math.isfinite(value))
     values, weights = np.array([value for value, _ in pairs]), np.array([count for _, count in pairs])
     cumulative = np.cumsum(weights)
-    quartiles = tuple(float(values[np.searchsorted(cumulative, rank_of(extent.numbers, share), side="right")]) for share in QUARTILES)
-    return bars(bins, np.bincount(bin_numbers(values, *bins.parameters), weights, bins.count).tolist()), quartiles
+    ranks = [chart_data.rank_of(extent.numbers, share) for share in chart_data.QUARTILES]
+    quartiles = tuple(float(value) for value in values[np.searchsorted(cumulative, ranks, side="right")])
+    return chart_data.bars(bins, np.bincount(bin_numbers(values, *bins.parameters), weights, bins.count).tolist()), quartiles
 
 
-def _counts(sources: Sequence[PlannerNode], requested: Sequence[BinRequest]) -> list[np.ndarray]:
+def _counts(sources: Sequence[PlannerNode], requested: Sequence[chart_data.BinRequest]) -> list[np.ndarray]:
     counts: list[np.ndarray] = []
     for part in _groups(requested):
         indices = list(dict.fromkeys(index for index, _ in part))
@@ -282,7 +267,7 @@ def _row(name: str, facts: ColumnFacts, badges: Sequence[str]) -> str:
 def _missing(facts: ColumnFacts) -> str:
     cell = '<span class="sf-faint">0</span>'
     if facts.missing:
-        cell = f'{facts.missing:,}<br><span class="sf-faint">{html.escape(share_text(facts.missing, facts.rows))}</span>'
+        cell = f'{facts.missing:,}<br><span class="sf-faint">{html.escape(chart_data.share_text(facts.missing, facts.rows))}</span>'
     if facts.extent is not None:
         not_finite = ((facts.extent.nan, "NaN"), (facts.extent.infinite, "infinite"))
         cell += "".join(f'<br><span class="sf-faint">{count:,} {what}</span>' for count, what in not_finite if count)
@@ -371,7 +356,7 @@ def _remaining(facts: ColumnFacts, displayed: Sequence[Mapping[str, Any]]) -> st
     rows = facts.rows - sum(row["count"] for row in displayed)
     if not rows:
         return ""
-    rows_text = f"{rows:,} rows ({share_text(rows, facts.rows)})"
+    rows_text = f"{rows:,} rows ({chart_data.share_text(rows, facts.rows)})"
     words = f"others in {rows_text}" if displayed else f"no frequent value: others in {rows_text}"
     return f'<span class="sf-faint">{html.escape(words)}</span>'
 

@@ -28,22 +28,10 @@ import attrs
 from pyspark import cloudpickle
 
 from sframe_spark.errors import StateTooLargeError, VariableNotSentError
-from sframe_spark.udf import received_program
+from sframe_spark.udf import received_program, user_modules
 from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable
 from sframe_spark.udf.process_state import State
 from sframe_spark.udf.received_program import TEXT, UsersProgram, module_of, owner_of, variables_of
-from sframe_spark.udf.user_modules import (
-    ENVIRONMENT,
-    MAIN,
-    MAX_ITEMS,
-    OF_THE_MACHINE,
-    PLAIN,
-    ReachedModules,
-    is_users_module,
-    may_be_changed,
-    module_of_globals,
-    users_module,
-)
 
 _MAX_LEFT_OUT = 200
 _MAX_CULPRIT_DEPTH = 6
@@ -88,7 +76,7 @@ class ProgramPickler(cloudpickle.Pickler):
     def __init__(self, file: io.BytesIO, context: contextvars.Context, left_out: Mapping[tuple[str, str], str]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.program = UsersProgram(bool(left_out))
-        self.reached = ReachedModules()
+        self.reached = user_modules.ReachedModules()
         self.installed: dict[str, types.ModuleType] = {}
         self.installed_classes: dict[tuple[str, str], type] = {}
         self._sent = set[tuple[str, str]]()
@@ -129,7 +117,7 @@ class ProgramPickler(cloudpickle.Pickler):
         value = self._variable = vars(content)[name]
         self._is_surely_called = (module, name) in self.reached.surely_read and type(value) in (types.FunctionType, CACHED)
         if (module, name) in self._left_out:
-            if name not in self.reached.assigned or module == MAIN:
+            if name not in self.reached.assigned or module == user_modules.MAIN:
                 return
             # The function assigns the variable itself: in each process it starts with the value after importing its module.
             value = _Replaced(received_program.from_import, (module, name))
@@ -151,13 +139,14 @@ class ProgramPickler(cloudpickle.Pickler):
         reasons: dict[str, dict[str, str]] = {}
         for module, content in self.reached.modules.items():
             refused = {name: reason for (owner, name), reason in self._left_out.items() if owner == module and name not in self.reached.assigned}
-            others = [name for name in vars(content) if not name.startswith("__") and (module, name) not in self._sent] if module != MAIN else []
+            names = [] if module == user_modules.MAIN else vars(content)
+            others = [name for name in names if not name.startswith("__") and (module, name) not in self._sent]
             reasons[module] = {**dict.fromkeys(others, unnamed), **refused}
         return reasons
 
     def _environment(self) -> dict[str, str]:
         """Return the environment variables that strings in the code name; empty if the code does not use the environment."""
-        if ENVIRONMENT.isdisjoint(self.reached.names):
+        if user_modules.ENVIRONMENT.isdisjoint(self.reached.names):
             return {}
         return {name: os.environ[name] for name in sorted(self.reached.texts) if name in os.environ}
 
@@ -166,14 +155,14 @@ class ProgramPickler(cloudpickle.Pickler):
         content = vars(module)
         name = self.reached.add(module)
         directories = content.get("__path__")
-        path = content.get("__file__") if name != MAIN else None
+        path = content.get("__file__") if name != user_modules.MAIN else None
         return self.program, name, path, None if directories is None else list(directories)
 
     def state(self) -> ReachedState:
         """Return which variables and classes with state the pickled function reaches."""
         left_out, modules = self._left_out, self.reached.modules
         # Variables of the main script are left out: they are bound to the function itself.
-        variables = [(modules[module], name) for module, name in self._sent if module != MAIN and (module, name) not in left_out]
+        variables = [(modules[module], name) for module, name in self._sent if module != user_modules.MAIN and (module, name) not in left_out]
         variables.sort(key=lambda variable: (variable[0].__name__, variable[1]))
         changed = [(name, path) for name, path, _ in self._changed()]
         return ReachedState(tuple(variables), tuple(self._classes.values()), tuple(changed), tuple(self._environment()))
@@ -186,7 +175,7 @@ class ProgramPickler(cloudpickle.Pickler):
         if is_class(value):
             return self._class(value)
         if issubclass(kind, types.ModuleType):
-            if is_users_module(value):
+            if user_modules.is_users_module(value):
                 if value is not self._variable:
                     self.reached.add_value(value)
                 return received_program.module_of, self._arguments_of(value)
@@ -206,7 +195,7 @@ class ProgramPickler(cloudpickle.Pickler):
 
     def _function(self, value: types.FunctionType) -> Any:
         module = self._space(value.__globals__)
-        is_users = module is not None or users_module(value.__module__) is not None
+        is_users = module is not None or user_modules.users_module(value.__module__) is not None
         if not is_users:
             reduced = super().reducer_override(value)
             if reduced is NotImplemented:
@@ -218,18 +207,18 @@ class ProgramPickler(cloudpickle.Pickler):
             self.globals_ref[id(value.__globals__)] = _Replaced(received_program.variables_of, self._arguments_of(module))
         _, (code, variables, _, _, closure), (attributes, slots), *rest = self._dynamic_function_reduce(value)
         self.reached.add_read(module, slots["__globals__"], self._is_surely_called)
-        submodules = [submodule for submodule in slots["_cloudpickle_submodules"] if not is_users_module(submodule)]
+        submodules = [submodule for submodule in slots["_cloudpickle_submodules"] if not user_modules.is_users_module(submodule)]
         # Variables are written one by one: none is nested in another, and an error names the variable that cannot be pickled.
         slots = {**slots, "__globals__": {}, "_cloudpickle_submodules": submodules}
         return received_program.function_of, (self.program, code, variables, closure), (attributes, slots), *rest
 
     def _space(self, names: dict[str, Any]) -> types.ModuleType | None:
         if id(names) not in self._spaces:
-            self._spaces[id(names)] = module_of_globals(names)
+            self._spaces[id(names)] = user_modules.module_of_globals(names)
         return self._spaces[id(names)]
 
     def _class(self, value: Any) -> Any:
-        module = users_module(getattr(value, "__module__", None))
+        module = user_modules.users_module(getattr(value, "__module__", None))
         if module is None:
             reduced = super().reducer_override(value)
         else:
@@ -247,7 +236,7 @@ class ProgramPickler(cloudpickle.Pickler):
             return self._of_ctypes(value, content)
         if make is _CLASS_MAKERS[0]:
             kind = arguments[0]
-            while users_module(getattr(kind, "__module__", None)) is not None:
+            while user_modules.users_module(getattr(kind, "__module__", None)) is not None:
                 kind = kind.__base__
             make, arguments = received_program.class_of, (kind, *arguments[:4])
         else:
@@ -278,7 +267,7 @@ class ProgramPickler(cloudpickle.Pickler):
         return received_program.enumeration_of, (*arguments[:3], arguments[4], kind, raw)
 
     def _cached(self, value: Any) -> Any:
-        if is_importable(value) and users_module(value.__module__) is None:
+        if is_importable(value) and user_modules.users_module(value.__module__) is None:
             return NotImplemented
         own = {name: attribute for name, attribute in vars(value).items() if not (name.startswith("__") and name.endswith("__"))}
         return received_program.caching_function, (value.__wrapped__, value.cache_parameters()), own or None
@@ -290,7 +279,7 @@ class ProgramPickler(cloudpickle.Pickler):
 
     def type_variable(self, value: typing.TypeVar) -> Any:
         """Return how to pickle a type variable of a user's module, by value; NotImplemented for others, which are pickled by name."""
-        if users_module(value.__module__) is None:
+        if user_modules.users_module(value.__module__) is None:
             return NotImplemented
         keywords = {"bound": value.__bound__, "covariant": value.__covariant__, "contravariant": value.__contravariant__}
         return _type_variable, (value.__name__, value.__constraints__, keywords)
@@ -302,24 +291,24 @@ class ProgramPickler(cloudpickle.Pickler):
             yield "sys", "argv", list(sys.argv)
         yield from (("builtins", name, value) for name, value in _added_to_builtins(named))
         for name, module in self.installed.items():
-            if name.partition(".")[0] in OF_THE_MACHINE or sys.modules.get(name) is not module:
+            if name.partition(".")[0] in user_modules.OF_THE_MACHINE or sys.modules.get(name) is not module:
                 continue
             for attribute in sorted(named.intersection(vars(module))):
                 value = vars(module)[attribute]
-                if is_class(value) and value.__flags__ & _HEAP_TYPE and users_module(value.__module__) is None:
+                if is_class(value) and value.__flags__ & _HEAP_TYPE and user_modules.users_module(value.__module__) is None:
                     self.installed_classes[(value.__module__, value.__qualname__)] = value
-                elif not attribute.startswith("__") and may_be_changed(value, name):
+                elif not attribute.startswith("__") and user_modules.may_be_changed(value, name):
                     yield name, attribute, value
         for (name, qualified), owner in self.installed_classes.items():
             if name in sys.modules and name.partition(".")[0] not in _LEFT_ALONE:
                 content = type.__dict__["__dict__"].__get__(owner)
                 for attribute in sorted(named.intersection(content)):
-                    if not attribute.startswith("__") and may_be_changed(content[attribute], name):
+                    if not attribute.startswith("__") and user_modules.may_be_changed(content[attribute], name):
                         yield name, f"{qualified}.{attribute}", content[attribute]
 
 
 # Modules of the interpreter and of this package, whose classes are not searched for changes.
-_LEFT_ALONE = OF_THE_MACHINE | {"builtins", "sframe_spark", "pyspark", "abc", "typing", "types", "enum"}
+_LEFT_ALONE = user_modules.OF_THE_MACHINE | {"builtins", "sframe_spark", "pyspark", "abc", "typing", "types", "enum"}
 _HEAP_TYPE = 1 << 9
 _HOOKS = ("__init_subclass__",)
 # Attributes that every member of an enumeration has.
@@ -380,8 +369,8 @@ def culprit(value: Any, depth: int = 0) -> str:
     else:
         content = getattr(value, "__dict__", None) if type(value) is not types.FunctionType else None
         parts = [(f".{name}", item) for name, item in content.items() if not name.startswith("__")] if isinstance(content, Mapping) else []
-    for name, item in parts[:MAX_ITEMS]:
-        if type(item) not in PLAIN and not isinstance(item, types.FunctionType) and not _is_pickled(item):
+    for name, item in parts[: user_modules.MAX_ITEMS]:
+        if type(item) not in user_modules.PLAIN and not isinstance(item, types.FunctionType) and not _is_pickled(item):
             return name + culprit(item, depth + 1)
     return ""
 
@@ -526,7 +515,7 @@ def packed_program(function: Any, state: State, context: contextvars.Context, ma
             return PackedProgram(file.getvalue(), pickler.reached.hashes, pickler.reached.makes_sets, pickler.state())
         except VariableNotSentError as error:
             module, name = error.place
-            is_its_own = name in pickler.reached.assigned and module != MAIN
+            is_its_own = name in pickler.reached.assigned and module != user_modules.MAIN
             if (error.place in pickler.reached.surely_read and not is_its_own) or error.place in left_out or len(left_out) >= _MAX_LEFT_OUT:
                 raise
             left_out[error.place] = error.reason

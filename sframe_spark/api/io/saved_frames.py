@@ -38,17 +38,9 @@ from sframe_spark.operators.columns import columns_of, project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.optional_parts import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.datasets import save
 from sframe_spark.storage.datasets.integrity import damage_in
 from sframe_spark.storage.datasets.load import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
-from sframe_spark.storage.datasets.save import (
-    PendingSave,
-    check_replaceable,
-    copied_columns,
-    copied_dataset,
-    may_copy_columns,
-    saving_directory,
-    stretches,
-)
 from sframe_spark.storage.datasets.versioned_datasets import load_remote, saving_version
 from sframe_spark.storage.filesystem.compression import require_clear_name, without_packing
 from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, is_archive
@@ -204,9 +196,9 @@ COLUMN_NAME = "X1"
 _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 
-def saving(target: str) -> AbstractContextManager[PendingSave]:
+def saving(target: str) -> AbstractContextManager[save.PendingSave]:
     """Return a context manager for a save. At its end, a local save is renamed to ``target``; a remote save makes a new version when committed."""
-    return saving_version(target) if is_remote_location(target) else saving_directory(target)
+    return saving_version(target) if is_remote_location(target) else save.saving_directory(target)
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
@@ -220,7 +212,7 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     target = location_of(path_text(path))
     require_unicode(names)
     if not is_remote_location(target):
-        check_replaceable(target)
+        save.check_replaceable(target)
 
     return run_action(node, lambda action: _save(action, target, names, kind), materialize)
 
@@ -243,13 +235,13 @@ def _stored(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
     """Write the rows of a plan into a new directory, local or remote; files or columns that are already stored are copied if possible."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-        return copied_dataset(source.manifest, directory)
-    if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_copy_columns(source.manifest, source.positions):
-        return copied_columns(source.manifest, source.positions, directory)
+        return save.copied_dataset(source.manifest, directory)
+    if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and save.may_copy_columns(source.manifest, source.positions):
+        return save.copied_columns(source.manifest, source.positions, directory)
     if is_private(directory):
         # Other processes cannot write to the memory of this process, so rows are written to temporary files first.
         holder = temporary_store().new_dataset()
-        return copied_dataset(_written(action, plan, holder.directory), directory)
+        return save.copied_dataset(_written(action, plan, holder.directory), directory)
     return _written(action, plan, directory)
 
 
@@ -273,10 +265,10 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
     if not isinstance(source, SegmentSource) or source != SegmentSource.of(source.manifest):
         raise StorageError(f"{target} has columns in files of others: save it under another name first, which makes files of its own")
     manifest = source.manifest
-    if all(len(stretch.entries) == 1 for stretch in stretches(manifest, 2)):
+    if all(len(stretch.entries) == 1 for stretch in save.stretches(manifest, 2)):
         return len(manifest.segments)
     with saving(target) as pending:
-        return len(pending.commit(copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
+        return len(pending.commit(save.copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
@@ -286,7 +278,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
     external = None
     # Readers of a remote frame may have no access to files on this machine, so columns are copied.
     if not is_remote_location(target):
-        check_replaceable(target)
+        save.check_replaceable(target)
         external = external_columns_of(node, names, target)
     if external is None:
         save_node(node, target, names)
@@ -296,7 +288,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         own_names = [names[column] for column in own]
         run_action(columns_of(node, own), lambda action: _save(action, target, own_names, SFRAME, external), materialize)
         return
-    with saving_directory(target) as pending:
+    with save.saving_directory(target) as pending:
         pending.commit(with_external_columns(Manifest((), (), pending.directory), external), ())
 
 

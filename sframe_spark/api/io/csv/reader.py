@@ -25,18 +25,7 @@ from sframe_spark.api.node_values import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime.parallel_scan import (
-    RowsOfPart,
-    buffered_or_written,
-    in_memory_if_few,
-    parts_of,
-    read_in_parts,
-    reservation_for_rows,
-    run_parts,
-    source_of_parts,
-    threads_that_read,
-    whole_files,
-)
+from sframe_spark.engine.runtime import parallel_scan
 from sframe_spark.engine.runtime.results import keep_runs, new_dataset
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, MisfitError, StorageError
@@ -416,7 +405,7 @@ class CsvPart:
     start: int
     end: int
     forms: Sequence[CsvForm | None] = ()
-    rows: RowsOfPart | None = None
+    rows: parallel_scan.RowsOfPart | None = None
     left_out: Mapping[str, LeftOut] = attrs.Factory(dict)
     failed: bool = False
 
@@ -511,7 +500,7 @@ class CsvTask:
         rows = None
         try:
             runs = files.fitting(blocks, forms)
-            rows = buffered_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
+            rows = parallel_scan.buffered_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
         except MisfitError:
             # Fields have other types than expected, so everything is read again. Collect the types of the remaining blocks for that.
             files.learn_rest(forms, blocks)
@@ -542,7 +531,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    data_files = read_in_parts(files.files, has_lines, _fits_one_reader, files.watched.seen, lambda _: files.is_arrow_safe())
+    data_files = parallel_scan.read_in_parts(files.files, has_lines, _fits_one_reader, files.watched.seen, lambda _: files.is_arrow_safe())
     if data_files is None:
         return None
     files.files = data_files
@@ -550,8 +539,8 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     files.first_bytes = None if is_remote_location(data_files[0].path) else TYPES_BYTES
     forms = files.no_forms()
     files.first_rows(forms, files.blocks())
-    whole = whole_files(files.files)
-    parts = parts_of(whole, has_lines)
+    whole = parallel_scan.whole_files(files.files)
+    parts = parallel_scan.parts_of(whole, has_lines)
     while True:
         try:
             return _written(files, whole, parts, forms)
@@ -581,16 +570,16 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     types = files.types_of(forms)
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
         first_only = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
-        plan = CsvPlan(first_only, forms, dataset.directory, files.room // len(parts), reservation_for_rows(whole))
+        plan = CsvPlan(first_only, forms, dataset.directory, files.room // len(parts), parallel_scan.reservation_for_rows(whole))
         tasks = [CsvTask(plan, ranges, number) for number, ranges in enumerate(parts)]
-        done = in_order(tasks, lambda chosen: run_parts(chosen, whole, dataset.directory, "reading CSV files"))
+        done = in_order(tasks, lambda chosen: parallel_scan.run_parts(chosen, whole, dataset.directory, "reading CSV files"))
         all_forms = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
         if files.types_of(all_forms) != types or any(part.forms and part.rows is None for part in done):
             raise _OtherFormsError([task.from_line(part.start).ranges for task, part in zip(tasks, done, strict=True) if part.forms], all_forms)
         for part in done:
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
-        return in_memory_if_few(source_of_parts([part.rows for part in done], dataset), whole)
+        return parallel_scan.in_memory_if_few(parallel_scan.source_of_parts([part.rows for part in done], dataset), whole)
 
 
 def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
@@ -727,7 +716,7 @@ class _Reader:
         forms, size = self.files.no_forms(), self.files.size_of_first()
         self.files.first_bytes = first_block_bytes(size)
         # For remote files, a small request takes as long as a large one, so the default block size is used.
-        threads = 1 if self._is_little(size) else threads_that_read()
+        threads = 1 if self._is_little(size) else parallel_scan.threads_that_read()
         self.files.later_bytes = None if is_remote_location(self.files.files[0].path) else block_bytes_for(size, threads)
         for block in self._more_rows():
             self.files.learn(forms, block.read(NO_NUMBERS))
