@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -114,7 +114,7 @@ def _member(name: str, values: pa.Array) -> pa.Array:
 
 def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None) -> pa.Array:
     """Return the values of a column as JSON; ``first_row`` is the number of the first row if known, for errors."""
-    writers = {INT: int_texts, FLOAT: json_floats, STR: json_strings}
+    writers: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {INT: int_texts, FLOAT: json_floats, STR: json_strings}
     if kind in writers:
         return writers[kind](values)
     if kind == DATETIME and all_in_years_of_python(values):
