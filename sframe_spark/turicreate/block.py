@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.turicreate.number_decoding import Cells, DatetimeCells, Floats, Integers, Payload, Vectors, are_alike
+from sframe_spark.turicreate.number_decoding import Cells, Payload, Vectors, are_alike, datetimes, floats, integers
 from sframe_spark.turicreate.object_decoding import (
     DICTIONARY,
     IMAGE,
@@ -28,8 +28,7 @@ from sframe_spark.turicreate.object_decoding import (
     Tensors,
     WidenedCells,
     WrittenCells,
-    floats_of_ints,
-    lists_of_vectors,
+    encoded,
     texts,
 )
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
@@ -50,9 +49,11 @@ COLUMN_TYPES: dict[int, ColumnType] = {
     IMAGE: ENCODED_DICT,
     TENSOR: ENCODED_LIST,
 }
+# For the type of values and another one of their column, the conversion, and how many times as much memory the converted values take.
 _WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array, ColumnType], pa.Array], float]] = {
-    (INT.kind, FLOAT.kind): (floats_of_ints, 1.0),
-    (ARRAY.kind, ENCODED_LIST.kind): (lists_of_vectors, 3.0),
+    # Ints beyond 2**53 are rounded.
+    (INT.kind, FLOAT.kind): (lambda values, column_type: values.cast(column_type.physical, safe=False), 1.0),
+    (ARRAY.kind, ENCODED_LIST.kind): (lambda values, column_type: encoded(values.to_pylist(), column_type), 3.0),
 }
 # Estimated memory of a missing value.
 BYTES_OF_MISSING = 8.0
@@ -235,9 +236,9 @@ def cells_of(payload: Payload, kind: int, count: int, flags: int, form: BlockFor
 
 def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: BlockForm) -> Cells:
     if kind == INTEGER:
-        return Integers(payload, count)
+        return integers(payload, count)
     if kind == REAL:
-        return Floats(payload, count, extended)
+        return floats(payload, count, extended)
     if kind == TEXT:
         return texts(payload, count, form.decode)
     if kind == VECTOR:
@@ -245,7 +246,7 @@ def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: Bloc
     if kind == TENSOR:
         return Tensors(payload, count, form.column_type)
     if kind == TIMESTAMP and are_alike(payload, count):
-        return DatetimeCells(payload, count, form.column_type)
+        return datetimes(payload, count, form.column_type)
     tagged = TaggedReader(payload, form.decode)
     return WrittenCells((tagged.content(kind) for _ in range(count)), form.column_type)
 

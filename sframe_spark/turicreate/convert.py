@@ -93,8 +93,7 @@ def archive_segments(
 ) -> list[SegmentEntry]:
     """Write a range of rows of an archive as segments to a directory, in parallel, and return the entries of the segments in row order."""
     first, last = rows
-    count = max(1, min(available_cores(), (last - first) // MIN_ROWS), -(-(last - first) // config.segment_rows))
-    ranges = list(enumerate(pairwise(first + (last - first) * number // count for number in range(count + 1))))
+    ranges = list(enumerate(pairwise(first + bound for bound in task_bounds(last - first, available_cores()))))
     types = [archive.contents.columns[position].column_type for position in positions]
 
     def write(item: tuple[int, tuple[int, int]]) -> SegmentEntry:
@@ -104,8 +103,23 @@ def archive_segments(
     return in_threads(write, ranges, available_cores())
 
 
-# Segments are not made smaller than this in order to write more of them in parallel.
-MIN_ROWS = 65_536
+# For tasks with fewer rows, starting the task takes longer than decoding them.
+MIN_TASK_ROWS = 65_536
+
+
+def task_bounds(rows: int, cores: int) -> Sequence[int]:
+    """Return the first row of each task, followed by the number of rows.
+
+    There are at most as many tasks as cores, with at least ``MIN_TASK_ROWS`` rows each; there are more if tasks would exceed
+    ``config.segment_rows``.
+
+    Examples
+    --------
+    >>> task_bounds(10, 4), task_bounds(200_000, 2)
+    ([0, 10], [0, 100000, 200000])
+    """
+    count = max(1, min(cores, rows // MIN_TASK_ROWS), -(-rows // config.segment_rows))
+    return [rows * number // count for number in range(count + 1)]
 
 
 def _runs(archive: Archive, positions: Sequence[int], bounds: tuple[int, int], on_rows: OnRows) -> Iterator[Sequence[pa.ChunkedArray]]:
@@ -133,9 +147,13 @@ def require_readable_rows(archive: Archive) -> None:
     StorageError
         If a block is damaged, a string cannot be decoded, or a datetime is outside the years 1 to 9999; or if a file is missing or was changed.
     """
-    count = max(1, -(-archive.rows // config.segment_rows))
-    ranges = list(pairwise(archive.rows * number // count for number in range(count + 1)))
-    in_threads(lambda bounds: _decode(archive, *bounds), ranges, available_cores())
+
+    def decode(bounds: tuple[int, int]) -> None:
+        positions = range(len(archive.contents.columns))
+        for _ in ArchiveReader(archive).batches(positions, *bounds, config.batch_rows, config.batch_bytes):
+            pass
+
+    in_threads(decode, list(pairwise(task_bounds(archive.rows, 1))), available_cores())
     archive.require_unchanged()
 
 
@@ -154,8 +172,8 @@ def require_same_rows(archive: Archive, manifest: Manifest) -> None:
     for arrays in iterate_rows(manifest, range(len(columns)), batch_rows=config.batch_rows):
         last = first + len(arrays[0])
         read = reader.read(range(len(columns)), first, last)
-        for column, expected, found, kind in zip(columns, read, arrays, manifest.types, strict=True):
-            if not are_same(expected, pa.chunked_array([widened(found, kind, column.column_type)])):
+        for column, expected, saved, saved_type in zip(columns, read, arrays, manifest.types, strict=True):
+            if not are_same(expected, pa.chunked_array([widened(saved, saved_type, column.column_type)])):
                 where = f"column {column.name!r}, rows {first} to {last}"
                 raise StorageError(f"{manifest.directory} has other values than {archive.location} in {where}: convert it again")
         first = last
@@ -183,9 +201,3 @@ def are_same(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
     if pa.types.is_floating(first.type):
         first, second = (pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks], pa.int64()) for column in (first, second))
     return bool(first.equals(second))
-
-
-def _decode(archive: Archive, first: int, last: int) -> None:
-    positions = range(len(archive.contents.columns))
-    for _ in ArchiveReader(archive).batches(positions, first, last, config.batch_rows, config.batch_bytes):
-        pass

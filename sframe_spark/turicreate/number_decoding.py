@@ -8,9 +8,11 @@ are decoded on access, all groups with the same header in one NumPy operation, i
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import struct
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -228,56 +230,49 @@ class NumberRun:
         if first >= last:
             return np.empty(0, np.uint64)
         low, high = first // GROUP, -(-last // GROUP)
-        found = np.empty((high - low) * GROUP, np.uint64)
+        numbers = np.empty((high - low) * GROUP, np.uint64)
         full = min(high, self.count // GROUP)
         for start in range(low, full, GROUPS_AT_ONCE):
             stop = min(start + GROUPS_AT_ONCE, full)
-            _decode(self._content, self._heads[start:stop], found[(start - low) * GROUP : (stop - low) * GROUP].reshape(-1, GROUP))
+            _decode(self._content, self._heads[start:stop], numbers[(start - low) * GROUP : (stop - low) * GROUP].reshape(-1, GROUP))
         if full < high:
             rest = self.count - full * GROUP
-            tail = found[(full - low) * GROUP :][:rest].reshape(1, rest)
+            tail = numbers[(full - low) * GROUP :][:rest].reshape(1, rest)
             _decode(self._content, self._heads[full:high], tail)
-        return found[first - low * GROUP : last - low * GROUP]
+        return numbers[first - low * GROUP : last - low * GROUP]
 
 
 def _heads(payload: Payload, groups: int, count: int) -> np.ndarray:
     """Return the offset of each group, and move the payload behind the last group."""
     # Offsets fit 32 bits, since no block has 2**31 bytes.
-    found = np.empty(groups, np.int32)
+    offsets = np.empty(groups, np.int32)
     for before in range(0, groups - 1, HEADS_AT_ONCE):
         heads, payload.place = _walk(payload, min(HEADS_AT_ONCE, groups - 1 - before))
-        found[before : before + len(heads)] = heads
+        offsets[before : before + len(heads)] = heads
     if groups:
+        offsets[-1] = payload.place
         # The last group may have fewer numbers.
-        found[-1] = payload.place
-        payload.place = _end_of_group(payload, count - (groups - 1) * GROUP)
-    return found
+        payload.require(2, "a group of numbers")
+        header = payload.content[payload.place]
+        size = 1 + NUMBER_BYTES[payload.content[payload.place + 1]] + packed_bytes(header, count - (groups - 1) * GROUP)
+        if size > BEYOND:
+            raise payload.broken(f"a group of numbers has the unknown header {header:#04x}")
+        payload.skip(size, "a group of numbers")
+    return offsets
 
 
 def _walk(payload: Payload, groups: int) -> tuple[list[int], int]:
     """Return the offsets of consecutive full groups, and the end of the last of them."""
-    content, place, size = payload.content, payload.place, payload.size
+    content, offset, size = payload.content, payload.place, payload.size
     heads: list[int] = []
-    try:
+    with contextlib.suppress(IndexError):
         for _ in range(groups):
-            heads.append(place)
-            place += _GROUP_BYTES[content[place]] + NUMBER_BYTES[content[place + 1]]
-    except IndexError:
-        pass
-    if place > size or len(heads) < groups or (heads and heads[-1] + 1 >= size):
-        payload.place = min(heads[-1] if heads else place, size)
+            heads.append(offset)
+            offset += _GROUP_BYTES[content[offset]] + NUMBER_BYTES[content[offset + 1]]
+    if offset > size or len(heads) < groups or (heads and heads[-1] + 1 >= size):
+        payload.place = min(heads[-1] if heads else offset, size)
         raise payload.broken("a group of numbers has an unknown header, or goes beyond the end")
-    return heads, place
-
-
-def _end_of_group(payload: Payload, numbers: int) -> int:
-    payload.require(2, "a group of numbers")
-    header = payload.content[payload.place]
-    size = 1 + NUMBER_BYTES[payload.content[payload.place + 1]] + packed_bytes(header, numbers)
-    if size > BEYOND:
-        raise payload.broken(f"a group of numbers has the unknown header {header:#04x}")
-    payload.require(size, "a group of numbers")
-    return payload.place + size
+    return heads, offset
 
 
 def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
@@ -319,14 +314,12 @@ def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: n
         found[:, 0] = bases
         if found.shape[1] > 1:
             steps = _unpacked(content, starts, bits, found.shape[1] - 1)
-            found[:, 1:] = _with_signs(steps) if codec == SIGNED_DIFFERENCE else steps
+            if codec == SIGNED_DIFFERENCE:
+                # Zigzag encoding: 0, 1, 2, 3 are 0, -1, 1, -2. Negative values are unsigned integers modulo 2**64.
+                steps = steps.astype(np.uint64)
+                steps = (steps >> np.uint64(1)) ^ (np.uint64(0) - (steps & np.uint64(1)))
+            found[:, 1:] = steps
         np.cumsum(found, axis=1, out=found)
-
-
-def _with_signs(steps: np.ndarray) -> np.ndarray:
-    """Return the signed values of zigzag-encoded ones, as unsigned integers modulo 2**64: 0, 1, 2, 3 encode 0, -1, 1, -2."""
-    steps = steps.astype(np.uint64)
-    return (steps >> np.uint64(1)) ^ (np.uint64(0) - (steps & np.uint64(1)))
 
 
 def _unpacked(content: np.ndarray, starts: np.ndarray, bits: int, numbers: int) -> np.ndarray:
@@ -437,26 +430,16 @@ class DatetimeRun:
             raise BrokenPayload("a date-time has an unknown zone or too many microseconds", int(start + width * np.argmax(wrong)))
         minutes = np.where(older, 30 * codes, 15 * np.sign(codes) * quarters)
         minutes[naive] = 0
-        _require_years(seconds, minutes, first)
+        walls = seconds + 60 * minutes
+        outside = (walls < FIRST_MICROSECOND // SECOND) | (walls > LAST_MICROSECOND // SECOND)
+        if outside.any():
+            raise OverflowError(first + int(np.argmax(outside)))
         return seconds * SECOND + fractions, minutes, naive
-
-
-def _require_years(seconds: np.ndarray, minutes: np.ndarray, first: int) -> None:
-    walls = seconds + 60 * minutes
-    outside = (walls < FIRST_MICROSECOND // SECOND) | (walls > LAST_MICROSECOND // SECOND)
-    if outside.any():
-        raise OverflowError(first + int(np.argmax(outside)))
 
 
 def are_alike(payload: Payload, count: int) -> bool:
     """Return whether the remaining bytes of a payload can be ``count`` datetimes of equal length, as one version of Turi Create writes them."""
     return payload.left in (count * NEWER_BYTES, count * OLDER_BYTES)
-
-
-def datetime_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndarray) -> pa.Array:
-    """Return the Arrow array of a zoned datetime column from UTC microseconds, offsets in minutes, and flags of values without a zone."""
-    instants = pa.array(microseconds).view(DATETIME.physical)
-    return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
 
 
 # --- Cells: the values of a block that are not missing, all of one type
@@ -486,27 +469,34 @@ class Cells(Protocol):
         """Return an estimate of the bytes that a range of the values takes in memory."""
 
 
-class Integers:
-    """Ints of a block.
+class FixedSizeCells:
+    """Values of a block that take the same number of bytes each.
 
     Parameters
     ----------
-    payload
-        Positioned at the first integer.
-    count
-        The number of integers.
+    values
+        Returns a range of the values.
+    to_array
+        Returns these values as a column.
+    bytes_each
+        The number of bytes that a value takes in memory.
     """
 
-    def __init__(self, payload: Payload, count: int) -> None:
-        self._run = NumberRun(payload, count)
+    def __init__(self, values: Callable[[int, int], Any], to_array: Callable[[Any], pa.Array], bytes_each: float = 8.0) -> None:
+        self._values, self._to_array, self._bytes_each = values, to_array, bytes_each
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return a range of the values as an int column."""
-        return pa.array(self._run.values(first, last).view(np.int64))
+        """Return a range of the values as a column."""
+        return self._to_array(self._values(first, last))
 
     def size(self, first: int, last: int) -> float:
-        """Return the bytes that a range of the values takes in memory: eight for each."""
-        return 8.0 * (last - first)
+        """Return the bytes that a range of the values takes in memory."""
+        return self._bytes_each * (last - first)
+
+
+def integers(payload: Payload, count: int) -> Cells:
+    """Read the ints of a block."""
+    return FixedSizeCells(NumberRun(payload, count).values, lambda values: pa.array(values.view(np.int64)))
 
 
 class FloatRun:
@@ -532,56 +522,38 @@ class FloatRun:
 
     def values(self, first: int, last: int) -> np.ndarray:
         """Return a range of the floats."""
-        found = self._run.values(first, last)
+        numbers = self._run.values(first, last)
         if self._mode == AS_INTEGERS:
-            return found.view(np.int64).astype(np.float64)
+            return numbers.view(np.int64).astype(np.float64)
         # The stored integer has the sign bit as its lowest bit.
-        signs = found << np.uint64(63)
-        found >>= np.uint64(1)
-        found |= signs
-        return found.view(np.float64)
+        signs = numbers << np.uint64(63)
+        numbers >>= np.uint64(1)
+        numbers |= signs
+        return numbers.view(np.float64)
 
 
-class Floats:
-    """Floats of a block; the parameters are those of :class:`FloatRun`."""
-
-    def __init__(self, payload: Payload, count: int, has_mode: bool) -> None:
-        self._run = FloatRun(payload, count, has_mode)
-
-    def rows(self, first: int, last: int) -> pa.Array:
-        """Return a range of the values as a float column."""
-        return pa.array(self._run.values(first, last))
-
-    def size(self, first: int, last: int) -> float:
-        """Return the bytes that a range of the values takes in memory: eight for each."""
-        return 8.0 * (last - first)
+def floats(payload: Payload, count: int, has_mode: bool) -> Cells:
+    """Read the floats of a block; the parameters are those of :class:`FloatRun`."""
+    return FixedSizeCells(FloatRun(payload, count, has_mode).values, pa.array)
 
 
-class DatetimeCells:
-    """Datetimes of a block that all have the same length in bytes, for a column with or without offsets from UTC."""
+def datetimes(payload: Payload, count: int, column_type: ColumnType) -> Cells:
+    """Read the datetimes of a block, which all have the same length in bytes, for a column with or without offsets from UTC.
 
-    def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
-        self._run = DatetimeRun(payload, count)
-        self._is_zoned = column_type.is_zoned
+    ``rows`` of the result raises MisfitError if the column holds datetimes without an offset, and a value has one.
+    """
 
-    def rows(self, first: int, last: int) -> pa.Array:
-        """Return a range of the values as a datetime column.
-
-        Raises
-        ------
-        MisfitError
-            If the column holds datetimes without an offset, and a value has one.
-        """
-        microseconds, minutes, naive = self._run.values(first, last)
-        if self._is_zoned:
-            return datetime_array(microseconds, minutes, naive)
+    def to_array(values: tuple[np.ndarray, np.ndarray, np.ndarray]) -> pa.Array:
+        microseconds, minutes, naive = values
+        instants = pa.array(microseconds).view(DATETIME.physical)
+        if column_type.is_zoned:
+            return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
         if not naive.all():
             raise MisfitError("a date-time has an offset")
-        return pa.array(microseconds).view(DATETIME.physical)
+        return instants
 
-    def size(self, first: int, last: int) -> float:
-        """Return the bytes that a range of the values takes in memory: twelve for the instant and the offset of each."""
-        return 12.0 * (last - first)
+    # Twelve bytes for the instant and the offset.
+    return FixedSizeCells(DatetimeRun(payload, count).values, to_array, 12.0)
 
 
 class Vectors:

@@ -483,16 +483,6 @@ class WidenedCells:
         return self._cells.size(first, last) * self._times
 
 
-def floats_of_ints(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return an int array as a float array; ints beyond 2**53 are rounded."""
-    return values.cast(column_type.physical, safe=False)
-
-
-def lists_of_vectors(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return an array of vectors in the physical type of a list column."""
-    return encoded(values.to_pylist(), column_type)
-
-
 class Tensors:
     """Tensors of a block, stored as all ranks, numbers of elements, shapes and strides, followed by all elements.
 

@@ -26,14 +26,12 @@ from sframe_spark.session import default_parallelism
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.turicreate.archive import Archive, ArchiveReader, open_archive, with_narrow_types
-from sframe_spark.turicreate.convert import archive_segments, require_readable_rows
+from sframe_spark.turicreate.convert import archive_segments, require_readable_rows, task_bounds
 from sframe_spark.udf.errors import ErrorTransport, error_transport
 
 # --- Lowering to Spark, where each task decodes a range of rows
 
 
-# For tasks with fewer rows, starting the task takes longer than decoding them.
-MIN_TASK_ROWS = 65_536
 # The size of the batches that tasks return.
 BATCH_BYTES = 8 << 20
 # The column with the row numbers.
@@ -84,12 +82,6 @@ class ScanTasks:
             first += count
 
 
-def scan_archive(source: ArchiveSource, context: LoweringContext) -> Relation:
-    """Return the relation that reads the source; scans of the same rows of the same archive share one relation."""
-    key = ("archive", source.archive.identity, source.positions, source.start, source.stop, config.batch_rows)
-    return context.open_source(key, partial(open_scan, source, context))
-
-
 def open_scan(source: ArchiveSource, context: LoweringContext) -> Relation:
     """Return a new relation that reads the source, with one partition for each range of rows, and the row number as the key."""
     schema, rows = source.infer_type(()), source.stop - source.start
@@ -99,21 +91,6 @@ def open_scan(source: ArchiveSource, context: LoweringContext) -> Relation:
     numbers = context.spark.range(0, len(bounds) - 1, 1, len(bounds) - 1)
     df = numbers.mapInArrow(tasks.batches, f"{columns}{KEY} bigint")
     return Relation(df, schema, (KeyColumn(KEY),), KEY)
-
-
-def task_bounds(rows: int, cores: int) -> Sequence[int]:
-    """Return the first row of each task, followed by the number of rows.
-
-    There are at most as many tasks as cores, with at least ``MIN_TASK_ROWS`` rows each; there are more if tasks would exceed
-    ``config.segment_rows``.
-
-    Examples
-    --------
-    >>> task_bounds(10, 4), task_bounds(200_000, 2)
-    ([0, 10], [0, 100000, 200000])
-    """
-    count = max(1, min(cores, rows // MIN_TASK_ROWS), -(-rows // config.segment_rows))
-    return [rows * number // count for number in range(count + 1)]
 
 
 # --- The operator
@@ -251,8 +228,9 @@ class ArchiveSource(Source):
         return self
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return a relation whose tasks decode a range of rows each; the row number is the key."""
-        return scan_archive(self, context)
+        """Return a relation whose tasks decode a range of rows each; scans of the same rows of the same archive share one relation."""
+        key = ("archive", self.archive.identity, self.positions, self.start, self.stop, config.batch_rows)
+        return context.open_source(key, partial(open_scan, self, context))
 
     def describe(self) -> str:
         """Return the location of the archive, the positions of the columns and the range of rows, as a string."""

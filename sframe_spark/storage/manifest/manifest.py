@@ -92,8 +92,8 @@ class Elsewhere:
     Examples
     --------
     >>> dataset = DatasetElsewhere("/data/frame", "0" * 64, 0, 3)
-    >>> found = Elsewhere(("a", "b"), ((0, 2), (OWN, 0)), (dataset,))
-    >>> Elsewhere.from_json(found.to_json()) == found
+    >>> frame = Elsewhere(("a", "b"), ((0, 2), (OWN, 0)), (dataset,))
+    >>> Elsewhere.from_json(frame.to_json()) == frame
     True
     """
 
@@ -105,7 +105,7 @@ class Elsewhere:
         """Return the columns and datasets as a JSON object."""
         return {
             "names": list(self.names),
-            "columns": [list(place) for place in self.columns],
+            "columns": [list(column) for column in self.columns],
             "datasets": [attrs.asdict(item) for item in self.datasets],
         }
 
@@ -118,13 +118,33 @@ class Elsewhere:
         ValueError
             If a name occurs twice, a number is out of range, a path is not absolute, a digest is invalid, or there is not one column for each name.
         """
-        found = cls(
+        elsewhere = cls(
             tuple(value["names"]),
             tuple((dataset, position) for dataset, position in value["columns"]),
             tuple(DatasetElsewhere(item["directory"], item["digest"], item["start"], item["stop"]) for item in value["datasets"]),
         )
-        _check(found)
-        return found
+        elsewhere._check()
+        return elsewhere
+
+    def _check(self) -> None:
+        names, datasets = self.names, self.datasets
+        if not all(type(name) is str and is_unicode(name) for name in names) or len(set(names)) != len(names):
+            raise ValueError("a name is no text, or there twice")
+        if len(names) != len(self.columns) or not datasets:
+            raise ValueError(f"{len(names)} names for {len(self.columns)} columns in {len(datasets)} datasets")
+        for dataset, position in self.columns:
+            if type(dataset) is not int or type(position) is not int or not OWN <= dataset < len(datasets) or not 0 <= position <= _LARGEST:
+                raise ValueError(f"no column is at {dataset!r:.30}, {position!r:.30}")
+        for item in datasets:
+            directory = item.directory
+            if type(directory) is not str or not directory.startswith("/") or not is_unicode(directory) or "\0" in directory:
+                raise ValueError(f"{directory!r:.200} is no absolute path")
+            if type(item.digest) is not str or not _DIGEST.fullmatch(item.digest):
+                raise ValueError(f"{item.digest!r:.80} is no digest")
+            if type(item.start) is not int or type(item.stop) is not int or not 0 <= item.start <= item.stop <= _LARGEST:
+                raise ValueError(f"there are no rows {item.start!r:.30} to {item.stop!r:.30}")
+            if item.stop - item.start != self.rows:
+                raise ValueError("datasets of several lengths")
 
     def check_own(self, width: int, rows: int) -> None:
         """Check that the dataset of this manifest has the columns that are referred to, and as many rows as the other datasets.
@@ -148,30 +168,6 @@ class Elsewhere:
     def rows(self) -> int:
         """The number of rows of the frame, which all datasets have."""
         return self.datasets[0].stop - self.datasets[0].start
-
-
-def _check(found: Elsewhere) -> None:
-    if not all(type(name) is str and is_unicode(name) for name in found.names) or len(set(found.names)) != len(found.names):
-        raise ValueError("a name is no text, or there twice")
-    if len(found.names) != len(found.columns) or not found.datasets:
-        raise ValueError(f"{len(found.names)} names for {len(found.columns)} columns in {len(found.datasets)} datasets")
-    for dataset, position in found.columns:
-        if type(dataset) is not int or type(position) is not int or not OWN <= dataset < len(found.datasets) or not 0 <= position <= _LARGEST:
-            raise ValueError(f"no column is at {dataset!r:.30}, {position!r:.30}")
-    for item in found.datasets:
-        _check_dataset(item)
-        if item.stop - item.start != found.rows:
-            raise ValueError("datasets of several lengths")
-
-
-def _check_dataset(item: DatasetElsewhere) -> None:
-    directory = item.directory
-    if type(directory) is not str or not directory.startswith("/") or not is_unicode(directory) or "\0" in directory:
-        raise ValueError(f"{directory!r:.200} is no absolute path")
-    if type(item.digest) is not str or not _DIGEST.fullmatch(item.digest):
-        raise ValueError(f"{item.digest!r:.80} is no digest")
-    if type(item.start) is not int or type(item.stop) is not int or not 0 <= item.start <= item.stop <= _LARGEST:
-        raise ValueError(f"there are no rows {item.start!r:.30} to {item.stop!r:.30}")
 
 
 SFRAME, SARRAY = "sframe", "sarray"
@@ -352,10 +348,10 @@ class Manifest:
     @functools.cached_property
     def offset_of_number(self) -> dict[int, int]:
         """The row number of position 0, by segment number: the row with a key has the number ``offset[_key >> 33] + (_key & mask)``."""
-        found: dict[int, int] = {}
+        starts: dict[int, int] = {}
         for entry, offset in zip(self.segments, self.offsets, strict=True):
-            found.setdefault(entry.number, offset - entry.first_position)
-        return found
+            starts.setdefault(entry.number, offset - entry.first_position)
+        return starts
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -376,10 +372,10 @@ class Manifest:
         """A hash of the names and states of the external files, which changes when one of them is rewritten; None if there are none."""
         if not self.watched:
             return None
-        found = hashlib.blake2b(digest_size=16)
+        digest = hashlib.blake2b(digest_size=16)
         for entry in self.watched:
-            found.update(repr((entry.file, entry.rows, entry.seen)).encode())
-        return found.hexdigest()
+            digest.update(repr((entry.file, entry.rows, entry.seen)).encode())
+        return digest.hexdigest()
 
     def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
         """Return a copy of the manifest with other entries: some of its segments, or all of them with changed statistics or checksums."""
@@ -416,14 +412,14 @@ class Manifest:
 
     def _trusted(self, field: str, value: Any) -> Manifest:
         """Return a copy with one field replaced, without validating all segments again."""
-        made = object.__new__(Manifest)
-        for each in attrs.fields(Manifest):
-            object.__setattr__(made, each.name, value if each.name == field else getattr(self, each.name))
+        copy = object.__new__(Manifest)
+        for attribute in attrs.fields(Manifest):
+            object.__setattr__(copy, attribute.name, value if attribute.name == field else getattr(self, attribute.name))
         if field == "segments":
             # The sidecar file describes only the original segments.
-            object.__setattr__(made, "stored", None)
-        object.__setattr__(made, "_attrs_cached_hash", None)
-        return made
+            object.__setattr__(copy, "stored", None)
+        object.__setattr__(copy, "_attrs_cached_hash", None)
+        return copy
 
     def follow_to(self, directory: str) -> None:
         """Change the directory of this manifest after its files were moved there; all sources that use this object then read from there."""
@@ -474,10 +470,14 @@ class Manifest:
         content = unsealed(text, directory)
         try:
             types = types_from_json(content["types"])
-            stored = StoredSegments(directory, content["beside"], types, ColumnStatistics) if "beside" in content else None
+            if "beside" in content:
+                stored = StoredSegments(directory, content["beside"], types, ColumnStatistics)
+                segments = stored.remember(tuple(itertools.starmap(SegmentEntry, stored.entries())))
+            else:
+                stored, segments = None, tuple(map(SegmentEntry.from_json, content["segments"]))
             manifest = cls(
                 types=types,
-                segments=_segments(content, stored),
+                segments=segments,
                 stored=stored,
                 directory=directory,
                 names=optional_tuple(content["names"]),
@@ -504,10 +504,3 @@ def _trimmed(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Se
         values["pages"] = SelectedValues.of(entry.pages, (*columns, -1))
         values["group_pages"] = entry.group_pages and tuple(SelectedValues.of(group, (*columns, -1)) for group in entry.group_pages)
     return SegmentEntry(**values)
-
-
-def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tuple[SegmentEntry, ...]:
-    """Return the entries that are stored in the content of a manifest file, or in its sidecar file."""
-    if stored is None:
-        return tuple(map(SegmentEntry.from_json, content["segments"]))
-    return stored.remember(tuple(itertools.starmap(SegmentEntry, stored.entries())))

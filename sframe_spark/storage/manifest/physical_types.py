@@ -130,7 +130,7 @@ def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Ar
         raise StorageError(f"a file has {array.type} in a column of {column_type.kind} ({error}): it is not the one that was saved") from error
 
 
-def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
+def is_stored_as(data_type: pa.DataType, physical: pa.DataType) -> bool:
     """Return whether an Arrow type stores the same values as a physical type: they differ at most in field names, dictionaries and time zones.
 
     Examples
@@ -138,7 +138,7 @@ def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
     >>> is_stored_as(pa.timestamp("us", "UTC"), pa.timestamp("us")), is_stored_as(pa.int64(), pa.float64())
     (True, False)
     """
-    leaves = leaf_columns("", found.value_type if pa.types.is_dictionary(found) else found), leaf_columns("", physical)
+    leaves = leaf_columns("", data_type.value_type if pa.types.is_dictionary(data_type) else data_type), leaf_columns("", physical)
     for stored, expected in itertools.zip_longest(*leaves):
         if stored is None or expected is None or stored[0] != expected[0]:
             return False
@@ -147,18 +147,17 @@ def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
     return True
 
 
-def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType) -> None:
-    """Raise if the type of values that Spark computed is not the type of their column; ``place`` is the position of the column.
+def require_computed_as(computed: pa.DataType, position: int, column_type: ColumnType) -> None:
+    """Raise if the type of values that Spark computed is not the type of their column, given with its position.
 
     Raises
     ------
     PlanInvariantError
         If the type is another one (see :func:`is_stored_as`).
     """
-    if is_stored_as(found, column_type.physical):
-        return
-    said = "the Spark expression of an operator or a function gives another type than it infers: cast it, or infer the other type"
-    raise PlanInvariantError(f"Spark computed {found} in column {place}, which is one of {column_type.kind}: {said}")
+    if not is_stored_as(computed, column_type.physical):
+        reason = "the Spark expression of an operator or a function gives another type than it infers: cast it, or infer the other type"
+        raise PlanInvariantError(f"Spark computed {computed} in column {position}, which is one of {column_type.kind}: {reason}")
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
@@ -178,14 +177,14 @@ def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
             # Programs without a type for byte strings store any bytes as strings.
             if "Invalid UTF8" not in str(error):
                 raise
-            said = "its type in the file is text, but not all of it is UTF-8"
-            raise SchemaError(f"{said}: have it written anew in UTF-8, or as other bytes in a text such as base64") from error
+            reason = "its type in the file is text, but not all of it is UTF-8"
+            raise SchemaError(f"{reason}: have it written anew in UTF-8, or as other bytes in a text such as base64") from error
     if array.type == column_type.physical:
         return array
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), column_type.physical)
-    normalized, found = normalize(array)
-    return normalized if found == column_type else recode(normalized, found, column_type)
+    normalized, normalized_type = normalize(array)
+    return normalized if normalized_type == column_type else recode(normalized, normalized_type, column_type)
 
 
 def leaf_columns(name: str, physical: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:

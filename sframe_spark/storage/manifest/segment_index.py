@@ -171,7 +171,7 @@ class LazyValues(Sequence[Any]):
     def __repr__(self) -> str:
         return f"<{len(self)} values of segment {self.row} in {self.stored.file}>"
 
-    def _place(self, index: int) -> int:
+    def _from_start(self, index: int) -> int:
         """Return an index, which may be negative, counted from the start."""
         length = len(self)
         if not -length <= index < length:
@@ -188,7 +188,7 @@ class SegmentFacts(LazyValues):
         return self.stored.width
 
     def __getitem__(self, index: Any) -> Any:
-        return self.stored.facts_of(self.row, self._place(index))
+        return self.stored.facts_of(self.row, self._from_start(index))
 
 
 class SegmentChecksums(LazyValues):
@@ -200,7 +200,7 @@ class SegmentChecksums(LazyValues):
         return self.stored.width + 1
 
     def __getitem__(self, index: Any) -> Any:
-        return int(self.stored.sums_of(self.row)[self._place(index)])
+        return int(self.stored.sums_of(self.row)[self._from_start(index)])
 
     def __iter__(self) -> Iterator[int]:
         values: list[int] = self.stored.sums_of(self.row).tolist()
@@ -220,7 +220,7 @@ class GroupChecksums(LazyValues):
         return self._count
 
     def __getitem__(self, index: Any) -> Any:
-        return self.stored.group_sums_of(self.row, self._place(index))
+        return self.stored.group_sums_of(self.row, self._from_start(index))
 
 
 # A sidecar file is written for at least this many cells (segments times columns, including the key). With fewer cells, the manifest is a JSON file
@@ -303,15 +303,13 @@ class StoredSegments:
         self._sums = [block_from_json(block, self._size) for block in said["sums"]]
         self._group_sums = [block_from_json(block, self._size) for block in said["group_sums"]]
         self._facts = [(tuple(item["columns"]), block_from_json(item["block"], self._size)) for item in said["facts"]]
-        self._place_of_column = {column: (number, place) for number, (columns, _) in enumerate(self._facts) for place, column in enumerate(columns)}
+        # For each column, the number of its block of statistics, and its index in the block.
+        self._in_blocks = {column: (number, index) for number, (columns, _) in enumerate(self._facts) for index, column in enumerate(columns)}
         self.summary = tuple(make.from_json(facts) for facts in said["summary"])
         self._groups: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._read: dict[int, pa.RecordBatch] = {}
         self._segments_id = -1
-        self._check()
-
-    def _check(self) -> None:
-        if len(self.summary) != self.width or not set(self._place_of_column) <= set(range(self.width)):
+        if len(self.summary) != self.width or not set(self._in_blocks) <= set(range(self.width)):
             raise ValueError("facts about other columns than there are")
         if len(self._sums) != -(-self.count // self._rows_per_block) or len(self._group_sums) not in (0, len(self._sums)):
             raise ValueError("check sums of other segments than there are")
@@ -372,12 +370,12 @@ class StoredSegments:
         return read_block(self._location, self._size, block, schema, rows)
 
     def _cached(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
-        found = self._read.get(block[0])
-        if found is None:
-            found = self._block(block, schema, rows)
+        batch = self._read.get(block[0])
+        if batch is None:
+            batch = self._block(block, schema, rows)
             # The dict is replaced instead of changed, since other threads may read it.
-            self._read = {**(self._read if len(self._read) < MAX_BLOCKS else {}), block[0]: found}
-        return found
+            self._read = {**(self._read if len(self._read) < MAX_BLOCKS else {}), block[0]: batch}
+        return batch
 
     def check_all(self) -> None:
         """Read and check all blocks of checksums and statistics.
@@ -396,11 +394,11 @@ class StoredSegments:
 
     def sums_of(self, row: int) -> npt.NDArray[np.uint32]:
         """Return the checksums of the page headers of the columns of a segment and of its key."""
-        number, place = divmod(row, self._rows_per_block)
+        number, index = divmod(row, self._rows_per_block)
         width = self.width + 1
         rows = min(self._rows_per_block, self.count - number * self._rows_per_block) * width
-        found: npt.NDArray[np.uint32] = self._cached(self._sums[number], _SUMS, rows).column(0).to_numpy(zero_copy_only=False)
-        return found[place * width : (place + 1) * width]
+        sums: npt.NDArray[np.uint32] = self._cached(self._sums[number], _SUMS, rows).column(0).to_numpy(zero_copy_only=False)
+        return sums[index * width : (index + 1) * width]
 
     def group_sums_of(self, row: int, group: int) -> tuple[int, ...]:
         """Return the checksums of the page headers of the columns and the key in one row group of a segment."""
@@ -408,21 +406,21 @@ class StoredSegments:
         counts = self._groups[number * self._rows_per_block : (number + 1) * self._rows_per_block]
         width = self.width + 1
         first = (int(counts[: row - number * self._rows_per_block].sum()) + group) * width
-        found = self._cached(self._group_sums[number], _SUMS, int(counts.sum()) * width).column(0)
-        return tuple(found.slice(first, width).to_pylist())
+        sums = self._cached(self._group_sums[number], _SUMS, int(counts.sum()) * width).column(0)
+        return tuple(sums.slice(first, width).to_pylist())
 
     def facts_of(self, row: int, column: int) -> ColumnStatistics:
         """Return the statistics of a column of a segment; unknown statistics if the file has none of the column."""
-        if column not in self._place_of_column:
+        if column not in self._in_blocks:
             return self._make()
         batch, first = self._facts_block(column)
-        flags, *scalars = (batch.column(place)[first + row].as_py() for place in range(len(batch.schema)))
+        flags, *scalars = (values[first + row].as_py() for values in batch.columns)
         known: dict[str, Any] = {name: (None, False, True)[flags >> 2 * bit & 3] for bit, name in enumerate(_FLAGS)}
         return self._make(**known, edges_known=bool(flags & _EDGES), bounds_known=bool(flags & _BOUNDS), **dict(zip(_SCALARS, scalars, strict=True)))
 
     def bounds_of(self, column: int) -> tuple[npt.NDArray[np.bool_], pa.Array, pa.Array] | None:
         """Return for all segments whether the bounds of a column are known, the minima, and the maxima; None if the file has none of the column."""
-        if column not in self._place_of_column:
+        if column not in self._in_blocks:
             return None
         batch, first = self._facts_block(column)
         part = batch.slice(first, self.count)
@@ -431,13 +429,13 @@ class StoredSegments:
 
     def _facts_block(self, column: int) -> tuple[pa.RecordBatch, int]:
         """Return the block with the statistics of a column, and the row of the block at which they start."""
-        number, place = self._place_of_column[column]
+        number, index = self._in_blocks[column]
         columns, block = self._facts[number]
         is_new = block[0] not in self._read
         batch = self._cached(block, facts_schema(self._kinds[column]), len(columns) * self.count)
         if is_new and (wrong := _impossible_fact(batch)):
             raise damaged_file(self._location, wrong)
-        return batch, place * self.count
+        return batch, index * self.count
 
 
 def _impossible_fact(batch: pa.RecordBatch) -> str | None:
@@ -576,9 +574,9 @@ class SelectedValues(Sequence[Any]):
         self.length, self.values, self.otherwise = length, values, otherwise
 
     @classmethod
-    def of(cls, values: Sequence[Any], places: Iterable[int], otherwise: Any = None) -> SelectedValues:
+    def of(cls, values: Sequence[Any], indices: Iterable[int], otherwise: Any = None) -> SelectedValues:
         """Return a sequence with the values at some indices of another sequence, whose other values are not accessed, as that might read a file."""
-        return cls(len(values), {place % len(values): values[place] for place in places}, otherwise)
+        return cls(len(values), {index % len(values): values[index] for index in indices}, otherwise)
 
     def __len__(self) -> int:
         return self.length
@@ -586,10 +584,10 @@ class SelectedValues(Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         if not -self.length <= index < self.length:
             raise IndexError(index)
-        found = self.values.get(index % self.length, self.otherwise)
-        if found is None:
+        value = self.values.get(index % self.length, self.otherwise)
+        if value is None:
             raise StorageError(f"a task was not told of column {index} of a segment: this is a fault of the engine, please report it")
-        return found
+        return value
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, SelectedValues):

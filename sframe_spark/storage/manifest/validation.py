@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,8 +49,13 @@ def check(manifest: Manifest) -> None:
             _check_segments(manifest)
         else:
             # The segments of a sidecar file were validated all at once when they were read.
-            _check_stored(manifest)
-        _check_order(manifest)
+            if not manifest.has_key or len(manifest.stored.summary) != len(manifest.types):
+                raise _Wrong("segments beside it that are of another dataset")
+            for facts, column_type in zip(manifest.stored.summary, manifest.types, strict=True):
+                _check_facts(facts, class_of_values(column_type))
+        for columns in (*manifest.order.keys, *([column for column, _ in items] for items in manifest.order.orderings)):
+            if not all(_is_number(column, len(manifest.types)) for column in columns):
+                raise _Wrong(f"an order over columns {list(columns)!r:.60}, but there are {len(manifest.types)}")
     except _Wrong as error:
         raise StorageError(f"the manifest of {manifest.directory} is damaged: {error}; restore it from a copy or save the frame again") from None
 
@@ -107,14 +112,6 @@ def _check_segments(manifest: Manifest) -> None:
             _check_scalars([value], classes[position])
 
 
-def _check_stored(manifest: Manifest) -> None:
-    assert manifest.stored is not None
-    if not manifest.has_key or len(manifest.stored.summary) != len(manifest.types):
-        raise _Wrong("segments beside it that are of another dataset")
-    for facts, column_type in zip(manifest.stored.summary, manifest.types, strict=True):
-        _check_facts(facts, class_of_values(column_type))
-
-
 def _check_entry(entry: SegmentEntry, is_built_in: bool) -> None:
     if not _is_number(entry.number, 1 << (63 - KEY_SHIFT)) or not _is_number(entry.first_position, 1 << KEY_SHIFT):
         raise _Wrong(f"there is no segment {entry.number!r:.30} at position {entry.first_position!r:.30}")
@@ -143,12 +140,9 @@ def _check_file_name(file: Any, is_built_in: bool) -> None:
     """Raise unless a file name is a path inside the directory of the dataset, and, for segment files, one that Spark does not interpret."""
     parts = file.split("/") if type(file) is str else [""]
     is_inside = {"", ".", ".."}.isdisjoint(parts) and is_unicode(file) and "\0" not in file
-    if not is_inside or (is_built_in and not (len(parts) <= _MAX_LEVELS and all(map(_is_written_name, parts)))):
+    is_written = len(parts) <= _MAX_LEVELS and all(_WRITTEN_NAME.fullmatch(name) and not name.endswith(_HIDDEN_END) for name in parts)
+    if not is_inside or (is_built_in and not is_written):
         raise _Wrong(f"{file!r:.200} is not the name of a file in its directory that a writer gives")
-
-
-def _is_written_name(name: str) -> bool:
-    return _WRITTEN_NAME.fullmatch(name) is not None and not name.endswith(_HIDDEN_END)
 
 
 def _check_facts(facts: ColumnStatistics, kind: type | None) -> None:
@@ -175,17 +169,6 @@ def _check_scalars(values: Iterable[Any], kind: type | None) -> None:
             raise _Wrong(f"{value!r:.30} is no value of its column")
         if type(value) is str and not is_unicode(value):
             raise _Wrong(f"{value!r:.30} is not Unicode text: it has half of a character")
-
-
-def _check_order(manifest: Manifest) -> None:
-    width = len(manifest.types)
-    for columns in (*manifest.order.keys, *([column for column, _ in items] for items in manifest.order.orderings)):
-        _check_positions(columns, width)
-
-
-def _check_positions(columns: Sequence[Any], width: int) -> None:
-    if not all(_is_number(column, width) for column in columns):
-        raise _Wrong(f"an order over columns {list(columns)!r:.60}, but there are {width}")
 
 
 def class_of_values(column_type: ColumnType) -> type | None:
@@ -220,20 +203,16 @@ def impossible_segments(batch: pa.RecordBatch) -> str | None:
     missing = [name for name in _NEVER_MISSING if batch.column(name).null_count]
     if missing:
         return f"a segment has no {missing[0]}"
-    if not (
-        _all(pc.match_substring_regex(batch.column("file"), _FILE)) and not _any(pc.match_substring_regex(batch.column("file"), _HIDDEN_END_PATTERN))
-    ):
+    files = batch.column("file")
+    if not _all(pc.match_substring_regex(files, _FILE)) or _any(pc.match_substring_regex(files, _HIDDEN_END_PATTERN)):
         return "a segment's file has a name that no writer gives"
-    if pc.count_distinct(batch.column("file")).as_py() != batch.num_rows:
+    if pc.count_distinct(files).as_py() != batch.num_rows:
         return "a file is there twice"
     if not _all(pc.match_substring_regex(batch.column("checksum"), _CHECKSUM_PATTERN)):
         return "the check sum of a file is none"
-    return _wrong_numbers({name: _numbers(batch, name) for name in batch.schema.names if pa.types.is_integer(batch.schema.field(name).type)}, batch)
-
-
-def _wrong_numbers(found: dict[str, npt.NDArray[np.int64]], batch: pa.RecordBatch) -> str | None:
-    number, rows, first = found["number"], found["rows"], found["first_position"]
-    if any((values < 0).any() for values in found.values()):
+    integers = {field.name: _numbers(batch, field.name) for field in batch.schema if pa.types.is_integer(field.type)}
+    number, rows, first = integers["number"], integers["rows"], integers["first_position"]
+    if any((values < 0).any() for values in integers.values()):
         return "a number of a segment is below zero"
     limit = 1 << KEY_SHIFT
     if (number >= 1 << (63 - KEY_SHIFT)).any() or (first >= limit).any() or (rows > limit).any() or (first + rows > limit).any():
@@ -246,11 +225,11 @@ def _wrong_numbers(found: dict[str, npt.NDArray[np.int64]], batch: pa.RecordBatc
         or first[:1].any()
     ):
         return "segments are there twice, or out of order"
-    if any((found[name] >= 1 << 32).any() for name in ("tail_sum", "whole")):
+    if any((integers[name] >= 1 << 32).any() for name in ("tail_sum", "whole")):
         return "the check sum of a file is none"
     tails = [batch.column(name).is_null() for name in ("tail_length", "tail_sum")]
     has_tail = pc.invert(tails[0])
-    if not tails[0].equals(tails[1]) or _any(pc.and_(has_tail, batch.column("size").is_null())) or (found["tail_length"] > found["size"]).any():
+    if not tails[0].equals(tails[1]) or _any(pc.and_(has_tail, batch.column("size").is_null())) or (integers["tail_length"] > integers["size"]).any():
         return "the check sum of a footer is none"
     if _any(pc.and_(pc.invert(batch.column("has_sums")), batch.column("groups").is_valid())):
         return "row groups have check sums, and their files have none"
@@ -259,8 +238,8 @@ def _wrong_numbers(found: dict[str, npt.NDArray[np.int64]], batch: pa.RecordBatc
 
 def _numbers(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
     """Return a column of integers as a NumPy array, with zero for nulls."""
-    found: npt.NDArray[np.int64] = pc.fill_null(batch.column(name).cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return found
+    numbers: npt.NDArray[np.int64] = pc.fill_null(batch.column(name).cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _all(flags: Any) -> bool:

@@ -107,10 +107,10 @@ class Decoder:
             self._submit_ahead(units)
             if not self._coming:
                 return
-            unit, found = self._coming.popleft()
+            unit, result = self._coming.popleft()
             self._groups = min(2 * self._groups, MAX_GROUPS)
-            if found is not None:
-                yield from decoded_parts(found)
+            if result is not None:
+                yield from decoded_parts(result)
             elif self._is_short(unit):
                 yield from self._whole(unit)
             else:
@@ -136,14 +136,14 @@ class Decoder:
 
         The first unit has one row group, since the caller may need no more rows; the limit is doubled with each unit up to ``MAX_GROUPS``.
         """
-        place = 0
-        while place < len(groups):
+        index = 0
+        while index < len(groups):
             # The bytes of all units that are decoded in advance stay within the limit.
-            count = as_one(groups[place : place + self._groups], min(MAX_COMBINED_BYTES, self._max_bytes - sum(self._sizes_ahead())))
-            first, last = groups[place], groups[place + count - 1]
-            sizes = [unit.size for unit in groups[place : place + count] if unit.size is not None]
+            count = as_one(groups[index : index + self._groups], min(MAX_COMBINED_BYTES, self._max_bytes - sum(self._sizes_ahead())))
+            first, last = groups[index], groups[index + count - 1]
+            sizes = [unit.size for unit in groups[index : index + count] if unit.size is not None]
             yield first if count == 1 else attrs.evolve(first, high=last.high, size=sum(sizes), rows=first.high - first.low)
-            place += count
+            index += count
 
     def _is_short(self, unit: Unit) -> bool:
         return unit.size is not None and unit.size <= self._max_bytes
@@ -163,33 +163,34 @@ class Decoder:
 
     def _sizes_ahead(self) -> list[float]:
         """Return the sizes of the units that were submitted to threads and not yet returned."""
-        return [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
+        return [unit.size for unit, result in self._coming if result is not None and unit.size is not None]
 
     def _submitted(self, unit: Unit) -> DecodedResult | None:
         if not self._threads or not self._is_short(unit):
             return None
-        found: DecodedResult = SimpleQueue()
+        result: DecodedResult = SimpleQueue()
         try:
             if self._pool is None:
                 self._threads = affordable_threads(self._threads)
                 if not self._threads:
                     return None
                 self._pool = ThreadPool(self._threads, thread_name_prefix="sframe_spark read")
-            self._pool.submit(copy_context().run, self._leave, found, unit)
+            self._pool.submit(copy_context().run, self._put_parts, result, unit)
         except RuntimeError:
             # No thread can be started, as the interpreter is shutting down.
             self._threads = 0
             return None
-        return found
+        return result
 
-    def _leave(self, found: DecodedResult, unit: Unit) -> None:
+    def _put_parts(self, result: DecodedResult, unit: Unit) -> None:
+        """Decode a unit in a thread, and put its parts, and the error if there is one, into the queue."""
         parts: list[DecodedPart] = []
         try:
             parts.extend(self._whole(unit))
         except BaseException as error:
-            found.put((parts, error))
+            result.put((parts, error))
         else:
-            found.put((parts, None))
+            result.put((parts, None))
 
     def _whole(self, unit: Unit) -> Iterator[DecodedPart]:
         parts: list[DecodedPart] = []
@@ -254,17 +255,17 @@ def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
     return len(groups)
 
 
-def decoded_parts(found: DecodedResult) -> Iterator[DecodedPart]:
+def decoded_parts(result: DecodedResult) -> Iterator[DecodedPart]:
     """Wait for the result of a thread, and yield its parts; if decoding failed, raise the error after the parts.
 
     Examples
     --------
-    >>> found = SimpleQueue()
-    >>> found.put(([[pa.array([1])]], None))
-    >>> [part[0].to_pylist() for part in decoded_parts(found)]
+    >>> result = SimpleQueue()
+    >>> result.put(([[pa.array([1])]], None))
+    >>> [part[0].to_pylist() for part in decoded_parts(result)]
     [[1]]
     """
-    parts, error = found.get()
+    parts, error = result.get()
     yield from parts
     if error is None:
         return
@@ -304,9 +305,7 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     if not edges or first < 0 or last >= len(edges):
         return None
     packs = list(pairwise(edges[first : last + 1]))
-    if any(pack[0] in decoded.long_segments for pack in packs):
-        return None
-    if len(packs) > MAX_AT_ONCE:
+    if len(packs) > MAX_AT_ONCE or any(pack[0] in decoded.long_segments for pack in packs):
         return None
     missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
     if missing and (stop - start) * SHARE_OF_ROWS < edges[last] - edges[first]:
@@ -317,7 +316,7 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
         return None
     kinds = [manifest.types[column].physical for column in columns]
     parts = [_cut(_columns_of(manifest, columns, pack, decoded, memory_limit), kinds, pack, start, stop) for pack in packs]
-    return [pa.chunked_array([part[place] for part in parts], kind) for place, kind in enumerate(kinds)]
+    return [pa.chunked_array([part[index] for part in parts], kind) for index, kind in enumerate(kinds)]
 
 
 def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
@@ -326,8 +325,8 @@ def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
     Return None if there is none, or the boundaries of packs were not computed. A batch that ends there does not have to be copied from two packs.
     """
     edges = manifest.decoded.edges or ()
-    place = bisect.bisect_right(edges, stop) - 1
-    return edges[place] if place >= 0 and edges[place] > start else None
+    index = bisect.bisect_right(edges, stop) - 1
+    return edges[index] if index >= 0 and edges[index] > start else None
 
 
 def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
@@ -338,7 +337,9 @@ def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
         short = list(map(is_short, manifest.segments)) if is_built_in and is_whole else []
         if sum(short) >= FEW_SEGMENTS:
             decoded.long_segments = frozenset(row for row, is_one in zip(manifest.offsets, short, strict=True) if not is_one)
-            decoded.edges = tuple(_edges(manifest))
+            placed = zip(manifest.segments, manifest.offsets, strict=True)
+            packs = coalesced_segments(placed, lambda entry: entry.group_bytes if is_short(entry) else None, MAX_ROWS, MAX_BYTES, MAX_SEGMENTS)
+            decoded.edges = (*(pack[0][1] for pack in packs), manifest.rows)
         else:
             decoded.edges = ()
     return decoded.edges
@@ -360,28 +361,22 @@ def may_keep(memory_limit: int) -> bool:
     return arrow_bytes() + MAX_BYTES <= memory_limit
 
 
-def _edges(manifest: Manifest) -> Iterator[int]:
-    """Yield the first row of each pack and of each long segment, and then the number of rows."""
-    placed = zip(manifest.segments, manifest.offsets, strict=True)
-    yield from (pack[0][1] for pack in coalesced_segments(placed, _size_in_pack, MAX_ROWS, MAX_BYTES, MAX_SEGMENTS))
-    yield manifest.rows
-
-
-def _size_in_pack(entry: SegmentEntry) -> int | None:
-    return entry.group_bytes if is_short(entry) else None
-
-
 def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns, memory_limit: int) -> list[pa.Array]:
+    """Return columns of a pack: cached ones, and others from the segments, which are then cached if there is enough memory."""
     start, stop = pack
     missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
-    found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
+    arrays = {column: decoded.arrays[start, column] for column in columns if column not in missing}
     if missing:
-        read, stays = _read(manifest, missing, start, stop), may_keep(memory_limit)
-        cached = {column: _compacted(chunks) for column, chunks in zip(missing, read, strict=True)} if stays else {}
-        decoded.arrays.update(((start, column), values) for column, values in cached.items())
-        for column, chunks in zip(missing, read, strict=True):
-            found[column] = cached[column] if column in cached and cached[column].type == chunks[0].type else pa.concat_arrays(chunks)
-    return [found[column] for column in columns]
+        parts = intersecting(manifest, start, stop)
+        batches = [batch for entry, low, high in parts for batch in segment_batches(manifest, entry, tuple(missing), low, high, None)]
+        keeps = may_keep(memory_limit)
+        for index, column in enumerate(missing):
+            chunks = [batch[index] for batch in batches]
+            compacted = _compacted(chunks) if keeps else None
+            if compacted is not None:
+                decoded.arrays[start, column] = compacted
+            arrays[column] = compacted if compacted is not None and compacted.type == chunks[0].type else pa.concat_arrays(chunks)
+    return [arrays[column] for column in columns]
 
 
 def _compacted(chunks: Sequence[pa.Array]) -> pa.Array:
@@ -401,13 +396,6 @@ def _compacted(chunks: Sequence[pa.Array]) -> pa.Array:
                 # The cast is unchecked, since the slots of missing values may hold numbers that do not fit.
                 return pa.concat_arrays(chunks).cast(kind, safe=False, memory_pool=lasting_pool())
     return pa.concat_arrays(chunks, memory_pool=lasting_pool())
-
-
-def _read(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[list[pa.Array]]:
-    """Return a list of chunks for each of some columns of a pack, read from its segments."""
-    parts = intersecting(manifest, start, stop)
-    batches = [batch for entry, low, high in parts for batch in segment_batches(manifest, entry, tuple(columns), low, high, None)]
-    return [[batch[place] for batch in batches] for place in range(len(columns))]
 
 
 def _cut(columns: Sequence[pa.Array], kinds: Sequence[pa.DataType], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:
@@ -485,7 +473,9 @@ class Cursor:
         else:
             self._begin(start, stop - start)
         try:
-            self._decode_to(stop)
+            while self._end < stop and (part := next(self._parts, None)) is not None:
+                self._buffered.append(part)
+                self._end += len(part[0])
         except BaseException:
             # After an error the generator of parts is exhausted. Another call must not take that for the end of the rows.
             self.close()
@@ -515,14 +505,6 @@ class Cursor:
         self._first = self._end = start
         self._decoder = Decoder(*self._of, step=step)
         self._parts = self._decoder.parts(start)
-
-    def _decode_to(self, stop: int) -> None:
-        while self._end < stop:
-            part = next(self._parts, None)
-            if part is None:
-                break
-            self._buffered.append(part)
-            self._end += len(part[0])
 
     def _between(self, start: int, stop: int) -> Iterator[DecodedPart]:
         first = self._first

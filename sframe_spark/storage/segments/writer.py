@@ -70,7 +70,7 @@ def is_mixed(column: pa.ChunkedArray) -> bool:
     rows = len(column)
     if rows < MIN_ROWS:
         return False
-    parts = [column.slice((rows - PART_ROWS) * place // (PARTS - 1), PART_ROWS) for place in range(PARTS)]
+    parts = [column.slice((rows - PART_ROWS) * number // (PARTS - 1), PART_ROWS) for number in range(PARTS)]
     bounds = [pc.min_max(part).as_py() for part in parts]
     if any(bound["min"] is None for bound in bounds):
         return False
@@ -140,9 +140,9 @@ class Delivery:
         """Upload the file of an entry if the target is remote, and return the entry, with the checksums of row groups if it was uploaded."""
         if self.directory == self.target or not entry.rows:
             return entry
-        place = join(self.directory, entry.file)
-        complete = with_group_sums(entry, place, columns)
-        upload(place, join(self.target, entry.file))
+        path = join(self.directory, entry.file)
+        complete = with_group_sums(entry, path, columns)
+        upload(path, join(self.target, entry.file))
         return complete
 
 
@@ -244,11 +244,19 @@ class SegmentWriter:
         if self._closed:
             raise StorageError(f"segment {self._location} is closed: no more rows can be written")
         arrays = self._conformed(batch.columns if isinstance(batch, pa.RecordBatch) else batch)
-        rows = len(arrays[0]) if arrays else _rows_without_columns(batch)
+        # Only a record batch can have rows without columns.
+        rows = batch.num_rows if isinstance(batch, pa.RecordBatch) else len(arrays[0]) if arrays else 0
         if rows == 0:
             return
-        # Rows without columns are represented by one array of nulls, since tables without columns have no length.
-        self._pending.extend(_unchunked(arrays) if arrays else [[pa.nulls(rows)]])
+        if not arrays:
+            # Rows without columns are represented by one array of nulls, since tables without columns have no length.
+            self._pending.append([pa.nulls(rows)])
+        elif any(isinstance(array, pa.ChunkedArray) for array in arrays):
+            # The arrays are split at the chunk boundaries of all columns.
+            table = pa.table(arrays, names=[str(position) for position in range(len(arrays))])
+            self._pending.extend(part.columns for part in table.to_batches())
+        else:
+            self._pending.append(arrays)
         self._pending_rows += rows
         self._pending_bytes += sum(array.nbytes for array in arrays)
         while self._pending_rows >= ROWS_PER_GROUP or (self._pending_rows and self._pending_bytes >= self._max_bytes):
@@ -312,7 +320,8 @@ class SegmentWriter:
             options = encodings(self._types, sample)
             self._mixed = mixed_columns(self._types, sample, options)
             if self._mixed:
-                options["write_statistics"] = [path for path in _leaf_paths(self._types) if path not in self._mixed]
+                leaves = (leaf_columns(file_column(position), column_type.physical) for position, column_type in enumerate(self._types))
+                options["write_statistics"] = [*(path for columns in leaves for path, _ in columns if path not in self._mixed), KEY_NAME]
             self._parquet = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footers, **options)
         return self._parquet
 
@@ -354,16 +363,16 @@ class SegmentWriter:
         if not self._collect_statistics:
             return tuple(UNKNOWN_STATISTICS for _ in self._types)
         footer = self._footers[0]
-        places = leaf_places(footer)
-        found = []
+        leaves = leaf_places(footer)
+        statistics = []
         for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True)):
-            is_ordered = has_order_statistics(column_type)
-            place = places[order_column(file_column(position), column_type)] if is_ordered else None
-            found.append(collector.result(None if place is None else self._bounds(footer, file_column(position), place)))
-        return tuple(found)
-
-    def _bounds(self, footer: pq.FileMetaData, name: str, place: int) -> tuple[Scalar, Scalar] | None:
-        return written_bounds(self._location, footer, name) if name in self._mixed else bounds_of(column_chunks(footer, place))
+            name, bounds = file_column(position), None
+            if name in self._mixed:
+                bounds = written_bounds(self._location, footer, name)
+            elif has_order_statistics(column_type):
+                bounds = bounds_of(column_chunks(footer, leaves[order_column(name, column_type)]))
+            statistics.append(collector.result(bounds))
+        return tuple(statistics)
 
     def abort(self) -> None:
         """Discard all rows, and close and remove the file if there is one."""
@@ -406,18 +415,6 @@ def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs
         for columns in runs:
             writer.write(columns)
         return delivery.delivered(writer.close(), len(types))
-
-
-def _unchunked(arrays: Sequence[pa.Array | pa.ChunkedArray]) -> list[list[pa.Array]]:
-    """Split the arrays of a table at the chunk boundaries of all columns, and return a list of arrays for each batch."""
-    if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
-        return [list(arrays)]
-    table = pa.table(list(arrays), names=[str(position) for position in range(len(arrays))])
-    return [batch.columns for batch in table.to_batches()]
-
-
-def _rows_without_columns(batch: Sequence[pa.Array] | pa.RecordBatch) -> int:
-    return batch.num_rows if isinstance(batch, pa.RecordBatch) else 0
 
 
 def segment_file_name(number: int) -> str:
@@ -470,10 +467,6 @@ def mixed_columns(types: Sequence[ColumnType], sample: pa.Table, options: dict[s
     dictionaries = options["use_dictionary"] or ()
     names = {file_column(position): position for position, column_type in enumerate(types) if has_order_statistics(column_type)}
     return frozenset(name for name in dictionaries if name in names and is_mixed(sample.column(names[name])))
-
-
-def _leaf_paths(types: Sequence[ColumnType]) -> list[str]:
-    return [path for position, column in enumerate(types) for path, _ in leaf_columns(file_column(position), column.physical)] + [KEY_NAME]
 
 
 def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
