@@ -23,8 +23,7 @@ from sframe_spark.process.leases import HIDDEN, new_name
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.commit import flush_directory
-from sframe_spark.storage.datasets.load import OPEN_DATASETS
-from sframe_spark.storage.datasets.save import checksums_of, move, put_in_place, refuse_what_no_directory_replaces, staged
+from sframe_spark.storage.datasets.save import checksums_of, move, refuse_what_no_directory_replaces, staged
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import names_in
 from sframe_spark.storage.filesystem.object_store import listed, place_within, put_whole, remote_entry, remove, require_bucket, upload
@@ -110,58 +109,45 @@ def publish_remotely(staging: Staging, files: Sequence[str], target: str, names:
     StorageError
         If a part cannot be written, or another program has written to the target meanwhile. The parts of this export are removed then.
     """
-    places = [join(target, name) for name in names]
+
+    def to_staging(file: str) -> str:
+        """Return the URI of a part, which is uploaded to the remote staging directory if it is local."""
+        if is_remote_location(file):
+            return file
+        uri = join(staging.remote, os.path.basename(file))
+        upload(file, uri, target)
+        return uri
+
+    uris = [join(target, name) for name in names]
     if len(files) > 1:
         staging.is_used = True
-        files = in_threads(lambda file: _staged_remotely(file, staging, target), files, available_cores())
+        files = in_threads(to_staging, files, available_cores())
     try:
         with interrupts_deferred():
             # Part 0 is published last, so that an export without it is known to be incomplete.
-            in_threads(lambda pair: _place(*pair), list(zip(files, places, strict=True))[1:], available_cores())
-            _place(files[0], places[0])
-            _require_alone(target, names)
+            in_threads(lambda pair: _place(*pair), list(zip(files, uris, strict=True))[1:], available_cores())
+            _place(files[0], uris[0])
+            strange = sorted(set(remote_entry(target).names) - set(names))
+            if strange:
+                raise StorageError(
+                    f"somebody else wrote {visible(strange[0])} to {target} meanwhile: nothing of theirs was changed; choose another path"
+                )
     except BaseException:
         # A failure to clean up must not hide the original error.
         with contextlib.suppress(StorageError):
-            remove_files(places)
+            remove_files(uris)
         raise
 
 
-def _staged_remotely(file: str, staging: Staging, target: str) -> str:
-    """Upload a local part to the remote staging directory, and return its URI; a part that is remote already is returned as it is."""
+def _place(file: str, uri: str) -> None:
+    """Put a part in its final place."""
     if is_remote_location(file):
-        return file
-    place = join(staging.remote, os.path.basename(file))
-    upload(file, place, target)
-    return place
-
-
-def _place(file: str, place: str) -> None:
-    if is_remote_location(file):
-        place_within(file, place)
+        place_within(file, uri)
     else:
-        put_whole(file, place)
-
-
-def _require_alone(target: str, names: Sequence[str]) -> None:
-    strange = sorted(set(remote_entry(target).names) - set(names))
-    if strange:
-        raise StorageError(f"somebody else wrote {visible(strange[0])} to {target} meanwhile: nothing of theirs was changed; choose another path")
+        put_whole(file, uri)
 
 
 _PART = re.compile(r"part-([0-9]{5,9})-([0-9a-f]{32}\.(?:parquet|orc))")
-
-
-def part_names(count: int, ending: str) -> list[str]:
-    """Return new names for the parts of an export; up to 100,000 parts, the order of names is the order of rows.
-
-    Examples
-    --------
-    >>> [len(name) for name in part_names(2, "parquet")], part_names(1, "orc")[0][:11]
-    ([51, 51], 'part-00000-')
-    """
-    writing = uuid.uuid4().hex
-    return [f"part-{number:05d}-{writing}.{ending}" for number in range(count)]
 
 
 @contextlib.contextmanager
@@ -179,8 +165,7 @@ def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
         with staged_remotely(target) as staging:
             yield Export(staging, target)
         return
-    require_export(target)
-    with staged(target, _swap) as directory:
+    with staged(target, require_export, _switch_by_files, "write") as directory:
         yield Export(Staging(directory, directory), directory)
 
 
@@ -201,7 +186,9 @@ class Export:
 
     def publish(self, files: Sequence[str], ending: str) -> None:
         """Give the files that tasks wrote, in row order, their final names; in a local export, files of failed attempts are removed."""
-        names = part_names(len(files), ending)
+        # Up to 100,000 parts, the order of names is the order of rows.
+        writing = uuid.uuid4().hex
+        names = [f"part-{number:05d}-{writing}.{ending}" for number in range(len(files))]
         if is_remote_location(self.directory):
             publish_remotely(self.staging, files, self.directory, names)
             return
@@ -238,14 +225,6 @@ def require_export(location: str) -> None:
         raise StorageError(
             f"{location} lacks some of the files that were written there: somebody has them elsewhere; remove it, or choose another path"
         )
-
-
-def _swap(staging: str, target: str) -> None:
-    """Replace an earlier export by a complete new one."""
-    require_export(target)
-    with translate_os_errors("write", target):
-        OPEN_DATASETS.replace(target, staging, lambda new, old: put_in_place(new, old, _switch_by_files))
-        flush_directory(os.path.dirname(target))
 
 
 def _switch_by_files(staging: str, target: str) -> None:

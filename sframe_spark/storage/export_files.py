@@ -110,7 +110,7 @@ def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Ta
     rows = size = 0
     is_empty = True
     for run in runs:
-        table = pa.table([_outgoing(form, place, array) for place, array in enumerate(run)], schema=schema)
+        table = pa.table([_outgoing(form, position, array) for position, array in enumerate(run)], schema=schema)
         for start in range(0, table.num_rows, ROWS_PER_GROUP):
             part = table.slice(start, ROWS_PER_GROUP)
             if waiting and (rows + part.num_rows > ROWS_PER_GROUP or size + part.nbytes > BYTES_PER_GROUP):
@@ -122,16 +122,18 @@ def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Ta
         yield pa.concat_tables(waiting) if waiting else schema.empty_table()
 
 
-def _outgoing(form: PartForm, place: int, array: pa.Array) -> pa.Array:
+def _outgoing(form: PartForm, position: int, array: pa.Array) -> pa.Array:
+    """Return the array of a column in its exported type."""
+    name = form.names[position]
     try:
-        with column_named(form.names[place]):
-            found = outgoing(array, form.types[place])
+        with column_named(name):
+            values = outgoing(array, form.types[position])
             # Arrow writes no calendar to ORC files, so readers assume the hybrid calendar of old versions of Java.
-            return instants_to_hybrid(found) if form.ending == ORC and pa.types.is_timestamp(found.type) else found
+            return instants_to_hybrid(values) if form.ending == ORC and pa.types.is_timestamp(values.type) else values
     except InvalidArgumentError:
         raise
     except SFrameError as error:
-        error.add_note(f"in column {form.names[place]!r}")
+        error.add_note(f"in column {name!r}")
         raise
 
 
@@ -195,14 +197,14 @@ def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
 
 @contextlib.contextmanager
 def _staged_locally(target: str, parts: list[str]) -> Iterator[str]:
-    place = os.path.realpath(target)
+    path = os.path.realpath(target)
     rights, holder, staging = _rights_of_replaced(target), Holder(), None
     _require_no_descriptor(target)
     try:
         with translate_os_errors("write", target):
-            remove_orphans(os.path.dirname(place))
+            remove_orphans(os.path.dirname(path))
             with interrupts_deferred():
-                staging = own_hidden_directory(os.path.dirname(place), holder)
+                staging = own_hidden_directory(os.path.dirname(path), holder)
             if rights is not None:
                 # Users who may not read the target must not read its parts.
                 os.chmod(staging, 0o700)
@@ -211,8 +213,8 @@ def _staged_locally(target: str, parts: list[str]) -> Iterator[str]:
             whole = _joined(parts, packing_of(target))
             if rights is not None:
                 os.chmod(whole, rights)
-            os.replace(whole, place)
-            flush_directory(os.path.dirname(place))
+            os.replace(whole, path)
+            flush_directory(os.path.dirname(path))
     finally:
         if staging is not None:
             remove_own(staging)
@@ -228,25 +230,25 @@ def _require_place_of_file(target: str) -> None:
     """
     if not target.partition("://")[2].strip("/").partition("/")[2] and target.partition(":")[0] in BUCKETS:
         raise StorageError(f"{target} names a bucket, not a file: add the name of a file")
-    found = remote_entry(target)
-    if found.names:
+    entry = remote_entry(target)
+    if entry.names:
         raise StorageError(f"{target} is a directory: choose the name of a file")
     # Listing comes first, since it reports a lack of permission; some file systems would report that as a missing bucket here.
-    if not found.is_file:
+    if not entry.is_file:
         require_bucket(target)
 
 
 def _combine_remotely(parts: Sequence[str], staging: Staging, target: str) -> None:
     """Join local and remote parts to one remote file; on the server, if the file system can do that, otherwise in a local file that is uploaded."""
-    there = {file.uri: file for file in listed(staging.remote)} if staging.is_used else {}
+    uploaded = {file.uri: file for file in listed(staging.remote)} if staging.is_used else {}
     last, packing = parts[-1], packing_of(target)
     are_final = packing is None or packing.has_members
-    if are_final and all(part in there for part in parts[:-1]) and there:
-        if last not in there:
+    if are_final and all(part in uploaded for part in parts[:-1]) and uploaded:
+        if last not in uploaded:
             upload(last, join(staging.remote, os.path.basename(last)), target)
-            there = {file.uri: file for file in listed(staging.remote)}
+            uploaded = {file.uri: file for file in listed(staging.remote)}
             last = join(staging.remote, os.path.basename(last))
-        origins = [there[part] for part in (*parts[:-1], last)]
+        origins = [uploaded[part] for part in (*parts[:-1], last)]
         if len(origins) == 1:
             place_within(origins[0].uri, target)
             return
@@ -260,9 +262,9 @@ def _fetched(part: str, staging: Staging) -> str:
     """Return the local path of a part, which is downloaded if it is remote."""
     if not is_remote_location(part):
         return part
-    place = join(staging.local, os.path.basename(part))
-    download(part, place)
-    return place
+    path = join(staging.local, os.path.basename(part))
+    download(part, path)
+    return path
 
 
 def _joined(parts: Sequence[str], packing: Compression | None) -> str:
@@ -271,7 +273,11 @@ def _joined(parts: Sequence[str], packing: Compression | None) -> str:
     If the compression does not allow parts that are compressed separately, the parts are compressed here.
     """
     if packing is not None and not packing.has_members:
-        parts = [_compressed(parts, packing)]
+        packed = f"{parts[0]}-packed"
+        with pa.OSFile(packed, "wb") as raw, pa.CompressedOutputStream(raw, packing.codec) as compressed:
+            for part in parts:
+                _moved(part, compressed)
+        parts = [packed]
     with open(parts[0], "ab") as whole:
         for part in parts[1:]:
             _moved(part, whole)
@@ -279,15 +285,6 @@ def _joined(parts: Sequence[str], packing: Compression | None) -> str:
         # The rows must be on disk before the file replaces the old one; otherwise a power failure could leave an empty file.
         os.fsync(whole.fileno())
     return parts[0]
-
-
-def _compressed(parts: Sequence[str], packing: Compression) -> str:
-    """Compress all parts to one new file, delete each after it was copied, and return the path of the file."""
-    place = f"{parts[0]}-packed"
-    with pa.OSFile(place, "wb") as raw, pa.CompressedOutputStream(raw, packing.codec) as whole:
-        for part in parts:
-            _moved(part, whole)
-    return place
 
 
 def _moved(part: str, whole: Any) -> None:
@@ -354,6 +351,7 @@ def _require_no_descriptor(target: str) -> None:
         directory = os.path.realpath(directory)
         if DESCRIPTORS.fullmatch(directory):
             raise StorageError(f"{target} is what a process has open, which would be replaced and not written to: choose the name of a file")
-        if not os.path.islink(place := os.path.join(directory, name)):
+        path = os.path.join(directory, name)
+        if not os.path.islink(path):
             return
-        link = os.path.join(directory, os.readlink(place))
+        link = os.path.join(directory, os.readlink(path))

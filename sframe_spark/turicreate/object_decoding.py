@@ -50,9 +50,9 @@ class _DirectTexts:
         # The Arrow array shares the bytes of the block. Only if they are not valid UTF-8, each string is decoded by itself.
         data = pa.py_buffer(self._content).slice(self._start + int(self._offsets[first]))
         offsets = (self._offsets[first : last + 1] - self._offsets[first]).astype(np.int32)
-        found = pa.StringArray.from_buffers(last - first, pa.py_buffer(offsets), data)
-        if is_valid_utf8(found):
-            return found
+        strings = pa.StringArray.from_buffers(last - first, pa.py_buffer(offsets), data)
+        if is_valid_utf8(strings):
+            return strings
         bounds = (self._offsets[first : last + 1] + self._start).tolist()
         return pa.array([self._decode(self._content[low:high]) for low, high in pairwise(bounds)], pa.string())
 
@@ -67,35 +67,35 @@ class RepeatedTexts:
         entries = payload.number()
         payload.require(entries, f"a dictionary of {entries} texts")
         payload.allowance.take(entries * BYTES_OF_ENTRY, payload.place)
-        found = [bytes(payload.take(payload.number(), "a text")) for _ in range(entries)]
-        self._lengths = np.fromiter(map(len, found), np.int64, entries)
-        self._entries, self._broken = _decoded(found, decode)
+        contents = [bytes(payload.take(payload.number(), "a text")) for _ in range(entries)]
+        self._lengths = np.fromiter(map(len, contents), np.int64, entries)
+        self._entries, self._broken = _decoded(contents, decode)
         self._is_broken = np.zeros(entries, bool)
         self._is_broken[list(self._broken)] = True
         self._run = NumberRun(payload, count)
 
     def rows(self, first: int, last: int) -> pa.Array:
         """Return a range of the values as a string column."""
-        return self._entries.take(pa.array(self._places(first, last)))
+        return self._entries.take(pa.array(self._numbers(first, last)))
 
     def spread(self, first: int, last: int, missing: np.ndarray) -> pa.Array:
         """Return one row for each item of ``missing``: null where it is true, otherwise the next string of the range."""
-        places = np.zeros(len(missing), np.int32)
-        places[~missing] = self._places(first, last)
-        return self._entries.take(pa.array(places, mask=missing))
+        numbers = np.zeros(len(missing), np.int32)
+        numbers[~missing] = self._numbers(first, last)
+        return self._entries.take(pa.array(numbers, mask=missing))
 
-    def _places(self, first: int, last: int) -> np.ndarray:
-        numbers = self._run.values(first, last)
-        most = int(numbers.max()) if len(numbers) else 0
-        if most >= len(self._lengths) and len(numbers):
-            raise BrokenPayload(f"a text is number {most} of a dictionary of {len(self._lengths)}")
-        places = numbers.astype(np.int32)
-        size = int(self._lengths[places].sum())
+    def _numbers(self, first: int, last: int) -> np.ndarray:
+        """Return the index in the dictionary of each of a range of the strings."""
+        stored = self._run.values(first, last)
+        if len(stored) and int(stored.max()) >= len(self._lengths):
+            raise BrokenPayload(f"a text is number {int(stored.max())} of a dictionary of {len(self._lengths)}")
+        numbers = stored.astype(np.int32)
+        size = int(self._lengths[numbers].sum())
         if size > MAX_ALLOWED:
             raise TooLargeError(f"{last - first} texts take {in_words(size)}, more than is read at once: read fewer rows at a time")
-        if self._broken and (broken := self._is_broken[places]).any():
-            raise self._broken[int(places[np.argmax(broken)])]
-        return places
+        if self._broken and (broken := self._is_broken[numbers]).any():
+            raise self._broken[int(numbers[np.argmax(broken)])]
+        return numbers
 
     def size(self, first: int, last: int) -> float:
         """Return an upper bound of the bytes that a range of the strings takes in memory: each counts as the longest dictionary entry."""
@@ -104,18 +104,18 @@ class RepeatedTexts:
 
 def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, UnicodeDecodeError]]:
     """Return the decoded dictionary entries, and by index the errors of entries that cannot be decoded, which become empty strings."""
-    found: list[str] = []
+    strings: list[str] = []
     broken: dict[int, UnicodeDecodeError] = {}
-    for place, entry in enumerate(entries):
+    for number, entry in enumerate(entries):
         try:
-            found.append(decode(entry))
+            strings.append(decode(entry))
         except UnicodeDecodeError as error:
-            found.append("")
-            broken[place] = error
-    return pa.array(found, pa.string()), broken
+            strings.append("")
+            broken[number] = error
+    return pa.array(strings, pa.string()), broken
 
 
-def is_valid_utf8(found: pa.Array) -> bool:
+def is_valid_utf8(strings: pa.Array) -> bool:
     """Return whether all strings of an Arrow array are valid UTF-8.
 
     Examples
@@ -124,7 +124,7 @@ def is_valid_utf8(found: pa.Array) -> bool:
     (True, False)
     """
     try:
-        found.validate(full=True)
+        strings.validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True
@@ -252,30 +252,30 @@ class TaggedReader:
 
     def _items(self, count: int, levels: int) -> list[Any]:
         """Read ``count`` values with tags; strings, numbers and missing values, the most common ones, are decoded in this method for speed."""
-        payload, found = self._payload, list[Any]()
-        content, size, place, decode = payload.content, payload.size, payload.place, self._decode
-        word, real, add = _INTEGER.unpack_from, _REAL.unpack_from, found.append
+        payload, items = self._payload, list[Any]()
+        content, size, offset, decode = payload.content, payload.size, payload.place, self._decode
+        word, real, add = _INTEGER.unpack_from, _REAL.unpack_from, items.append
         for _ in range(count):
-            tag = content[place] if place < size else MISSING
-            if tag == TAGGED_TEXT and place + 9 <= size and 0 <= (length := word(content, place + 1)[0]) <= size - place - 9:
-                start = place + 9
-                place = start + length
-                add(decode(content[start:place]))
-            elif tag == TAGGED_REAL and place + 9 <= size:
-                add(real(content, place + 1)[0])
-                place += 9
-            elif tag == TAGGED_INTEGER and place + 9 <= size:
-                add(word(content, place + 1)[0])
-                place += 9
+            tag = content[offset] if offset < size else MISSING
+            if tag == TAGGED_TEXT and offset + 9 <= size and 0 <= (length := word(content, offset + 1)[0]) <= size - offset - 9:
+                start = offset + 9
+                offset = start + length
+                add(decode(content[start:offset]))
+            elif tag == TAGGED_REAL and offset + 9 <= size:
+                add(real(content, offset + 1)[0])
+                offset += 9
+            elif tag == TAGGED_INTEGER and offset + 9 <= size:
+                add(word(content, offset + 1)[0])
+                offset += 9
             elif tag == TAGGED_MISSING:
                 add(None)
-                place += 1
+                offset += 1
             else:
-                payload.place = place
+                payload.place = offset
                 add(self.value(levels))
-                place = payload.place
-        payload.place = place
-        return found
+                offset = payload.place
+        payload.place = offset
+        return items
 
     def floats(self) -> np.ndarray:
         """Read the number of floats, and the floats."""
@@ -305,10 +305,10 @@ class TaggedReader:
         payload.byte("an array")
         shape = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "a shape"))]
         strides = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "strides"))]
-        found = tensor_of(self.floats(), shape, strides)
-        if found.ndim > levels:
-            raise payload.broken(f"an array of {found.ndim} dimensions is inside too many lists and dicts")
-        return vectors_of(found)
+        tensor = tensor_of(self.floats(), shape, strides)
+        if tensor.ndim > levels:
+            raise payload.broken(f"an array of {tensor.ndim} dimensions is inside too many lists and dicts")
+        return vectors_of(tensor)
 
 
 def as_key(value: Any) -> Any:
@@ -386,15 +386,15 @@ class WrittenCells:
     """
 
     def __init__(self, values: Iterator[Any], column_type: ColumnType) -> None:
-        found: list[Any] = []
+        decoded: list[Any] = []
         self._failure: Exception | None = None
         try:
-            found.extend(values)
+            decoded.extend(values)
         except (UnicodeDecodeError, OverflowError) as error:
             # The values before the invalid one can still be read; the error is raised when rows behind them are requested.
             self._failure = error
-        self._values = encoded([fitting(value, column_type) for value in found], column_type)
-        self._each = self._values.nbytes / max(len(found), 1)
+        self._values = encoded([fitting(value, column_type) for value in decoded], column_type)
+        self._bytes_each = self._values.nbytes / max(len(decoded), 1)
 
     @property
     def used_bytes(self) -> int:
@@ -414,7 +414,7 @@ class WrittenCells:
 
     def size(self, first: int, last: int) -> float:
         """Return an estimate of the bytes that a range of the values takes in memory, from their average size."""
-        return self._each * (last - first)
+        return self._bytes_each * (last - first)
 
 
 def encoded(values: list[Any], column_type: ColumnType) -> pa.Array:
@@ -505,9 +505,10 @@ class Tensors:
         if not column_type.is_encoded:
             raise MisfitError("arrays are lists in lists")
         payload.byte("how arrays are stored")
-        self._places = offsets_of(payload, count, MAX_DIMENSIONS)
+        # The offsets of each tensor in the shapes and strides, and in the elements of all tensors.
+        self._dimensions = offsets_of(payload, count, MAX_DIMENSIONS)
         self._offsets = offsets_of(payload, count, payload.size * GROUP)
-        dimensions = int(self._places[-1])
+        dimensions = int(self._dimensions[-1])
         self._shapes = _numbers(payload, dimensions)
         self._strides = _numbers(payload, dimensions)
         self._floats = FloatRun(payload, int(self._offsets[-1]), has_mode=True)
@@ -530,10 +531,10 @@ class Tensors:
             first = stop
 
     def _nested(self, number: int, elements: np.ndarray) -> list[Any]:
-        low, high = (int(place) for place in self._places[number : number + 2])
-        found = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
+        low, high = (int(offset) for offset in self._dimensions[number : number + 2])
+        tensor = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
         # The values of the column must be lists, so a tensor of one dimension becomes a list instead of a vector.
-        return found.tolist() if found.ndim == 1 else vectors_of(found)
+        return tensor.tolist() if tensor.ndim == 1 else vectors_of(tensor)
 
     def size(self, first: int, last: int) -> float:
         """Return an estimate of the bytes that a range of the tensors takes in memory: 24 for each element, and 8 for each tensor."""

@@ -210,8 +210,8 @@ class ArchiveSource(Source):
         """
         columns, rows = self.archive.contents.columns, max(self.archive.rows, 1)
         open_ended = sum(fixed_size(column.column_type) is None for column in columns)
-        each = PACKED_TO_A * self.archive.size / rows / max(open_ended, 1)
-        return tuple((each if (size := fixed_size(kind)) is None else size) * (stop - start) for kind in self.infer_type(()))
+        bytes_per_value = PACKED_TO_A * self.archive.size / rows / max(open_ended, 1)
+        return tuple((bytes_per_value if (size := fixed_size(kind)) is None else size) * (stop - start) for kind in self.infer_type(()))
 
     def as_read(self) -> ArchiveSource:
         """Return this source after checking that the archive has its columns and rows.

@@ -174,11 +174,11 @@ def write_sidecar(manifest: Manifest, directory: str, durable: bool) -> dict[str
     name = new_name()
     target = join(directory, name)
     with translate_os_errors("write manifest", target), open(target, "xb") as stream:
-        said = write_segments(stream, name, manifest, summary)
+        reference = write_segments(stream, name, manifest, summary)
         stream.flush()
         if durable:
             os.fsync(stream.fileno())
-    return said
+    return reference
 
 
 def _replace(target: str, text: bytes, durable: bool) -> None:
@@ -283,16 +283,13 @@ def adopt(directory: str, types: Sequence[ColumnType], files: Sequence[str] | No
     entries = [
         _entry(location, name, footer, types)
         for name in names
-        if _is_data(name) and (footer := footer_of(join(location, name), just_written=True)).rows
+        # As in Spark, a file is data if no part of its path starts with a dot or an underscore.
+        if not any(part.startswith((".", "_")) for part in name.split(posixpath.sep))
+        and (footer := footer_of(join(location, name), just_written=True)).rows
     ]
     entries.sort(key=lambda entry: (entry.number, entry.first_position))
     _check_order(location, entries)
     return entries
-
-
-def _is_data(name: str) -> bool:
-    """Return whether a file is data by Spark's rule: no part of its path starts with a dot or an underscore."""
-    return not any(part.startswith((".", "_")) for part in name.split(posixpath.sep))
 
 
 def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]) -> SegmentEntry:
@@ -300,8 +297,8 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     missing = {KEY_NAME, *map(file_column, range(len(types)))} - set(footer.schema.names)
     if missing:
         raise StorageError(f"{file} has no column {', '.join(sorted(missing))}: it was not written as a segment")
-    for place, column_type in enumerate(types):
-        require_computed_as(footer.schema.field(file_column(place)).type, place, column_type)
+    for position, column_type in enumerate(types):
+        require_computed_as(footer.schema.field(file_column(position)).type, position, column_type)
     bounds = bounds_of(footer.chunks(KEY_NAME)) if footer.schema.field(KEY_NAME).type == pa.int64() else None
     if bounds is None or not isinstance(bounds[0], int) or not isinstance(bounds[1], int):
         raise StorageError(f"{file} does not say which rows it holds: its footer has no bounds of {KEY_NAME}")
@@ -310,14 +307,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     if last - first + 1 != footer.rows or first >> KEY_SHIFT != last >> KEY_SHIFT:
         raise StorageError(f"{file} has {footer.rows} rows but keys from {first} to {last}: they are not consecutive")
     columns = tuple(statistics_in_footer(footer, file_column(position), column_type) for position, column_type in enumerate(types))
-    return SegmentEntry(
-        name,
-        first >> KEY_SHIFT,
-        footer.rows,
-        columns,
-        size=footer.size,
-        first_position=first & KEY_POSITION_MASK,
-    )
+    return SegmentEntry(name, first >> KEY_SHIFT, footer.rows, columns, size=footer.size, first_position=first & KEY_POSITION_MASK)
 
 
 def _check_order(location: str, entries: Sequence[SegmentEntry]) -> None:

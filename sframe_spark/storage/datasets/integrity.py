@@ -60,10 +60,9 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
         check = partial(_remote_damage, manifest)
     else:
         check = partial(_damage, manifest, sizes=sizes_below(manifest.directory))
-    results = in_threads(check, manifest.segments, available_cores())
-    found = [error for error in results if error is not None]
-    if found:
-        return found
+    errors = [error for error in in_threads(check, manifest.segments, available_cores()) if error is not None]
+    if errors:
+        return errors
     try:
         check_order(manifest)
         check_summary(manifest)
@@ -79,27 +78,24 @@ def _remote_damage(manifest: Manifest, entry: SegmentEntry) -> StorageError | No
         with local_file(location) as copy:
             directory, file = os.path.split(copy)
             local = attrs.evolve(manifest, segments=(attrs.evolve(entry, file=file),), directory=directory)
-            found = _damage(local, local.segments[0], {file: os.path.getsize(copy)})
-            return None if found is None else StorageError(str(found).replace(copy, location))
+            damage = _damage(local, local.segments[0], {file: os.path.getsize(copy)})
+            return None if damage is None else StorageError(str(damage).replace(copy, location))
     except StorageError as error:
         return error
 
 
 def _damage(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> StorageError | None:
+    location = join(manifest.directory, entry.file)
     try:
         check_file(manifest, entry, sizes)
-        _check_bytes(manifest, entry)
+        if None in (entry.tail, entry.pages, entry.size):
+            advice = "it was saved without check sums, by an older version; load the frame and save it again"
+            raise StorageError(f"{location} cannot be verified: {advice}")
+        check_bytes(location, entry, len(manifest.types))
         _check_rows(manifest, entry)
     except StorageError as error:
         return error
     return None
-
-
-def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
-    location = join(manifest.directory, entry.file)
-    if None in (entry.tail, entry.pages, entry.size):
-        raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
-    check_bytes(location, entry, len(manifest.types))
 
 
 def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:

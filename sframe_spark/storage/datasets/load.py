@@ -24,7 +24,7 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, open_regular, sizes_below, some_below, states_below
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle
-from sframe_spark.storage.manifest.manifest import DatasetElsewhere, Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import check_length, is_sealed, read_text
 from sframe_spark.storage.parquet.footer import footer_of
 
@@ -58,8 +58,8 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False, diges
     for entry in manifest.segments:
         if entry.size is None:
             _check_rows(location, entry)
-    if verify and (found := damage_in(manifest)):
-        raise found[0]
+    if verify and (errors := damage_in(manifest)):
+        raise errors[0]
     return manifest
 
 
@@ -111,10 +111,11 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
         return manifest
     if saved.types != manifest.types or saved.column_names_in_files != manifest.column_names_in_files:
         return manifest
-    known = {entry: entry for entry in saved.segments}
-    pairs = [(entry, known.get(entry, entry)) for entry in manifest.segments]
-    seen = (attrs.evolve(entry, tail=found.tail, pages=found.pages, whole=found.whole) for entry, found in pairs)
-    return attrs.evolve(manifest, segments=tuple(seen))
+    # Entries are equal if they are about the same file, with checksums or without.
+    with_checksums = {entry: entry for entry in saved.segments}
+    pairs = [(entry, with_checksums.get(entry, entry)) for entry in manifest.segments]
+    entries = (attrs.evolve(entry, tail=known.tail, pages=known.pages, whole=known.whole) for entry, known in pairs)
+    return attrs.evolve(manifest, segments=tuple(entries))
 
 
 def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
@@ -128,8 +129,8 @@ def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
 def _manifest_text(location: str) -> str:
     with translate_os_errors("open", location):
         if os.path.isfile(location):
-            found = kind_of_file(location)
-            raise NotSavedError(f"{location} is a file{'' if found is None else f', {found.name}: {found.advice}'}; a saved frame is a directory")
+            kind = kind_of_file(location)
+            raise NotSavedError(f"{location} is a file{'' if kind is None else f', {kind.name}: {kind.advice}'}; a saved frame is a directory")
         if os.path.islink(location) and not os.path.exists(location):
             raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
         if os.path.exists(location) and not os.path.isdir(location):
@@ -218,16 +219,16 @@ class OpenDatasets:
     def manifests(self, directory: str) -> list[Manifest]:
         """Return the manifests in use of the dataset in a directory."""
         with self._lock:
-            found = [reference() for reference in self._references.get(identity_of(directory), ())]
-        return [manifest for manifest in found if manifest is not None]
+            manifests = [reference() for reference in self._references.get(identity_of(directory), ())]
+        return [manifest for manifest in manifests if manifest is not None]
 
     def _remember(self, identity: Hashable, manifests: list[Manifest]) -> None:
         self._references[identity] = [weakref.ref(manifest) for manifest in manifests]
         if len(self._references) > self._limit:
             # The limit is twice the number of entries in use, so that the cost per opened dataset is constant on average.
-            in_use = [(key, found) for key, found in list(self._references.items()) if any(reference() is not None for reference in found)]
-            self._references = dict(in_use)
-            self._limit = max(FEW_DATASETS, 2 * len(in_use))
+            references = list(self._references.items())
+            self._references = {key: found for key, found in references if any(reference() is not None for reference in found)}
+            self._limit = max(FEW_DATASETS, 2 * len(self._references))
 
     def replace(self, target: str, staging: str, swap: Callable[[str, str], None]) -> None:
         """Exchange two directories with ``swap``, and change the manifests in use of the replaced dataset to its new directory.
@@ -296,16 +297,16 @@ def digest_for_reference(manifest: Manifest, target: str) -> str | None:
     return digest_of_rows(manifest)
 
 
-def is_within(directory: str, place: str) -> bool:
-    """Return whether a directory is ``place``, or is inside it, with symbolic links resolved.
+def is_within(directory: str, parent: str) -> bool:
+    """Return whether a directory is another one, or is inside it, with symbolic links resolved.
 
     Examples
     --------
     >>> is_within("/data/frame", "/data/frame"), is_within("/data/frames", "/data/frame")
     (True, False)
     """
-    directory, place = os.path.realpath(directory), os.path.realpath(place)
-    return directory == place or directory.startswith(os.path.join(place, ""))
+    directory, parent = os.path.realpath(directory), os.path.realpath(parent)
+    return directory == parent or directory.startswith(os.path.join(parent, ""))
 
 
 def load_referred(manifest: Manifest, verify: bool = False) -> list[Manifest]:
@@ -317,15 +318,14 @@ def load_referred(manifest: Manifest, verify: bool = False) -> list[Manifest]:
         If a dataset is missing, is damaged, or was changed since the frame was saved.
     """
     assert manifest.elsewhere is not None
-    return [_load(manifest.directory, item, verify) for item in manifest.elsewhere.datasets]
-
-
-def _load(frame: str, item: DatasetElsewhere, verify: bool) -> Manifest:
+    frame, referred = manifest.directory, []
     advice = "bring them back, or make them anew and save the frame with save(), which copies all rows"
-    try:
-        found = OPEN_DATASETS.open(item.directory, partial(load_manifest, item.directory, verify, item.digest))
-    except StorageError as error:
-        raise StorageError(f"{frame} refers to rows in {item.directory}, which cannot be had: {error}; {advice}") from error
-    if found.rows < item.stop:
-        raise StorageError(f"the manifest of {frame} is damaged: {item.directory} has {found.rows} rows, not {item.stop}; save the frame again")
-    return found
+    for item in manifest.elsewhere.datasets:
+        try:
+            dataset = OPEN_DATASETS.open(item.directory, partial(load_manifest, item.directory, verify, item.digest))
+        except StorageError as error:
+            raise StorageError(f"{frame} refers to rows in {item.directory}, which cannot be had: {error}; {advice}") from error
+        if dataset.rows < item.stop:
+            raise StorageError(f"the manifest of {frame} is damaged: {item.directory} has {dataset.rows} rows, not {item.stop}; save the frame again")
+        referred.append(dataset)
+    return referred

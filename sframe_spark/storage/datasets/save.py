@@ -93,9 +93,9 @@ def _strange(location: str, names: list[str]) -> str | None:
     except StorageError:
         # A damaged frame may be replaced, too. Without a manifest, only the file names decide.
         named = set()
-    known = named | {checksums_of(file) for file in named}
+    of_frame = named | {checksums_of(file) for file in named}
     for name in (*files_below(location), *names):
-        if name not in known and not _OUR_FILES.fullmatch(name) and not (name.endswith("/") and any(file.startswith(name) for file in named)):
+        if name not in of_frame and not _OUR_FILES.fullmatch(name) and not (name.endswith("/") and any(file.startswith(name) for file in named)):
             return name
     return None
 
@@ -121,111 +121,11 @@ NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-class PendingSave(Protocol):
-    """A save in progress, whose rows cannot be read before the commit."""
-
-    @property
-    def directory(self) -> str:
-        """The directory to which the segment files are written."""
-
-    def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
-        """Publish the segments that were written to the directory, and return their manifest with the column names and the kind."""
-
-
-@attrs.frozen
-class PendingDirectory:
-    """A save to a hidden local directory, which replaces the target after the commit (see :func:`saving_directory`).
-
-    Parameters
-    ----------
-    directory
-        The hidden directory, which is next to the target.
-    """
-
-    directory: str
-
-    def commit(self, made: Manifest, names: Sequence[str] | None, kind: str = SFRAME) -> Manifest:
-        """Write the manifest to the hidden directory, and return it."""
-        named, segments = None if names is None else tuple(names), in_row_order(made.segments, self.directory)
-        return publish_manifest(attrs.evolve(made, segments=segments, names=named, kind=kind), durable=True)
-
-
-@contextlib.contextmanager
-def saving_directory(target: str) -> Iterator[PendingDirectory]:
-    """Yield a save to a hidden directory, which replaces the target when the ``with`` block ends without an error.
-
-    The target must be new or empty, or hold a saved frame.
-
-    Raises
-    ------
-    StorageError
-        If the target holds anything else.
-    """
-    check_replaceable(target)
-    with staged(target) as staging:
-        yield PendingDirectory(staging)
-
-
-@contextlib.contextmanager
-def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Iterator[str]:
-    """Yield a hidden directory that replaces the target when the ``with`` block ends; it is deleted if the block raises.
-
-    Hidden directories that interrupted saves left next to the target are removed first. ``swap(staging, target)`` replaces the target; the
-    default is :func:`swap_into_place`.
-    """
-    # If the target is a link, the directory that it leads to is replaced.
-    target = os.path.realpath(target) if os.path.islink(target) else target
-    parent = os.path.dirname(target)
-    staging, holder = None, Holder()
-    try:
-        with translate_os_errors("save to", target):
-            os.makedirs(parent, exist_ok=True)
-            remove_orphans(parent)
-            with interrupts_deferred():
-                staging = own_hidden_directory(parent, holder)
-            _take_over_rights(target, staging)
-        yield staging
-        (swap or swap_into_place)(staging, target)
-    finally:
-        # The hidden directory now holds the old frame, or the new one if the block raised. An old frame that is in use is not deleted.
-        if staging is not None:
-            OPEN_DATASETS.remove_unused(staging)
-
-
-def _take_over_rights(target: str, staging: str) -> None:
-    """Give a new, empty directory the group and the permissions of the directory that it will replace, if that exists."""
-    try:
-        old, new = os.stat(target), os.stat(staging)
-    except FileNotFoundError:
-        return
-    mode = stat.S_IMODE(old.st_mode) | stat.S_IRWXU
-    if old.st_gid != new.st_gid:
-        try:
-            os.chown(staging, -1, old.st_gid)
-        except OSError:
-            # This user may not give a directory to that group. The group of the new directory gets no permissions.
-            mode &= ~stat.S_IRWXG
-    if mode != stat.S_IMODE(new.st_mode):
-        os.chmod(staging, mode)
-
-
-def swap_into_place(staging: str, target: str) -> None:
-    """Replace the target by a complete hidden directory; the files of a replaced frame that is in use are kept until it is not used any more.
-
-    At any time, the target is either the old or the new frame.
-    """
-    check_replaceable(target)
-    with translate_os_errors("save to", target):
-        OPEN_DATASETS.replace(target, staging, put_in_place)
-        flush_directory(os.path.dirname(target))
-
-
-def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] | None = None) -> None:
+def put_in_place(staging: str, target: str, switch: Callable[[str, str], None]) -> None:
     """Rename or exchange directories so that the target has the files of ``staging``; ``staging`` then has the old files of the target, if any.
 
-    ``switch(staging, target)`` is called instead where directories cannot be exchanged; the default is :func:`switch_by_manifest`.
+    If directories cannot be exchanged, ``switch(staging, target)`` is called instead.
     """
-    switch = switch or switch_by_manifest
     if _is_worked_in(target):
         # If the directory was renamed, the working directory of this process would be the old one.
         switch(staging, target)
@@ -250,18 +150,6 @@ def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] |
         raise OSError(number, os.strerror(number), target)
 
 
-def _is_worked_in(directory: str) -> bool:
-    """Return whether a directory contains the current working directory."""
-    if not os.path.lexists(directory):
-        # A directory that does not exist contains nothing.
-        return False
-    try:
-        place = os.path.realpath(directory)
-        return os.path.commonpath([os.getcwd(), place]) == place
-    except (FileNotFoundError, ValueError):
-        return False
-
-
 def _exchange(first: str, second: str) -> int:
     """Exchange two directories atomically; return 0, or the error number of the system."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
@@ -269,6 +157,18 @@ def _exchange(first: str, second: str) -> int:
         return errno.ENOSYS
     done = rename(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) == 0
     return 0 if done else ctypes.get_errno()
+
+
+def _is_worked_in(directory: str) -> bool:
+    """Return whether a directory contains the current working directory."""
+    if not os.path.lexists(directory):
+        # A directory that does not exist contains nothing.
+        return False
+    try:
+        path = os.path.realpath(directory)
+        return os.path.commonpath([os.getcwd(), path]) == path
+    except (FileNotFoundError, ValueError):
+        return False
 
 
 def switch_by_manifest(staging: str, target: str) -> None:
@@ -288,10 +188,114 @@ def switch_by_manifest(staging: str, target: str) -> None:
                 os.removedirs(os.path.dirname(join(target, file)))
 
 
-def move(file: str, origin: str, place: str) -> None:
-    """Move a file from the directory ``origin`` to the directory ``place``, under the same relative path."""
-    os.makedirs(os.path.dirname(join(place, file)), exist_ok=True)
-    os.rename(join(origin, file), join(place, file))
+def move(file: str, origin: str, target: str) -> None:
+    """Move a file from the directory ``origin`` to the directory ``target``, under the same relative path."""
+    os.makedirs(os.path.dirname(join(target, file)), exist_ok=True)
+    os.rename(join(origin, file), join(target, file))
+
+
+class PendingSave(Protocol):
+    """A save in progress, whose rows cannot be read before the commit."""
+
+    @property
+    def directory(self) -> str:
+        """The directory to which the segment files are written."""
+
+    def commit(self, written: Manifest, names: Sequence[str], kind: str) -> Manifest:
+        """Publish the segments that were written to the directory, and return their manifest with the column names and the kind."""
+
+
+@attrs.frozen
+class PendingDirectory:
+    """A save to a hidden local directory, which replaces the target after the commit (see :func:`saving_directory`).
+
+    Parameters
+    ----------
+    directory
+        The hidden directory, which is next to the target.
+    """
+
+    directory: str
+
+    def commit(self, written: Manifest, names: Sequence[str] | None, kind: str = SFRAME) -> Manifest:
+        """Write the manifest to the hidden directory, and return it."""
+        named, segments = None if names is None else tuple(names), in_row_order(written.segments, self.directory)
+        return publish_manifest(attrs.evolve(written, segments=segments, names=named, kind=kind), durable=True)
+
+
+@contextlib.contextmanager
+def saving_directory(target: str) -> Iterator[PendingDirectory]:
+    """Yield a save to a hidden directory, which replaces the target when the ``with`` block ends without an error.
+
+    The target must be new or empty, or hold a saved frame.
+
+    Raises
+    ------
+    StorageError
+        If the target holds anything else.
+    """
+    with staged(target) as staging:
+        yield PendingDirectory(staging)
+
+
+@contextlib.contextmanager
+def staged(
+    target: str, check: Callable[[str], None] = check_replaceable, switch: Callable[[str, str], None] = switch_by_manifest, action: str = "save to"
+) -> Iterator[str]:
+    """Yield a hidden directory that replaces the target when the ``with`` block ends; it is deleted if the block raises.
+
+    At any time, the target has either all old or all new files. The files of a replaced frame that is in use are kept until it is not used any more.
+    Hidden directories that interrupted saves left next to the target are removed first.
+
+    Parameters
+    ----------
+    target
+        The target.
+    check
+        Called with the target, before the block and before the target is replaced; raises if it must not be replaced.
+    switch
+        Replaces the target if directories cannot be exchanged (see :func:`put_in_place`).
+    action
+        What is done, for error messages about replacing the target.
+    """
+    check(target)
+    # If the target is a link, the directory that it leads to is replaced.
+    target = os.path.realpath(target) if os.path.islink(target) else target
+    parent = os.path.dirname(target)
+    staging, holder = None, Holder()
+    try:
+        with translate_os_errors("save to", target):
+            os.makedirs(parent, exist_ok=True)
+            remove_orphans(parent)
+            with interrupts_deferred():
+                staging = own_hidden_directory(parent, holder)
+            _take_over_rights(target, staging)
+        yield staging
+        check(target)
+        with translate_os_errors(action, target):
+            OPEN_DATASETS.replace(target, staging, partial(put_in_place, switch=switch))
+            flush_directory(os.path.dirname(target))
+    finally:
+        # The hidden directory now holds the old frame, or the new one if the block raised. An old frame that is in use is not deleted.
+        if staging is not None:
+            OPEN_DATASETS.remove_unused(staging)
+
+
+def _take_over_rights(target: str, staging: str) -> None:
+    """Give a new, empty directory the group and the permissions of the directory that it will replace, if that exists."""
+    try:
+        old, new = os.stat(target), os.stat(staging)
+    except FileNotFoundError:
+        return
+    mode = stat.S_IMODE(old.st_mode) | stat.S_IRWXU
+    if old.st_gid != new.st_gid:
+        try:
+            os.chown(staging, -1, old.st_gid)
+        except OSError:
+            # This user may not give a directory to that group. The group of the new directory gets no permissions.
+            mode &= ~stat.S_IRWXG
+    if mode != stat.S_IMODE(new.st_mode):
+        os.chmod(staging, mode)
 
 
 # Copies of datasets, or of some of their columns, to a new directory: whole files or pages are copied where possible.
@@ -384,8 +388,8 @@ def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str)
 
     def copy(entry: SegmentEntry) -> SegmentEntry:
         with delivering(directory) as delivery:
-            made = copy_columns(manifest, entry, positions, delivery.directory, segment_file_name(entry.number), schema)
-            return delivery.delivered(made, len(types))
+            copied = copy_columns(manifest, entry, positions, delivery.directory, segment_file_name(entry.number), schema)
+            return delivery.delivered(copied, len(types))
 
     entries = in_threads(copy, [entry for entry in manifest.segments if entry.rows], available_cores())
     return Manifest(types, tuple(entries), directory, order=projected_order(manifest.order, positions))
@@ -396,52 +400,48 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
 
     A file that cannot be linked, or copied within its remote file system, is compared with its checksums.
     """
-    origin, file = join(source.directory, entry.file), segment_file_name(entry.number)
-    place, known = join(directory, file), attrs.evolve(entry, file=file)
-    if _is_duplicated(origin, place):
+    origin, file, columns = join(source.directory, entry.file), segment_file_name(entry.number), len(source.types)
+    target, copied = join(directory, file), attrs.evolve(entry, file=file)
+    if _is_duplicated(origin, target):
         # The bytes are the same, so the checksums and statistics of the entry are valid for the copy.
-        return known
+        return copied
     if not is_remote_location(origin):
-        known = attrs.evolve(_checked(origin, entry, source), file=file)
-        if not is_remote_location(place):
-            _copy(origin, place)
-            return known
-    elif not is_remote_location(place):
-        download(origin, place)
-        check_bytes(place, entry, len(source.types))
-        return known
-    with local_file(origin) as copy:
-        if copy != origin:
-            check_bytes(copy, entry, len(source.types))
-        complete = with_group_sums(known, copy, len(source.types))
-        upload(copy, place)
-    return complete
+        if None in (entry.tail, entry.pages):
+            (entry,) = with_checksums(source.with_segments((entry,))).segments
+            copied = attrs.evolve(entry, file=file)
+        else:
+            check_bytes(origin, entry, columns)
+        if not is_remote_location(target):
+            with (
+                translate_os_errors("read", origin),
+                open(origin, "rb") as reader,
+                translate_os_errors("write", target),
+                open(target, "xb") as writer,
+            ):
+                shutil.copyfileobj(reader, writer)
+            return copied
+    elif not is_remote_location(target):
+        download(origin, target)
+        check_bytes(target, entry, columns)
+        return copied
+    with local_file(origin) as local:
+        if local != origin:
+            check_bytes(local, entry, columns)
+        copied = with_group_sums(copied, local, columns)
+        upload(local, target)
+    return copied
 
 
-def _is_duplicated(origin: str, place: str) -> bool:
+def _is_duplicated(origin: str, target: str) -> bool:
     """Hard-link a local file, or copy a remote one within its file system; return whether that was possible."""
-    if is_remote_location(origin) or is_remote_location(place):
-        return is_remote_location(origin) and is_remote_location(place) and copy_within(origin, place)
+    if is_remote_location(origin) or is_remote_location(target):
+        return is_remote_location(origin) and is_remote_location(target) and copy_within(origin, target)
     try:
-        os.link(origin, place)
+        os.link(origin, target)
     except OSError:
         # If the file is missing, the copy that follows raises the error.
         return False
     return True
-
-
-def _checked(origin: str, entry: SegmentEntry, source: Manifest) -> SegmentEntry:
-    """Return an entry with checksums: the ones that it has, after comparing the file with them, or newly computed ones."""
-    if None in (entry.tail, entry.pages):
-        (complete,) = with_checksums(source.with_segments((entry,))).segments
-        return complete
-    check_bytes(origin, entry, len(source.types))
-    return entry
-
-
-def _copy(origin: str, place: str) -> None:
-    with translate_os_errors("read", origin), open(origin, "rb") as reading, translate_os_errors("write", place), open(place, "xb") as writing:
-        shutil.copyfileobj(reading, writing)
 
 
 def stretches(source: Manifest, min_count: int) -> Iterator[ShortRun]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import itertools
 import os
 import re
 import time
@@ -86,11 +87,12 @@ class SavedVersion:
 
 def versions_at(root: str) -> list[Version]:
     """Return the versions of a frame in ascending order; an empty list if nothing is saved at the location."""
-    found = []
+    versions = []
     for file in listed(join(root, MANIFESTS)):
-        if name := VERSION_FILE.fullmatch(file.uri.rpartition("/")[2]):
-            found.append(Version(int(name[1]), file))
-    return sorted((version for version in found if version.number), key=lambda version: version.number)
+        name = VERSION_FILE.fullmatch(file.uri.rpartition("/")[2])
+        if name is not None and int(name[1]):
+            versions.append(Version(int(name[1]), file))
+    return sorted(versions, key=lambda version: version.number)
 
 
 def saved_versions(root: str) -> list[Version]:
@@ -101,11 +103,11 @@ def saved_versions(root: str) -> list[Version]:
     NotSavedError
         If nothing is saved at the location.
     """
-    found = versions_at(root)
-    if not found:
+    versions = versions_at(root)
+    if not versions:
         require_bucket(root)
         raise NotSavedError(f"there is no saved frame in {root}: check the name")
-    return found
+    return versions
 
 
 def manifest_place(root: str, number: int) -> str:
@@ -117,11 +119,6 @@ def manifest_place(root: str, number: int) -> str:
     's3://bucket/frame/_manifests/00000012.json'
     """
     return join(root, MANIFESTS, f"{number:08d}.json")
-
-
-def manifest_text(manifest: Manifest, saved: datetime.datetime, sidecar: dict[str, Any] | None = None) -> bytes:
-    """Return the content of the manifest file of a version; ``sidecar`` is the reference to its sidecar file, if it has one."""
-    return manifest.to_json({SAVED: saved.isoformat(timespec="milliseconds")}, sidecar).encode()
 
 
 def read_version(root: str, version: Version) -> SavedVersion:
@@ -136,25 +133,26 @@ def read_version(root: str, version: Version) -> SavedVersion:
     check_length(uri, version.file.size)
     text = _complete(root, version, read_range(uri, 0, version.file.size))
     manifest = Manifest.from_json(text, root)
-    said = unsealed(text, root).get(SAVED)
+    saved_text = unsealed(text, root).get(SAVED)
     try:
-        saved = datetime.datetime.fromisoformat(str(said))
+        saved = datetime.datetime.fromisoformat(str(saved_text))
         if saved.tzinfo is None:
             raise ValueError("no offset")
     except ValueError:
-        raise damaged(root, f"version {version.number} was saved at {said!r:.60}, which is no time") from None
+        raise damaged(root, f"version {version.number} was saved at {saved_text!r:.60}, which is no time") from None
     _check(manifest, version.number)
     return SavedVersion(version.number, saved, manifest)
 
 
 def _complete(root: str, version: Version, content: bytes) -> str:
+    """Return the text of the manifest of a version, whose content was read; while it does not have its end, it is read again, a few times."""
     for attempt in range(_TRIES):
         if content.endswith(_END):
             break
         if attempt:
             time.sleep(_SECONDS_BETWEEN)
-        found = [file for file in listed(join(root, MANIFESTS)) if file.uri == version.file.uri]
-        content = read_range(version.file.uri, 0, found[0].size) if found else content
+        sizes = [file.size for file in listed(join(root, MANIFESTS)) if file.uri == version.file.uri]
+        content = read_range(version.file.uri, 0, sizes[0]) if sizes else content
     else:
         before = f", or load version={version.number - 1}" if version.number > 1 else ""
         raise StorageError(f"version {version.number} of {root} has no end: it was damaged, or its save was cut off; save the frame again{before}")
@@ -183,16 +181,14 @@ def load_remote(root: str, version: int | None = None) -> Manifest:
     StorageError
         If the frame does not have the version, or its manifest is damaged.
     """
-    found = saved_versions(root)
-    requested = [item for item in found if version is None or item.number == version]
+    versions = saved_versions(root)
+    requested = [item for item in versions if version is None or item.number == version]
     if not requested:
-        raise StorageError(f"{root} has no version {version!r:.40}: it has {_numbers(found)}")
+        first, last = versions[0].number, versions[-1].number
+        gaps = ", with gaps" if last - first >= len(versions) else ""
+        existing = f"version {first} alone" if first == last else f"versions {first} to {last}{gaps}"
+        raise StorageError(f"{root} has no version {version!r:.40}: it has {existing}")
     return read_version(root, requested[-1]).manifest
-
-
-def _numbers(found: list[Version]) -> str:
-    first, last = found[0].number, found[-1].number
-    return f"version {first} alone" if first == last else f"versions {first} to {last}" + (", with gaps" if last - first >= len(found) else "")
 
 
 def with_version_checksums(manifest: Manifest) -> Manifest:
@@ -244,7 +240,7 @@ class NewVersion:
         """The location of the directory to which the files of the version are written."""
         return join(self.root, self.data)
 
-    def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
+    def commit(self, written: Manifest, names: Sequence[str], kind: str) -> Manifest:
         """Create the manifest of this version, which makes it the newest one, and return it.
 
         Raises
@@ -254,53 +250,55 @@ class NewVersion:
         StorageError
             If a file of the version is missing or has another size, or the manifest cannot be written.
         """
-        segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in made.segments if entry.rows)
-        complete = Manifest(made.types, segments, self.root, names=tuple(names), kind=kind, order=made.order)
+        segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in written.segments if entry.rows)
+        complete = Manifest(written.types, segments, self.root, names=tuple(names), kind=kind, order=written.order)
         self._require_whole(complete)
-        text = manifest_text(complete, datetime.datetime.now(datetime.UTC), self._upload_sidecar(complete))
-        place = manifest_place(self.root, self.number)
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        text = complete.to_json({SAVED: now}, self._upload_sidecar(complete)).encode()
+        uri = manifest_place(self.root, self.number)
         self.is_tried = True
         try:
-            put = create(place, text)
+            is_created = create(uri, text)
         except StorageError as error:
             # The manifest may have been written although there was no response.
-            if not _holds(place, text):
+            if not _holds(uri, text):
                 raise StorageError(f"{error}; nobody knows whether it was saved: load it, or save it again") from None
             return complete
         # If a request is retried, the manifest that exists already may be the one that the first try has written.
-        if not put and not _holds(place, text):
+        if not is_created and not _holds(uri, text):
             self.is_tried = False
             raise ConcurrentSaveError(
                 f"somebody else saved {self.root} meanwhile, as version {self.number}: nothing of theirs was changed; look at it, or save again"
             )
         return complete
 
-    def _upload_sidecar(self, made: Manifest) -> dict[str, Any] | None:
+    def _upload_sidecar(self, manifest: Manifest) -> dict[str, Any] | None:
         """Upload the sidecar file of a manifest with many segments, and return the reference to it; None if no sidecar is needed."""
-        if not needs_sidecar(made):
+        if not needs_sidecar(manifest):
             return None
         with delivering(self.directory) as delivery:
-            said = write_sidecar(made, delivery.directory, durable=False)
-            assert said is not None
-            upload(join(delivery.directory, said["file"]), join(self.directory, said["file"]))
-        return {**said, "file": f"{self.data}/{said['file']}"}
+            reference = write_sidecar(manifest, delivery.directory, durable=False)
+            assert reference is not None
+            upload(join(delivery.directory, reference["file"]), join(self.directory, reference["file"]))
+        return {**reference, "file": f"{self.data}/{reference['file']}"}
 
-    def _require_whole(self, made: Manifest) -> None:
+    def _require_whole(self, manifest: Manifest) -> None:
         """Raise if a file of the version is missing or has another size: a copy may have been cut short, or a vacuum may have removed it."""
-        lengths = {file.uri: file.size for file in listed(self.directory)}
-        for entry in made.segments:
-            found = lengths.get(join(self.root, entry.file))
-            if found != entry.size:
-                has = "is gone" if found is None else f"has {found} bytes, not {entry.size}"
-                why = "it is a copy of one that was cut or replaced" if found is not None else "somebody has removed it"
+        sizes = {file.uri: file.size for file in listed(self.directory)}
+        for entry in manifest.segments:
+            size = sizes.get(join(self.root, entry.file))
+            if size != entry.size:
+                has = "is gone" if size is None else f"has {size} bytes, not {entry.size}"
+                why = "it is a copy of one that was cut or replaced" if size is not None else "somebody has removed it"
                 raise StorageError(
                     f"cannot save to {self.root}: {entry.file}, which was written for it, {has}: {why}; load the rows anew, or save again"
                 )
 
 
-def _holds(place: str, text: bytes) -> bool:
+def _holds(uri: str, text: bytes) -> bool:
+    """Return whether a file has exactly a given content; False if it cannot be read."""
     with contextlib.suppress(StorageError):
-        return read_range(place, 0, len(text) + 1) == text
+        return read_range(uri, 0, len(text) + 1) == text
     return False
 
 
@@ -347,16 +345,16 @@ class _Proof:
 @functools.lru_cache(maxsize=64)
 def _proved(proof: _Proof) -> None:
     """Raise if a file system creates a file that exists already; the test is made once for each key, and again after a failure."""
-    place = join(proof.root, MANIFESTS, f"{PROBE}{uuid.uuid4().hex}")
-    if not creates_exclusively(proof.root) or not create(place, b"1"):
+    uri = join(proof.root, MANIFESTS, f"{PROBE}{uuid.uuid4().hex}")
+    if not creates_exclusively(proof.root) or not create(uri, b"1"):
         raise _unfit(proof.root)
     try:
-        if create(place, b"2") or read_range(place, 0, 2) != b"1":
+        if create(uri, b"2") or read_range(uri, 0, 2) != b"1":
             raise _unfit(proof.root)
     finally:
         # Without permission to delete files the test file stays; its name is not that of a version.
         with contextlib.suppress(StorageError):
-            remove(place)
+            remove(uri)
 
 
 def _unfit(root: str) -> StorageError:
@@ -407,10 +405,11 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
     """
     # Files are listed before the manifests are read, so that files of a save that ends meanwhile are not listed.
     files = listed(join(root, DATA), below=True)
-    found = saved_versions(root)
+    versions = saved_versions(root)
     limit = (now or datetime.datetime.now(datetime.UTC)) - older_than
-    old, remaining = _split(root, found, limit)
-    manifests = [version.manifest for version in remaining]
+    # Versions are checked from the oldest on, so that no version is removed before older ones.
+    old = [version for version, _ in itertools.takewhile(lambda pair: is_old(pair[1].file, limit), itertools.pairwise(versions))]
+    manifests = [saved.manifest for saved in in_threads(lambda version: read_version(root, version), versions[len(old) :], available_cores())]
     named = {join(root, entry.file) for manifest in manifests for entry in manifest.segments}
     named |= {join(root, manifest.stored.file) for manifest in manifests if manifest.stored is not None}
     our_files = [file for file in files if _OUR_FILES.fullmatch(file.uri.removeprefix(join(root, DATA, "")))]
@@ -419,24 +418,15 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
     return Removable(tuple(version.number for version in old), (*(version.file for version in old), *probes, *unnamed))
 
 
-def _split(root: str, found: Sequence[Version], limit: datetime.datetime) -> tuple[list[Version], list[SavedVersion]]:
-    """Return the versions whose next version is older than a time, and the manifests of all other versions."""
-    old: list[Version] = []
-    # Versions are checked from the oldest on, so that no version is removed before older ones.
-    while len(found) > 1 and is_old(found[1].file, limit):
-        old.append(found[0])
-        found = found[1:]
-    return old, in_threads(lambda version: read_version(root, version), found, available_cores())
-
-
 def is_old(file: ListedFile, limit: datetime.datetime) -> bool:
     """Return whether a file was written at or before a time; False if the time at which it was written is unknown."""
     return file.written is not None and file.written <= limit
 
 
-def remove_all(found: Removable) -> None:
+def remove_all(removable: Removable) -> None:
     """Remove files that may be removed, manifests first."""
-    for file in found.files:
-        if file.uri.endswith(".json"):
-            remove(file.uri)
-    in_threads(lambda file: remove(file.uri), [file for file in found.files if not file.uri.endswith(".json")], available_cores())
+    uris = [file.uri for file in removable.files]
+    for uri in uris:
+        if uri.endswith(".json"):
+            remove(uri)
+    in_threads(remove, [uri for uri in uris if not uri.endswith(".json")], available_cores())

@@ -47,20 +47,20 @@ def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
         raise InvalidArgumentError(f"version is a number of a version, from 0, got {version!r:.80}")
     table = _open(root, version)
     with _translate_errors(root):
-        schema, found = pa.schema(table.schema().to_arrow()), pa.table(table.get_add_actions(flatten=True))
+        schema, actions = pa.schema(table.schema().to_arrow()), pa.table(table.get_add_actions(flatten=True))
         partitions = list(table.metadata().partition_columns)
         mapping = table.metadata().configuration.get(MAPPING, "none")
         snapshot = f"version {table.version()}"
     _refuse_features(root, table, mapping)
     fields = [_as_in_files(field, mapping) for field in schema]
-    return manifests_of_lake(root, pa.schema(fields), _files(root, found, partitions), snapshot, by_id=mapping == "id")
+    return manifests_of_lake(root, pa.schema(fields), _files(root, actions, partitions), snapshot, by_id=mapping == "id")
 
 
 def _as_in_files(field: pa.Field, mapping: str) -> pa.Field:
     """Return a field whose metadata has only the name or number of the column in the files of the table."""
     metadata = field.metadata or {}
-    said = {"name": (STORED_NAME, PHYSICAL_NAME), "id": (FIELD_ID, COLUMN_NUMBER)}.get(mapping)
-    stored_as = {said[0]: metadata[said[1]]} if said is not None and said[1] in metadata else None
+    keys = {"name": (STORED_NAME, PHYSICAL_NAME), "id": (FIELD_ID, COLUMN_NUMBER)}.get(mapping)
+    stored_as = {keys[0]: metadata[keys[1]]} if keys is not None and keys[1] in metadata else None
     return field.with_type(_type_as_in_files(field.type, mapping)).with_metadata(stored_as)
 
 
@@ -153,10 +153,10 @@ def _refuse_features(root: str, table: Any, mapping: str) -> None:
 def _deletion_vectors(table: Any) -> str | None:
     """Return a text that says that a table has deletion vectors, or may have some, as the library cannot read them; None if it has none."""
     try:
-        found = any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
+        has_vectors = any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
     except Exception as error:
         return f"deletion vectors, or what it says of files cannot be read ({_first_line(error)})"
-    return "deletion vectors: its files have rows that were deleted" if found else None
+    return "deletion vectors: its files have rows that were deleted" if has_vectors else None
 
 
 def _first_line(error: BaseException) -> str:
@@ -164,23 +164,24 @@ def _first_line(error: BaseException) -> str:
     return visible(str(error).partition("\n")[0])[:400]
 
 
-def _files(root: str, found: pa.Table, partitions: list[str]) -> list[LakeFile]:
-    columns = {name: constants_of(name, _column(root, found, f"partition.{name}")) for name in partitions}
-    paths, sizes, times = (_column(root, found, name).to_pylist() for name in ("path", "size_bytes", "modification_time"))
-    rows = _column(root, found, "num_records").to_pylist() if "num_records" in found.column_names else [None] * len(paths)
-    order = sorted(range(len(paths)), key=lambda place: (times[place], natural(paths[place])))
+def _files(root: str, actions: pa.Table, partitions: list[str]) -> list[LakeFile]:
+    """Return the files of a table in row order, from the table of its files that the library returns."""
+    if not actions.num_rows:
+        return []
+    columns = {name: constants_of(name, _column(root, actions, f"partition.{name}")) for name in partitions}
+    paths, sizes, times = (_column(root, actions, name).to_pylist() for name in ("path", "size_bytes", "modification_time"))
+    rows = _column(root, actions, "num_records").to_pylist() if "num_records" in actions.column_names else [None] * len(paths)
+    order = sorted(range(len(paths)), key=lambda index: (times[index], natural(paths[index])))
     return [
-        LakeFile(_unquoted(root, paths[place]), sizes[place], rows[place], {name: values[place] for name, values in columns.items()})
-        for place in order
+        LakeFile(_unquoted(root, paths[index]), sizes[index], rows[index], {name: values[index] for name, values in columns.items()})
+        for index in order
     ]
 
 
-def _column(root: str, found: pa.Table, name: str) -> pa.Array:
-    if found.column_names.count(name) != 1:
-        if not found.num_rows:
-            return pa.nulls(0)
+def _column(root: str, actions: pa.Table, name: str) -> pa.Array:
+    if actions.column_names.count(name) != 1:
         raise StorageError(f"the log of the Delta table {visible(root)} does not say {visible(name)!r} of its files: it is damaged")
-    return found.column(name).combine_chunks() if found.num_rows else pa.nulls(0)
+    return actions.column(name).combine_chunks()
 
 
 def _unquoted(root: str, path: str) -> str:

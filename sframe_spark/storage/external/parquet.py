@@ -30,7 +30,7 @@ from sframe_spark.values.from_arrow import arrow_column_type, warn_of_decimal_ty
 from sframe_spark.values.input_values import require_known_extensions
 
 
-def manifest_of_files(found: DataFiles) -> Manifest:
+def manifest_of_files(resolved: DataFiles) -> Manifest:
     """Return a manifest with the rows of all given Parquet files, in the order of the files.
 
     Only footers are read. All files must have the same column names, but the order of the columns may differ, and so may the Arrow types of a column
@@ -43,11 +43,17 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     SchemaError
         If the type of a column is not supported.
     """
-    files = found.paths
-    _require_named_once(files)
-    footers = _footers(found)
-    _refuse_segments(found, footers[0])
-    partitions = partition_columns(found.files)
+    files = resolved.paths
+    # Rows are identified by their file, so no file may occur twice.
+    twice = [file for file, count in Counter(files).items() if count > 1]
+    if twice:
+        raise StorageError(f"{twice[0]} is named twice: read it once, and append the frame to itself")
+    footers = _footers(resolved)
+    names = footers[0].schema.names
+    if names == [*map(file_column, range(len(names) - 1)), KEY_NAME]:
+        # Segment files of a saved frame do not contain the names of the columns.
+        refuse_files_of_saved(file.origin for file in resolved.files)
+    partitions = partition_columns(resolved.files)
     # As in Spark, a partition column replaces a column of the same name in the files.
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, files, footers) for name in in_files)
@@ -65,25 +71,25 @@ def manifest_of_files(found: DataFiles) -> Manifest:
             ),
             size=footer.size,
             seen=Seen(footer.identity[1], footer.tail),
-            constants=tuple((len(types) + place, column.values[number]) for place, column in enumerate(partitions)),
+            constants=tuple((len(types) + index, column.values[number]) for index, column in enumerate(partitions)),
         )
         for number, (file, footer) in enumerate(zip(files, footers, strict=True))
         if footer.rows
     )
-    names = (*in_files, *(column.name for column in partitions))
+    all_names = (*in_files, *(column.name for column in partitions))
     types = (*types, *(column.type for column in partitions))
-    return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
+    return Manifest(types, entries, directory, all_names, has_key=False, column_names_in_files=all_names)
 
 
-def _footers(found: DataFiles) -> list[Footer]:
+def _footers(resolved: DataFiles) -> list[Footer]:
     """Return the footers of all files; raise if a remote file was changed meanwhile."""
-    remote = {file.path: file.state for file in found.files if file.state is not None}
+    remote = {file.path: file.state for file in resolved.files if file.state is not None}
     if not remote:
-        with translate_os_errors("read", found.paths[0]):
-            wait_for_tick(found.paths)
-        return list(map(_footer, found.files))
+        with translate_os_errors("read", resolved.paths[0]):
+            wait_for_tick(resolved.paths)
+        return list(map(_footer, resolved.files))
     try:
-        footers = in_threads(_footer, found.files, AT_A_TIME)
+        footers = in_threads(_footer, resolved.files, AT_A_TIME)
         require_all_still(remote)
     except BaseException:
         # A cached footer may be that of a changed file, and must not be used if the file gets its old state again.
@@ -105,9 +111,9 @@ def with_remote_states(manifest: Manifest) -> Manifest:
     for entry, uri, state in zip(manifest.segments, uris, states, strict=True):
         if state is None or state.size != entry.size:
             raise StorageError(f"the plan reads {uri!r:.200}, where no such file has {entry.size} bytes")
-    found = DataFiles(tuple(DataFile(uri, uri, (), state) for uri, state in zip(uris, states, strict=True)))
+    files = DataFiles(tuple(DataFile(uri, uri, (), state) for uri, state in zip(uris, states, strict=True)))
     segments = []
-    for entry, uri, footer in zip(manifest.segments, uris, _footers(found), strict=True):
+    for entry, uri, footer in zip(manifest.segments, uris, _footers(files), strict=True):
         require_rows(uri, footer, entry)
         segments.append(attrs.evolve(entry, seen=Seen(footer.identity[1], footer.tail)))
     return manifest.with_segments(tuple(segments))
@@ -120,32 +126,6 @@ def _footer(file: DataFile) -> Footer:
     except StorageError:
         refuse_other_kind(file.path, PARQUET, "a readable Parquet file")
         raise
-
-
-def _refuse_segments(found: DataFiles, first: Footer) -> None:
-    """Raise if files are segment files of a saved frame, which do not contain the names of the columns.
-
-    Raises
-    ------
-    StorageError
-        If the first file has the column names of segment files, and a file belongs to a saved frame.
-    """
-    names = first.schema.names
-    if names == [*map(file_column, range(len(names) - 1)), KEY_NAME]:
-        refuse_files_of_saved(file.origin for file in found.files)
-
-
-def _require_named_once(files: Sequence[str]) -> None:
-    """Raise if a file occurs twice, since rows are identified by their file.
-
-    Raises
-    ------
-    StorageError
-        If a file occurs twice.
-    """
-    twice = [file for file, count in Counter(files).items() if count > 1]
-    if twice:
-        raise StorageError(f"{twice[0]} is named twice: read it once, and append the frame to itself")
 
 
 def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
@@ -213,12 +193,12 @@ def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -
             continue
         try:
             require_known_extensions(field)
-            found = arrow_column_type(data_type)
-            common = found if common is None else common_encoding(common, found)
+            column_type = arrow_column_type(data_type)
+            common = column_type if common is None else common_encoding(common, column_type)
         except SchemaError as error:
             raise SchemaError(f"column {name!r} of {file}: {error}") from error
         except TypeError as error:
-            raise StorageError(f"column {name!r} is {found.kind} in {file} but not in {files[0]}: {error}") from error
+            raise StorageError(f"column {name!r} is {column_type.kind} in {file} but not in {files[0]}: {error}") from error
     # If all files have the null type for the column, it becomes a float column.
     return FLOAT if common is None else common
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
@@ -130,13 +131,9 @@ def open_bytes(path: str, state: FileState | None, start: int) -> Any:
     start
         The position.
     """
-    stream = pa.OSFile(path) if state is None else _compared(path, state)
+    stream = pa.OSFile(path) if state is None else RemoteFile(path, state) if is_remote_location(path) else LocalFile(path, state)
     stream.seek(start)
     return stream
-
-
-def _compared(path: str, state: FileState) -> SizedFile:
-    return RemoteFile(path, state) if is_remote_location(path) else LocalFile(path, state)
 
 
 def open_unpacked(path: str, state: FileState | None) -> Any:
@@ -221,8 +218,8 @@ class WholeLines:
         while not self._is_done:
             data = self._stream.read(self._bytes_to_read(size))
             self._is_done = not data
-            if found := self._own_bytes(data):
-                return found
+            if own := self._own_bytes(data):
+                return own
         return b""
 
     def _bytes_to_read(self, size: int) -> int:
@@ -242,8 +239,8 @@ class WholeLines:
         if not self._is_in_line:
             first = data.find(b"\n") + 1
             self._is_in_line = first > 0
-            place = begin + first if first else self._position
-            if self._stop is not None and place >= self._stop:
+            start = begin + first if first else self._position
+            if self._stop is not None and start >= self._stop:
                 self._is_done = True
                 return b""
             if not first:
@@ -266,7 +263,7 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
     >>> [[(part.path, part.start, part.stop) for part in parts] for parts in divided([short, short, long], 8, lambda _: True)]
     [[('a', 0, None), ('a', 0, None)], [('b', 0, 10)], [('b', 10, None)]]
     """
-    found: list[tuple[FileRange, ...]] = []
+    items: list[tuple[FileRange, ...]] = []
     combined: list[FileRange] = []
     combined_bytes = 0
     for file in files:
@@ -274,17 +271,15 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
         length = size if file.state is None else file.state.size
         count = round(length / size) if is_divisible(file) and file.state is not None else 0
         if combined and (count > 1 or combined_bytes + length > size or len(combined) >= MAX_COMBINED):
-            found.append(tuple(combined))
+            items.append(tuple(combined))
             combined, combined_bytes = [], 0
         if count > 1:
-            edges = [length * part // count for part in range(count)]
-            found += [
-                (attrs.evolve(file, start=start, stop=stop, is_line=start == 0),) for start, stop in zip(edges, [*edges[1:], None], strict=True)
-            ]
+            edges = [*(length * part // count for part in range(count)), None]
+            items += [(attrs.evolve(file, start=start, stop=stop, is_line=start == 0),) for start, stop in itertools.pairwise(edges)]
             continue
         combined.append(file)
         combined_bytes += length
-    return [*found, tuple(combined)] if combined else found
+    return [*items, tuple(combined)] if combined else items
 
 
 class WatchedFiles:

@@ -143,11 +143,11 @@ def require_content(path: str, start: bytes) -> None:
         raise StorageError(
             f"cannot read {visible(path)}: it is damaged (it is empty, and a file compressed with {packing.name} never is); restore it from a copy"
         )
-    found = kind_of(start)
+    kind = kind_of(start)
     # A file of very few bytes is compared with the beginning of the expected bytes, as it may have been cut off.
-    if found is not None and not start.startswith(packing.magic[: len(start)]):
+    if kind is not None and not start.startswith(packing.magic[: len(start)]):
         raise StorageError(
-            f"cannot read {visible(path)}: it is not compressed with {packing.name}, as its name says: it is {found.name}; rename it, or restore it "
+            f"cannot read {visible(path)}: it is not compressed with {packing.name}, as its name says: it is {kind.name}; rename it, or restore it "
             "from a copy"
         )
 
@@ -178,40 +178,29 @@ class Continued(io.RawIOBase):
         self._start, self._stream = start, stream
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
         if self._start:
-            found, self._start = (self._start, b"") if size < 0 else (self._start[:size], self._start[size:])
-            return found
-        rest: bytes = self._stream.read(size)
-        return rest
+            content, self._start = (self._start, b"") if size < 0 else (self._start[:size], self._start[size:])
+            return content
+        return bytes(self._stream.read(size))
 
     def close(self) -> None:
-        """Close both."""
+        """Close this stream and the other one."""
         super().close()
         self._stream.close()
 
 
-class _XzStream(io.RawIOBase):
+class _XzStream(Continued):
     """Decompresses xz. Python's ``lzma`` is not used to read files, since it treats a damaged second member as the end of the file."""
 
     def __init__(self, stream: Any) -> None:
-        super().__init__()
-        self._stream = stream
+        super().__init__(b"", stream)
         self._unpacking: lzma.LZMADecompressor | None = None
         self._packed, self._is_last = b"", False
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def close(self) -> None:
-        """Close both."""
-        super().close()
-        self._stream.close()
 
     def read(self, size: int = -1) -> bytes:
         """Return at most ``size`` bytes; none at the end.
@@ -224,14 +213,14 @@ class _XzStream(io.RawIOBase):
         while self._has_more():
             assert self._unpacking is not None
             try:
-                found = self._unpacking.decompress(self._packed, size)
+                content = self._unpacking.decompress(self._packed, size)
             except lzma.LZMAError as error:
                 raise OSError(f"xz: {error}") from None
             self._packed = self._unpacking.unused_data
             if self._unpacking.eof:
                 self._unpacking = None
-            if found:
-                return found
+            if content:
+                return content
         return b""
 
     def _has_more(self) -> bool:

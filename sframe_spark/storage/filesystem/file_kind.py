@@ -90,12 +90,11 @@ def kind_of(start: bytes) -> Kind | None:
 
 def _is_tar(header: bytes) -> bool:
     """Return whether bytes begin with the header of a tar archive, by the checksum in the header."""
-    said = header[_TAR_SUM].strip(b" \0")
-    if len(header) < _TAR_HEADER or not said or said.strip(b"01234567"):
+    digits = header[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER or not digits or digits.strip(b"01234567"):
         return False
     # The checksum is computed with blanks in place of its own digits.
-    found = sum(header) - sum(header[_TAR_SUM]) + ord(" ") * len(header[_TAR_SUM])
-    return found == int(said, 8)
+    return sum(header) - sum(header[_TAR_SUM]) + ord(" ") * len(header[_TAR_SUM]) == int(digits, 8)
 
 
 def _is_utf8(start: bytes) -> bool:
@@ -127,9 +126,9 @@ def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
     start = _start_of(path)
     if not start:
         raise StorageError(f"{visible(path)} is not {formats}: it is empty")
-    found = kind_of(start)
-    if found is not None and found != expected:
-        raise StorageError(f"{visible(path)} is not {formats}: it is {found.name}; {found.advice}") from None
+    kind = kind_of(start)
+    if kind is not None and kind != expected:
+        raise StorageError(f"{visible(path)} is not {formats}: it is {kind.name}; {kind.advice}") from None
 
 
 def kind_of_file(path: str) -> Kind | None:
@@ -208,9 +207,9 @@ def refuse_files_of_saved(files: Iterable[str]) -> None:
     StorageError
         If one does; the message says how to read the frame.
     """
-    found = _frame_of(files)
-    if found is not None:
-        raise _saved_frame_error(found, "save()")
+    frame = _frame_of(files)
+    if frame is not None:
+        raise _saved_frame_error(frame, "save()")
 
 
 def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
@@ -228,16 +227,12 @@ def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
     StorageError
         If one does; the message says how to read the frame.
     """
-    found = None
+    frame = None
     # A Spark server may have other files under these URIs than this process. Errors of the check are ignored.
     with contextlib.suppress(StorageError):
-        found = _frame_of(dict.fromkeys(map(_file_of_spark, uris)))
-    if found is not None:
-        raise _saved_frame_error(found, "save()")
-
-
-def _file_of_spark(uri: str) -> str:
-    return location_of(uri if scheme_of(uri) is None else urllib.parse.unquote(uri))
+        frame = _frame_of(dict.fromkeys(location_of(uri if scheme_of(uri) is None else urllib.parse.unquote(uri)) for uri in uris))
+    if frame is not None:
+        raise _saved_frame_error(frame, "save()")
 
 
 def _frame_of(files: Iterable[str]) -> str | None:

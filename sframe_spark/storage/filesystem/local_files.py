@@ -174,9 +174,7 @@ def names_in(directory: str) -> list[str]:
 
 def sizes_below(directory: str) -> dict[str, int]:
     """Return the sizes of all regular files below a directory, by their relative paths."""
-    with translate_os_errors("list", directory):
-        statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
-        return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
+    return {name: state.size for name, state in states_below(directory).items()}
 
 
 def states_below(directory: str) -> dict[str, FileState]:

@@ -12,6 +12,7 @@ import os
 import re
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import attrs
@@ -91,12 +92,12 @@ class DataFiles:
         return text
 
 
-def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = False) -> DataFiles:
+def resolve(paths: Any, sort_key: SortKey, kind: str = "file", in_place: bool = False) -> DataFiles:
     """Return the files that a user gave as input; a file that was given twice is returned twice.
 
     Parameters
     ----------
-    given
+    paths
         A path, ``file:`` URI, directory, pattern or URL, or a list of these.
     sort_key
         The sort key for the names in a directory, and for the paths that match a pattern.
@@ -110,7 +111,7 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     StorageError
         If no file is found, or a file is missing or cannot be downloaded; the message names it.
     SchemaError
-        If ``given`` is neither a path nor a list of paths.
+        If ``paths`` is neither a path nor a list of paths.
     InvalidArgumentError
         If a path or the list is empty.
 
@@ -123,15 +124,14 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     ...     [os.path.basename(path) for path in resolve(directory, str).paths]
     ['a.csv', 'b.csv']
     """
-    items = list(given) if isinstance(given, (list, tuple)) else [given]
-    if not items:
+    texts = list(map(text_of, paths if isinstance(paths, (list, tuple)) else [paths]))
+    if not texts:
         raise InvalidArgumentError("the list of paths is empty: name at least one")
-    texts = list(map(text_of, items))
-    stay = _staying(texts, sort_key) if in_place else None
     download = Download()
+    by_text = _files_in_place(texts, sort_key) if in_place else None
     resolved: list[DataFile] = []
-    for place, text in enumerate(texts):
-        files = _files_of(text, sort_key, download) if stay is None else stay[place]
+    for index, text in enumerate(texts):
+        files = _files_of(text, sort_key, download) if by_text is None else by_text[index]
         if not files:
             raise StorageError(f"there is no {kind} in {visible(text)}")
         resolved += files
@@ -143,7 +143,7 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     return DataFiles(tuple(resolved), download.holder)
 
 
-def _staying(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | None:
+def _files_in_place(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | None:
     """Return the files for each given string, if all files are remote and can be read without downloading them; None otherwise."""
     resolved: list[list[DataFile]] = []
     for text in texts:
@@ -180,21 +180,18 @@ def _files_of(text: str, sort_key: SortKey, download: Download) -> list[DataFile
     with translate_os_errors("read", location):
         if os.path.isdir(location):
             return _in_directory(location, sort_key)
-        if _is_there(location):
+        try:
+            os.lstat(location)
+        except PermissionError:
+            # A directory above the path cannot be entered.
+            raise
+        except (OSError, ValueError):
+            # No file has this name.
+            pass
+        else:
             require_file(location)
             return [DataFile(location, location)]
     return _matching(location, sort_key)
-
-
-def _is_there(location: str) -> bool:
-    """Return whether a path exists; raise PermissionError if a directory above it cannot be entered, so that this is unknown."""
-    try:
-        os.lstat(location)
-    except PermissionError:
-        raise
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def is_pattern(text: str) -> bool:
@@ -217,33 +214,16 @@ def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
             require_file(path)
     if not matches:
         raise StorageError(f"there is no file {location}: nothing matches; check the path")
-    if files:
-        _require_nothing_left_out(location, files, [path for path in matches if os.path.isdir(path)])
-        return [DataFile(path, path) for path in files]
-    return [file for path in matches for file in _in_directory(path, sort_key)]
-
-
-def _require_nothing_left_out(pattern: str, files: Sequence[str], directories: Sequence[str]) -> None:
-    """Raise if a pattern matches files and also directories that contain other files, since the files in the directories would be ignored.
-
-    Raises
-    ------
-    StorageError
-        If it does.
-    """
-    above = {parent for file in files for parent in _parents(file)}
-    for directory in directories:
-        path = directory.rstrip(os.sep)
+    if not files:
+        return [file for path in matches for file in _in_directory(path, sort_key)]
+    above = {str(parent) for file in files for parent in PurePath(file).parents}
+    for path in (path.rstrip(os.sep) for path in matches if os.path.isdir(path)):
+        # If the pattern matches files and also a directory with other files, these would be ignored.
         if path not in above and not is_hidden(os.path.basename(path)) and any(not is_hidden(name) for name in os.listdir(path)):
             raise StorageError(
-                f"{visible(pattern)} matches files and the directory {visible(path)} with others: match one kind, or both with '**', or give a list"
+                f"{visible(location)} matches files and the directory {visible(path)} with others: match one kind, or both with '**', or give a list"
             )
-
-
-def _parents(path: str) -> Iterator[str]:
-    while (parent := os.path.dirname(path)) != path:
-        yield parent
-        path = parent
+    return [DataFile(path, path) for path in files]
 
 
 def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
@@ -330,4 +310,4 @@ def _unquoted(text: str, origin: str) -> str:
 def values_of_partitions(files: Sequence[DataFile]) -> list[tuple[str, list[str | None]]]:
     """Return each partition column with the strings of its values, one for each file; None for missing values."""
     names = [name for name, _ in files[0].partition] if files else []
-    return [(name, [file.partition[place][1] for file in files]) for place, name in enumerate(names)]
+    return [(name, [file.partition[index][1] for file in files]) for index, name in enumerate(names)]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.storage.filesystem.object_store import read_range, read_ranges, require_size
+from sframe_spark.storage.filesystem.object_store import read_ranges, require_size
 
 Range = tuple[int, int]
 # Two ranges with at most this many bytes between them are fetched with one request.
@@ -73,13 +73,13 @@ def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
     >>> coalesced([(40, 50), (0, 10), (12, 20)], gap=5)
     [(0, 20), (40, 50)]
     """
-    found: list[Range] = []
+    merged: list[Range] = []
     for start, stop in sorted(ranges):
-        if found and start - found[-1][1] <= gap:
-            found[-1] = found[-1][0], max(stop, found[-1][1])
+        if merged and start - merged[-1][1] <= gap:
+            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
         else:
-            found.append((start, stop))
-    return found
+            merged.append((start, stop))
+    return merged
 
 
 def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES) -> list[range]:
@@ -90,16 +90,16 @@ def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES)
     >>> fetch_batches([[(0, 3)], [(3, 6), (8, 9)], [(10, 90)], [(90, 95)]], min_bytes=6)
     [range(0, 2), range(2, 3), range(3, 4)]
     """
-    found, start, size, reached = [], 0, 0, None
+    batches, first, size, reached = [], 0, 0, None
     for group, ranges in enumerate(groups):
-        for begin, stop in coalesced(ranges):
+        for start, stop in coalesced(ranges):
             # The bytes between two close ranges are fetched, too.
-            between = 0 if reached is None or begin - reached > GAP_BYTES else begin - reached
-            size, reached = size + between + stop - begin, stop
+            between = 0 if reached is None or start - reached > GAP_BYTES else start - reached
+            size, reached = size + between + stop - start, stop
         if size >= min_bytes:
-            found.append(range(start, group + 1))
-            start, size, reached = group + 1, 0, None
-    return found if start == len(groups) else [*found, range(start, len(groups))]
+            batches.append(range(first, group + 1))
+            first, size, reached = group + 1, 0, None
+    return batches if first == len(groups) else [*batches, range(first, len(groups))]
 
 
 class GroupBytes:
@@ -126,8 +126,8 @@ class GroupBytes:
     def __len__(self) -> int:
         return self._size
 
-    def __getitem__(self, place: slice) -> bytes:
-        start, stop, _ = place.indices(self._size)
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(self._size)
         index = bisect.bisect_right(self._starts, start) - 1
         if index < 0:
             return b""
@@ -193,41 +193,34 @@ class RangedFile(SizedFile):
     ) -> None:
         super().__init__(uri, size)
         self._check, self._still = check, still
-        self._together = fetch_batches(groups)
-        self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
+        self._batches = fetch_batches(groups)
+        self._ranges = [coalesced([part for group in batch for part in groups[group]]) for batch in self._batches]
         # All ranges in ascending order, each with the index of its batch.
-        self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
-        self._starts = [start for start, _, _ in self._places]
+        self._ordered = sorted((start, stop, batch) for batch, ranges in enumerate(self._ranges) for start, stop in ranges)
+        self._starts = [start for start, _, _ in self._ordered]
         self._loaded: OrderedDict[int, GroupBytes] = OrderedDict()
 
     def _read_between(self, start: int, stop: int) -> bytes:
         index = bisect.bisect_right(self._starts, start) - 1
-        if index >= 0 and self._places[index][1] >= stop:
-            return self._batch(self._places[index][2])[start:stop]
-        content = read_range(self._uri, start, stop)
-        self._require_still()
-        require_size(self._uri, len(content), stop - start)
-        return content
-
-    def _require_still(self) -> None:
-        if self._still is not None:
-            self._still()
-
-    def _batch(self, batch: int) -> GroupBytes:
+        if index < 0 or self._ordered[index][1] < stop:
+            return self._fetched([(start, stop)])[0]
+        batch = self._ordered[index][2]
         if batch not in self._loaded:
             while len(self._loaded) >= BATCHES_IN_MEMORY:
                 self._loaded.popitem(last=False)
-            self._loaded[batch] = self._fetched(batch)
-        return self._loaded[batch]
+            ranges = self._ranges[batch]
+            content = GroupBytes(self._size, list(zip([start for start, _ in ranges], self._fetched(ranges), strict=True)))
+            if self._check is not None:
+                for group in self._batches[batch]:
+                    self._check(group, content)
+            self._loaded[batch] = content
+        return self._loaded[batch][start:stop]
 
-    def _fetched(self, batch: int) -> GroupBytes:
-        ranges = self._blocks[batch]
+    def _fetched(self, ranges: Sequence[Range]) -> list[bytes]:
+        """Return the bytes of some ranges; raise if the file has changed, or they are not complete."""
         parts = read_ranges(self._uri, ranges)
-        self._require_still()
+        if self._still is not None:
+            self._still()
         for (start, stop), part in zip(ranges, parts, strict=True):
             require_size(self._uri, len(part), stop - start)
-        content = GroupBytes(self._size, list(zip([start for start, _ in ranges], parts, strict=True)))
-        if self._check is not None:
-            for group in self._together[batch]:
-                self._check(group, content)
-        return content
+        return parts

@@ -112,9 +112,9 @@ class QuotaUsage:
                 )
         self._sizes[handle] = size
 
-    def _used_by_others(self, one: TemporaryHandle) -> int:
+    def _used_by_others(self, excluded: TemporaryHandle) -> int:
         """Return the bytes of all other datasets that are in use."""
-        return sum(size for handle, size in list(self._sizes.items()) if handle is not one and handle.is_there)
+        return sum(size for handle, size in list(self._sizes.items()) if handle is not excluded and handle.is_there)
 
 
 OWNER = "owner"
@@ -167,9 +167,12 @@ class RemoteStore:
         # Writing a file first shows whether the bucket exists and can be written.
         try:
             self._show_in_use()
-            remove_orphaned_remote_directories(root, self._now())
+            # The current time of the remote file system, from the file just written; None if it has no times of files.
+            now = max((file.written for file in listed(self.directory) if file.written is not None), default=None)
+            remove_orphaned_remote_directories(root, now)
         except StorageError as error:
-            self._show_no_use()
+            with contextlib.suppress(StorageError):
+                remove(join(self.directory, OWNER))
             other = "config.temporary_directory (SFRAME_SPARK_TMP) names another place"
             raise StorageError(f"temporary data cannot be kept in {root}: {error}; {other}") from error
         # The thread gets the options of the current `using` block, such as file system options.
@@ -193,15 +196,6 @@ class RemoteStore:
 
     def _show_in_use(self) -> None:
         put_bytes(join(self.directory, OWNER), b"")
-
-    def _show_no_use(self) -> None:
-        """Remove the ownership file of a store that did not start."""
-        with contextlib.suppress(StorageError):
-            remove(join(self.directory, OWNER))
-
-    def _now(self) -> datetime.datetime | None:
-        """Return the current time of the remote file system, from the file just written; None if it has no times of files."""
-        return max((file.written for file in listed(self.directory) if file.written is not None), default=None)
 
     def _work(self) -> None:
         """Remove the directories in the queue, and regularly rewrite the ownership file, until None is in the queue."""
@@ -246,14 +240,14 @@ def remote_orphans(root: str, now: datetime.datetime | None) -> list[str]:
     ``now`` is the current time of the remote file system, None if unknown. Whether a process on another machine runs is unknown: its directory is
     returned if none of its files was written within ``SECONDS_WITHOUT_HEARTBEAT``.
     """
-    found = []
+    orphans = []
     for name in remote_entry(root).names:
         owner = owner_in(name)
         running = None if owner is None else is_running(owner)
         directory = join(root, name)
         if owner is not None and (running is False or (running is None and now is not None and _is_abandoned(directory, now))):
-            found.append(directory)
-    return found
+            orphans.append(directory)
+    return orphans
 
 
 def _is_abandoned(directory: str, now: datetime.datetime) -> bool:
@@ -263,10 +257,10 @@ def _is_abandoned(directory: str, now: datetime.datetime) -> bool:
 
 def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None) -> list[str]:
     """Remove the directories of ended processes (see :func:`remote_orphans`), and return their URIs."""
-    found = remote_orphans(root, now)
-    for directory in found:
+    orphans = remote_orphans(root, now)
+    for directory in orphans:
         remove_below(directory)
-    return found
+    return orphans
 
 
 def at_end_of_process(work: Callable[[], None]) -> None:
@@ -361,15 +355,14 @@ def scratch_root() -> str:
 
 def temporary_store() -> TemporaryStore | RemoteStore:
     """Return the store of this process for datasets that Spark tasks read and write, local or remote; it is created at the first call."""
-    root = temporary_root()
-    return _store(root)
+    return _store(temporary_root())
 
 
 def scratch_store() -> TemporaryStore:
     """Return the local store of this process for files that no other process reads; it is created at the first call."""
-    found = _store(scratch_root())
-    assert isinstance(found, TemporaryStore)
-    return found
+    store = _store(scratch_root())
+    assert isinstance(store, TemporaryStore)
+    return store
 
 
 def _store(root: str) -> TemporaryStore | RemoteStore:
@@ -392,9 +385,9 @@ def local_file(location: str) -> Iterator[str]:
         return
     handle = scratch_store().new_dataset()
     try:
-        place = join(handle.directory, location.rpartition("/")[2])
-        download(location, place)
-        yield place
+        path = join(handle.directory, location.rpartition("/")[2])
+        download(location, path)
+        yield path
     finally:
         handle.discard()
 

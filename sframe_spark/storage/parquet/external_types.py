@@ -131,14 +131,14 @@ def refused_columns(footer: bytes) -> dict[str, str]:
     return refused
 
 
-def _read_elements(content: bytes, at: int) -> tuple[list[Struct], int]:
+def _read_elements(content: bytes, offset: int) -> tuple[list[Struct], int]:
     """Read the list of schema elements: the row, the columns and their parts."""
-    count, _, at = read_list_start(content, at)
+    count, _, offset = read_list_start(content, offset)
     elements = []
     for _ in range(count):
-        element, at = read_struct(content, at)
+        element, offset = read_struct(content, offset)
         elements.append(element)
-    return elements, at
+    return elements, offset
 
 
 def column_not_read(footer: bytes) -> tuple[str, str] | None:

@@ -541,13 +541,13 @@ def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | 
 def leaf_places(metadata: pq.FileMetaData) -> dict[str, int]:
     """Return the index of each Parquet leaf column by its path."""
     schema = metadata.schema
-    return {schema.column(place).path: place for place in range(len(schema))}
+    return {schema.column(index).path: index for index in range(len(schema))}
 
 
-def column_chunks(metadata: pq.FileMetaData, place: int) -> Iterator[pq.Statistics | None]:
+def column_chunks(metadata: pq.FileMetaData, index: int) -> Iterator[pq.Statistics | None]:
     """Yield the statistics of the Parquet leaf column at an index for each row group; None for row groups without statistics."""
     for group in range(metadata.num_row_groups):
-        yield metadata.row_group(group).column(place).statistics
+        yield metadata.row_group(group).column(index).statistics
 
 
 def chunk_range(chunk: Any) -> tuple[int, int]:
@@ -561,4 +561,4 @@ def chunk_range(chunk: Any) -> tuple[int, int]:
 def column_names(metadata: pq.FileMetaData) -> list[str]:
     """Return the top-level column name of each Parquet leaf column."""
     schema = metadata.schema
-    return [schema.column(place).path.partition(".")[0] for place in range(len(schema))]
+    return [schema.column(index).path.partition(".")[0] for index in range(len(schema))]

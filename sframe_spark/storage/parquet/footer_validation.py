@@ -59,14 +59,14 @@ def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
     schema = metadata.schema
     leaves = [_leaf(schema.column(index)) for index in range(len(schema))]
 
-    def read_groups(content: bytes, at: int) -> tuple[tuple[int, int], int]:
+    def read_groups(content: bytes, offset: int) -> tuple[tuple[int, int], int]:
         """Read the list of row groups; return their number and the number of their rows."""
-        count, _, at = read_list_start(content, at)
+        count, _, offset = read_list_start(content, offset)
         rows = 0
         for _ in range(count):
-            rows_of_group, at = _read_group(content, at, leaves)
+            rows_of_group, offset = _read_group(content, offset, leaves)
             rows += rows_of_group
-        return (count, rows), at
+        return (count, rows), offset
 
     try:
         fields, _ = read_fields(content, 0, field_readers({_ROW_GROUPS: (LISTS, read_groups), _FILE_ROWS: (INTEGERS, read_signed)}))
@@ -79,28 +79,28 @@ def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
         raise BrokenThrift("its footer makes no sense")
 
 
-def _read_group(content: bytes, at: int, leaves: list[_Leaf]) -> tuple[int, int]:
+def _read_group(content: bytes, offset: int, leaves: list[_Leaf]) -> tuple[int, int]:
     """Read a row group; return the number of its rows."""
 
-    def read_chunks(content: bytes, at: int) -> tuple[set[int | None], int]:
+    def read_chunks(content: bytes, offset: int) -> tuple[set[int | None], int]:
         """Read the list of column chunks; return the numbers of values of the columns without repetition."""
-        count, _, at = read_list_start(content, at)
+        count, _, offset = read_list_start(content, offset)
         if count != len(leaves):
             raise BrokenThrift(f"a row group has {count} columns of {len(leaves)}")
         counts = set()
         for leaf in leaves:
-            chunk, at = read_fields(content, at, leaf.chunk_readers)
+            chunk, offset = read_fields(content, offset, leaf.chunk_readers)
             if _CHUNK_METADATA not in chunk:
                 raise BrokenThrift("a column of a row group has no description")
             if not leaf.max_repetition:
                 counts.add(chunk[_CHUNK_METADATA])
-        return counts, at
+        return counts, offset
 
-    fields, at = read_fields(content, at, field_readers({_COLUMNS: (LISTS, read_chunks), _GROUP_ROWS: (INTEGERS, read_signed)}))
+    fields, offset = read_fields(content, offset, field_readers({_COLUMNS: (LISTS, read_chunks), _GROUP_ROWS: (INTEGERS, read_signed)}))
     counts, rows = fields.get(_COLUMNS), fields.get(_GROUP_ROWS)
     if counts is None or rows is None or rows < 0 or not counts <= {rows}:
         raise BrokenThrift(f"a row group is said to have {rows} rows")
-    return rows, at
+    return rows, offset
 
 
 @attrs.frozen(slots=False)
@@ -129,12 +129,12 @@ class _Leaf:
             }
         )
 
-        def read_metadata(content: bytes, at: int) -> tuple[int | None, int]:
+        def read_metadata(content: bytes, offset: int) -> tuple[int | None, int]:
             """Read the description of a column chunk; return the number of its values."""
-            fields, at = read_fields(content, at, metadata)
+            fields, offset = read_fields(content, offset, metadata)
             if fields.get(_TYPE) != self.physical:
                 raise BrokenThrift("a column of a row group is of another type than the schema says")
-            return fields.get(_VALUES), at
+            return fields.get(_VALUES), offset
 
         return field_readers(
             {
@@ -144,22 +144,22 @@ class _Leaf:
             }
         )
 
-    def _read_path(self, content: bytes, at: int) -> tuple[None, int]:
-        count, _, at = read_list_start(content, at)
+    def _read_path(self, content: bytes, offset: int) -> tuple[None, int]:
+        count, _, offset = read_list_start(content, offset)
         parts = []
         for _ in range(count):
-            part, at = read_binary(content, at)
+            part, offset = read_binary(content, offset)
             parts.append(part)
         # The parts are joined, since names may contain dots.
         if b".".join(parts) != self.path:
             raise BrokenThrift("a column of a row group has another name than the schema says")
-        return None, at
+        return None, offset
 
-    def _read_bound(self, content: bytes, at: int) -> tuple[None, int]:
-        bound, at = read_binary(content, at)
+    def _read_bound(self, content: bytes, offset: int) -> tuple[None, int]:
+        bound, offset = read_binary(content, offset)
         if len(bound) != self.width:
             raise BrokenThrift(f"a bound of a column has {len(bound)} bytes")
-        return None, at
+        return None, offset
 
 
 def _leaf(column: pq.ColumnSchema) -> _Leaf:
@@ -170,17 +170,17 @@ def _leaf(column: pq.ColumnSchema) -> _Leaf:
     return _Leaf(column.path.encode(), physical, width, column.max_repetition_level, column.max_definition_level)
 
 
-def _read_histogram(content: bytes, at: int, max_level: int) -> tuple[None, int]:
+def _read_histogram(content: bytes, offset: int, max_level: int) -> tuple[None, int]:
     """Skip a histogram of levels, which is empty or has a number for each level."""
-    count, _, _ = read_list_start(content, at)
+    count, _, _ = read_list_start(content, offset)
     if count not in (0, max_level + 1):
         raise BrokenThrift(f"a histogram of levels has {count} of {max_level + 1}")
-    return None, skip_value(content, at, LISTS[0])
+    return None, skip_value(content, offset, LISTS[0])
 
 
-def _refuse_text_bytes(content: bytes, at: int) -> tuple[Any, int]:
+def _refuse_text_bytes(content: bytes, offset: int) -> tuple[Any, int]:
     raise BrokenThrift("numbers are said to have bytes of text")
 
 
-def _refuse_encrypted(content: bytes, at: int) -> tuple[Any, int]:
+def _refuse_encrypted(content: bytes, offset: int) -> tuple[Any, int]:
     raise EncryptedColumnsError

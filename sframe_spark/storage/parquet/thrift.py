@@ -21,91 +21,91 @@ _MAX_SHORT_LIST = 14
 # Each reading function takes the content and an offset, and returns the value and the offset behind it.
 
 
-def read_unsigned(content: bytes, at: int) -> tuple[int, int]:
+def read_unsigned(content: bytes, offset: int) -> tuple[int, int]:
     """Read an unsigned integer of variable length."""
     value = shift = 0
-    while (byte := content[at]) & 128:
+    while (byte := content[offset]) & 128:
         value |= (byte & 127) << shift
         shift += 7
-        at += 1
+        offset += 1
         if shift > 63:
             raise BrokenThrift("a number has no end")
-    return value | byte << shift, at + 1
+    return value | byte << shift, offset + 1
 
 
-def read_signed(content: bytes, at: int) -> tuple[int, int]:
+def read_signed(content: bytes, offset: int) -> tuple[int, int]:
     """Read an integer of variable length that may be negative."""
-    value, at = read_unsigned(content, at)
-    return (value >> 1) ^ -(value & 1), at
+    value, offset = read_unsigned(content, offset)
+    return (value >> 1) ^ -(value & 1), offset
 
 
-def read_binary(content: bytes, at: int) -> tuple[bytes, int]:
+def read_binary(content: bytes, offset: int) -> tuple[bytes, int]:
     """Read a binary value, which has its length before it."""
-    length, at = read_unsigned(content, at)
-    if at + length > len(content):
+    length, offset = read_unsigned(content, offset)
+    if offset + length > len(content):
         raise BrokenThrift("a value has no end")
-    return content[at : at + length], at + length
+    return content[offset : offset + length], offset + length
 
 
-def read_list_start(content: bytes, at: int) -> tuple[int, int, int]:
+def read_list_start(content: bytes, offset: int) -> tuple[int, int, int]:
     """Return the length of a list, the type of its items, and the offset of the first item."""
-    head = content[at]
-    count, at = (head >> 4, at + 1) if head >> 4 <= _MAX_SHORT_LIST else read_unsigned(content, at + 1)
+    head = content[offset]
+    count, offset = (head >> 4, offset + 1) if head >> 4 <= _MAX_SHORT_LIST else read_unsigned(content, offset + 1)
     # Each item takes at least one byte.
-    if count > len(content) - at:
+    if count > len(content) - offset:
         raise BrokenThrift("a list has no end")
-    return count, head & 15, at
+    return count, head & 15, offset
 
 
-def _read_field_start(content: bytes, at: int, field: int) -> tuple[int, int, int]:
+def _read_field_start(content: bytes, offset: int, field: int) -> tuple[int, int, int]:
     """Return the number of a field, the type of its value, and the offset of the value; type 0 at the end of a struct.
 
     ``field`` is the number of the field before it.
     """
-    head = content[at]
-    at += 1
+    head = content[offset]
+    offset += 1
     if not head:
-        return field, 0, at
+        return field, 0, offset
     if head >> 4:
-        return field + (head >> 4), head & 15, at
-    field, at = read_signed(content, at)
-    return field, head & 15, at
+        return field + (head >> 4), head & 15, offset
+    field, offset = read_signed(content, offset)
+    return field, head & 15, offset
 
 
-def skip_value(content: bytes, at: int, kind: int, depth: int = 0) -> int:
+def skip_value(content: bytes, offset: int, kind: int, depth: int = 0) -> int:
     """Return the offset behind a value of a type."""
     if depth > MAX_NESTED:
         raise BrokenThrift("it is too deep")
     if kind in INTEGERS:
-        while content[at] & 128:
-            at += 1
-        return at + 1
+        while content[offset] & 128:
+            offset += 1
+        return offset + 1
     if kind == BINARY:
-        length, at = read_unsigned(content, at)
-        return at + length
+        length, offset = read_unsigned(content, offset)
+        return offset + length
     if kind == STRUCT:
-        while kind := content[at]:
-            at += 1
+        while kind := content[offset]:
+            offset += 1
             if not kind >> 4:
-                _, at = read_signed(content, at)
-            at = skip_value(content, at, kind & 15, depth + 1)
-        return at + 1
+                _, offset = read_signed(content, offset)
+            offset = skip_value(content, offset, kind & 15, depth + 1)
+        return offset + 1
     if kind in LISTS:
-        count, item, at = read_list_start(content, at)
+        count, item, offset = read_list_start(content, offset)
         if item in BOOLEANS:
-            return at + count
+            return offset + count
         for _ in range(count):
             if item in INTEGERS:
-                while content[at] & 128:
-                    at += 1
-                at += 1
+                while content[offset] & 128:
+                    offset += 1
+                offset += 1
             else:
-                at = skip_value(content, at, item, depth + 1)
-        return at
+                offset = skip_value(content, offset, item, depth + 1)
+        return offset
     if kind in BOOLEANS:
-        return at
+        return offset
     if kind in (BYTE, DOUBLE):
-        return at + (1 if kind == BYTE else 8)
+        return offset + (1 if kind == BYTE else 8)
     # Parquet has no maps.
     raise BrokenThrift("it holds what Parquet has not")
 
@@ -118,7 +118,7 @@ def field_readers(readers: Mapping[int, tuple[tuple[int, ...], FieldReader]]) ->
     return {field << 4 | kind: read for field, (kinds, read) in readers.items() for kind in kinds}
 
 
-def read_fields(content: bytes, at: int, readers: Mapping[int, FieldReader], last: int | None = None) -> tuple[dict[int, Any], int]:
+def read_fields(content: bytes, offset: int, readers: Mapping[int, FieldReader], last: int | None = None) -> tuple[dict[int, Any], int]:
     """Read some fields of a struct, and skip the others; the values are returned by field number.
 
     Parameters
@@ -138,22 +138,22 @@ def read_fields(content: bytes, at: int, readers: Mapping[int, FieldReader], las
     values: dict[int, Any] = {}
     field = 0
     # The start of a field is parsed here, and integers are skipped here, since calls would take most of the time.
-    while (kind := content[at]) and field != last:
-        at += 1
+    while (kind := content[offset]) and field != last:
+        offset += 1
         if kind >> 4:
             field += kind >> 4
         else:
-            field, at = read_signed(content, at)
+            field, offset = read_signed(content, offset)
         kind &= 15
         if (read := readers.get(field << 4 | kind)) is not None:
-            values[field], at = read(content, at)
+            values[field], offset = read(content, offset)
         elif kind in INTEGERS:
-            while content[at] & 128:
-                at += 1
-            at += 1
+            while content[offset] & 128:
+                offset += 1
+            offset += 1
         else:
-            at = skip_value(content, at, kind)
-    return values, at + 1
+            offset = skip_value(content, offset, kind)
+    return values, offset + 1
 
 
 # Structs as Python values that can be changed and written again.
@@ -184,7 +184,7 @@ Struct = dict[int, Value]
 _MAX_DEPTH = 2 * MAX_NESTED
 
 
-def read_struct(content: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
+def read_struct(content: bytes, offset: int = 0, depth: int = 0) -> tuple[Struct, int]:
     """Read a struct with all of its fields.
 
     Raises
@@ -202,35 +202,35 @@ def read_struct(content: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, in
     struct: Struct = {}
     field = 0
     while True:
-        field, kind, at = _read_field_start(content, at, field)
+        field, kind, offset = _read_field_start(content, offset, field)
         if not kind:
-            return struct, at
-        value, at = _read_value(content, at, kind, depth)
+            return struct, offset
+        value, offset = _read_value(content, offset, kind, depth)
         struct[field] = Value(kind, value)
 
 
-def _read_value(content: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+def _read_value(content: bytes, offset: int, kind: int, depth: int) -> tuple[Any, int]:
     if depth > _MAX_DEPTH:
         raise BrokenThrift("it is too deep")
     if kind in INTEGERS:
-        return read_signed(content, at)
+        return read_signed(content, offset)
     if kind in BOOLEANS:
-        return None, at
+        return None, offset
     if kind == STRUCT:
-        return read_struct(content, at, depth + 1)
+        return read_struct(content, offset, depth + 1)
     if kind == BINARY:
-        return read_binary(content, at)
+        return read_binary(content, offset)
     if kind in LISTS:
-        count, item, at = read_list_start(content, at)
+        count, item, offset = read_list_start(content, offset)
         values = []
         for _ in range(count):
-            value, at = (content[at], at + 1) if item in BOOLEANS else _read_value(content, at, item, depth + 1)
+            value, offset = (content[offset], offset + 1) if item in BOOLEANS else _read_value(content, offset, item, depth + 1)
             values.append(value)
-        return (item, values), at
-    end = skip_value(content, at, kind)
+        return (item, values), offset
+    end = skip_value(content, offset, kind)
     if end > len(content):
         raise BrokenThrift("a value has no end")
-    return content[at:end], end
+    return content[offset:end], end
 
 
 def write_struct(struct: Struct) -> bytes:
