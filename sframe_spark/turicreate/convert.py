@@ -33,15 +33,8 @@ def ignore_progress(rows: int) -> None:
     """Do nothing: the progress callback of callers that show no progress."""
 
 
-def convert_archive(
-    archive: Archive,
-    target: str,
-    names: Sequence[str] | None = None,
-    positions: Sequence[int] | None = None,
-    rows: tuple[int, int] | None = None,
-    on_rows: OnRows = ignore_progress,
-) -> Manifest:
-    """Save an archive, or some of its columns and rows, as a frame, atomically; return the manifest of the saved frame.
+def convert_archive(archive: Archive, target: str, on_rows: OnRows = ignore_progress) -> Manifest:
+    """Save an archive as a frame, atomically; return the manifest of the saved frame.
 
     Parameters
     ----------
@@ -49,12 +42,6 @@ def convert_archive(
         The archive, which is not changed.
     target
         The directory to save to. It must be new or empty, or hold a saved frame, which is replaced.
-    names
-        The names of the saved columns, in the order of ``positions``; None for the archive's names.
-    positions
-        The positions of the columns to save; None for all columns.
-    rows
-        The first row to save, and the row behind the last one; None for all rows.
     on_rows
         Called from several threads with the number of rows written since the last call. The number is negative if rows will be written again
         with a wider column type.
@@ -64,12 +51,11 @@ def convert_archive(
     StorageError
         If the archive is damaged or is changed meanwhile, or ``target`` cannot be written.
     """
-    columns = range(len(archive.contents.columns)) if positions is None else positions
-    chosen = archive.names if names is None else names
+    positions = range(len(archive.contents.columns))
     check_replaceable(target)
 
     def write(narrowed: Archive) -> Manifest:
-        types = tuple(narrowed.contents.columns[position].column_type for position in columns)
+        types = tuple(column.column_type for column in narrowed.contents.columns)
         written: list[int] = []
 
         def report(count: int) -> None:
@@ -78,14 +64,14 @@ def convert_archive(
 
         try:
             with saving_directory(target) as pending:
-                entries = archive_segments(narrowed, columns, rows or (0, archive.rows), pending.directory, report)
+                entries = archive_segments(narrowed, positions, (0, archive.rows), pending.directory, report)
                 archive.require_unchanged()
-                return pending.commit(Manifest(types, tuple(entries), pending.directory), chosen[: len(types)], archive.contents.kind)
+                return pending.commit(Manifest(types, tuple(entries), pending.directory), archive.names, archive.contents.kind)
         except NarrowTypeError:
             on_rows(-sum(written))
             raise
 
-    return with_narrow_types(archive, columns, write)
+    return with_narrow_types(archive, positions, write)
 
 
 def archive_segments(

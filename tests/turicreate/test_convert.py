@@ -18,7 +18,7 @@ from sframe_spark.session.progress import TerminalLine, format_line
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.convert import are_disjoint, convert_archive, require_readable_rows, require_same_rows
-from sframe_spark.turicreate.object_decoding import INTEGER, REAL, TEXT
+from sframe_spark.turicreate.object_decoding import REAL, TEXT
 from sframe_spark.util import get_archive_type
 from tests.random_tables import made_column, write_archive
 
@@ -172,10 +172,3 @@ def test_what_was_converted_is_compared_bit_by_bit(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="has other columns, or another number of rows"):
         require_same_rows(open_archive(str(tmp_path / "d")), load_manifest(str(tmp_path / "new a")))
     require_readable_rows(open_archive(str(tmp_path / "a")))
-
-
-def test_names_and_some_of_the_columns_and_rows(tmp_path: Path) -> None:
-    columns = {"a": made_column(INTEGER, range(10), [[4, 6]]), "b": made_column(TEXT, list("abcdefghij"), [[10]])}
-    write_archive(str(tmp_path / "old"), columns)
-    convert_archive(open_archive(str(tmp_path / "old")), str(tmp_path / "new"), ["x"], [1], (3, 6))
-    assert list(load_sframe(str(tmp_path / "new"))) == [{"x": "d"}, {"x": "e"}, {"x": "f"}]

@@ -386,7 +386,7 @@ class Removable:
     files: tuple[ListedFile, ...]
 
 
-def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime | None = None) -> Removable:
+def removable(root: str, older_than: datetime.timedelta) -> Removable:
     """Return the versions whose next version is older than a limit, and the files older than the limit that no remaining version uses.
 
     Parameters
@@ -395,8 +395,6 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
         The location of the frame.
     older_than
         The limit: how long a version may still be in use after the next one was saved, and how long a save may take.
-    now
-        The current time; None for the clock of this machine.
 
     Raises
     ------
@@ -406,7 +404,7 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
     # Files are listed before the manifests are read, so that files of a save that ends meanwhile are not listed.
     files = listed(join(root, DATA), below=True)
     versions = saved_versions(root)
-    limit = (now or datetime.datetime.now(datetime.UTC)) - older_than
+    limit = datetime.datetime.now(datetime.UTC) - older_than
     # Versions are checked from the oldest on, so that no version is removed before older ones.
     old = [version for version, _ in itertools.takewhile(lambda pair: is_old(pair[1].file, limit), itertools.pairwise(versions))]
     manifests = [saved.manifest for saved in in_threads(lambda version: read_version(root, version), versions[len(old) :], available_cores())]

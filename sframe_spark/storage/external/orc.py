@@ -110,9 +110,9 @@ def _subtypes(content: bytes) -> list[int]:
         if field == _SUBTYPES and isinstance(value, int):
             indices.append(value)
         elif field == _SUBTYPES and isinstance(value, bytes):
-            at = 0
-            while at < len(value):
-                index, at = read_unsigned(value, at)
+            offset = 0
+            while offset < len(value):
+                index, offset = read_unsigned(value, offset)
                 indices.append(index)
     return indices
 
@@ -140,31 +140,31 @@ def _numbers(content: bytes) -> Iterator[tuple[int, int]]:
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the numeric and binary fields of a message of protocol buffers, each with its field number."""
-    at = 0
-    while at < len(content):
-        key, at = read_unsigned(content, at)
+    offset = 0
+    while offset < len(content):
+        key, offset = read_unsigned(content, offset)
         kind = key & 7
         if kind == _VARINT:
-            value, at = read_unsigned(content, at)
+            value, offset = read_unsigned(content, offset)
             yield key >> 3, value
         elif kind == _BYTES:
-            length, at = read_unsigned(content, at)
-            yield key >> 3, content[at : at + length]
-            at += length
+            length, offset = read_unsigned(content, offset)
+            yield key >> 3, content[offset : offset + length]
+            offset += length
         elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
-            at += 8 if kind == _EIGHT_BYTES else 4
+            offset += 8 if kind == _EIGHT_BYTES else 4
         else:
             raise ValueError("no message")
 
 
 def _unpacked(content: bytes, compression: int) -> Iterator[bytes]:
     """Yield the decompressed chunks of a stream. Before each chunk is its length, and whether it is compressed."""
-    at = 0
-    while at + _CHUNK_HEADER <= len(content):
-        header = int.from_bytes(content[at : at + _CHUNK_HEADER], "little")
-        at += _CHUNK_HEADER
-        chunk = content[at : at + (header >> 1)]
-        at += header >> 1
+    offset = 0
+    while offset + _CHUNK_HEADER <= len(content):
+        header = int.from_bytes(content[offset : offset + _CHUNK_HEADER], "little")
+        offset += _CHUNK_HEADER
+        chunk = content[offset : offset + (header >> 1)]
+        offset += header >> 1
         yield chunk if header & 1 else _decompressed(chunk, compression)
 
 

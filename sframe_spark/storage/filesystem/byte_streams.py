@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
@@ -274,8 +273,9 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
             items.append(tuple(combined))
             combined, combined_bytes = [], 0
         if count > 1:
-            edges = [*(length * part // count for part in range(count)), None]
-            items += [(attrs.evolve(file, start=start, stop=stop, is_line=start == 0),) for start, stop in itertools.pairwise(edges)]
+            edges = [length * part // count for part in range(count)]
+            ranges = zip(edges, [*edges[1:], None], strict=True)
+            items += [(attrs.evolve(file, start=start, stop=stop, is_line=start == 0),) for start, stop in ranges]
             continue
         combined.append(file)
         combined_bytes += length

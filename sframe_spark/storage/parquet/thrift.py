@@ -57,21 +57,6 @@ def read_list_start(content: bytes, offset: int) -> tuple[int, int, int]:
     return count, head & 15, offset
 
 
-def _read_field_start(content: bytes, offset: int, field: int) -> tuple[int, int, int]:
-    """Return the number of a field, the type of its value, and the offset of the value; type 0 at the end of a struct.
-
-    ``field`` is the number of the field before it.
-    """
-    head = content[offset]
-    offset += 1
-    if not head:
-        return field, 0, offset
-    if head >> 4:
-        return field + (head >> 4), head & 15, offset
-    field, offset = read_signed(content, offset)
-    return field, head & 15, offset
-
-
 def skip_value(content: bytes, offset: int, kind: int, depth: int = 0) -> int:
     """Return the offset behind a value of a type."""
     if depth > MAX_NESTED:
@@ -123,7 +108,7 @@ def read_fields(content: bytes, offset: int, readers: Mapping[int, FieldReader],
 
     Parameters
     ----------
-    content, at
+    content, offset
         The content, and the offset of the struct.
     readers
         The functions that read values, by field number and type (see :func:`field_readers`). Other fields are skipped.
@@ -201,12 +186,15 @@ def read_struct(content: bytes, offset: int = 0, depth: int = 0) -> tuple[Struct
     """
     struct: Struct = {}
     field = 0
-    while True:
-        field, kind, offset = _read_field_start(content, offset, field)
-        if not kind:
-            return struct, offset
-        value, offset = _read_value(content, offset, kind, depth)
-        struct[field] = Value(kind, value)
+    while kind := content[offset]:
+        offset += 1
+        if kind >> 4:
+            field += kind >> 4
+        else:
+            field, offset = read_signed(content, offset)
+        value, offset = _read_value(content, offset, kind & 15, depth)
+        struct[field] = Value(kind & 15, value)
+    return struct, offset + 1
 
 
 def _read_value(content: bytes, offset: int, kind: int, depth: int) -> tuple[Any, int]:

@@ -193,8 +193,6 @@ class SegmentWriter:
         The segment number, by which the segments of a dataset are ordered.
     types
         The types of the columns.
-    collect_statistics
-        Whether to collect statistics of the columns.
 
     Examples
     --------
@@ -209,7 +207,7 @@ class SegmentWriter:
     (3, True)
     """
 
-    def __init__(self, directory: str, number: int, types: Sequence[ColumnType], collect_statistics: bool = True) -> None:
+    def __init__(self, directory: str, number: int, types: Sequence[ColumnType]) -> None:
         if not 0 <= number < 1 << (63 - KEY_SHIFT):
             raise StorageError(f"segment number {number} does not fit into a row key")
         self.file = segment_file_name(number)
@@ -219,7 +217,6 @@ class SegmentWriter:
         self._types = tuple(types)
         self._schema = segment_schema(self._types)
         self._collectors = [StatisticsCollector(column_type, with_bounds=False) for column_type in types]
-        self._collect_statistics = collect_statistics
         self._pending: list[list[pa.Array]] = []
         self._pending_rows = 0
         self._pending_bytes = 0
@@ -276,9 +273,8 @@ class SegmentWriter:
         columns = [pa.chunked_array([arrays[position] for arrays in self._pending]) for position in range(width)]
         rows = self._rows_of_group(columns)
         group = self._drain(columns, rows)
-        if self._collect_statistics:
-            for collector, column in zip(self._collectors, group, strict=False):
-                collector.add(column)
+        for collector, column in zip(self._collectors, group, strict=False):
+            collector.add(column)
         start = (self._number << KEY_SHIFT) + self._rows
         key = pa.array(np.arange(start, start + rows, dtype=np.int64))
         table = pa.table([*group[: len(self._types)], key], schema=self._schema)
@@ -360,8 +356,6 @@ class SegmentWriter:
             raise StorageError(f"cannot read back segment {self._location}: {error}; the disk or the memory of this machine may be faulty") from None
 
     def _statistics(self) -> tuple[ColumnStatistics, ...]:
-        if not self._collect_statistics:
-            return tuple(UNKNOWN_STATISTICS for _ in self._types)
         footer = self._footers[0]
         leaves = leaf_places(footer)
         statistics = []

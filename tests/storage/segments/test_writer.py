@@ -145,13 +145,6 @@ def test_encodings_follow_the_measurements(
     assert chunk.has_dictionary_page == (encoding == "RLE_DICTIONARY")
 
 
-def test_statistics_can_be_left_out(tmp_path: Any) -> None:
-    segment = SegmentWriter(str(tmp_path), 0, [INT], collect_statistics=False)
-    segment.write([pa.array([1, 2])])
-    facts = segment.close().columns[0]
-    assert facts.ascending is None and not facts.edges_known and not facts.bounds_known
-
-
 def test_statistics_span_row_groups(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "ROWS_PER_GROUP", 2)
     segment = SegmentWriter(str(tmp_path), 0, [INT, STR, FLOAT])
