@@ -118,7 +118,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(archive: Path, monkeypatch
         touched(archive / "m_1.0000")
         return found
 
-    monkeypatch.setattr("sframe_spark.turicreate.archive.read_bytes", slow)
+    monkeypatch.setattr("sframe_spark.turicreate.file_format.read_bytes", slow)
     with pytest.raises(StorageError, match="was changed since"):
         list(frame)
 

@@ -16,7 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
-from sframe_spark.turicreate import archive, file_format
+from sframe_spark.turicreate import file_format
 from sframe_spark.turicreate import source as module
 from sframe_spark.turicreate.archive import ArchiveReader, open_archive
 from sframe_spark.turicreate.object_decoding import INTEGER, LIST, REAL, TEXT, VECTOR
@@ -254,14 +254,14 @@ def test_rows_for_a_users_spark(place: Path) -> None:
 def test_other_blocks_are_evicted_although_a_read_raises(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = ArchiveReader(open_archive(str(place)), max_bytes=1)
     reader.read([0], 0, 100)
-    read_bytes = archive.read_bytes
+    read_bytes = file_format.read_bytes
 
     def damaged(descriptor: int, path: str, offset: int, length: int) -> bytes:
         if len(reader._cached) == 2:
             raise StorageError("damaged")
         return read_bytes(descriptor, path, offset, length)
 
-    monkeypatch.setattr(archive, "read_bytes", damaged)
+    monkeypatch.setattr(file_format, "read_bytes", damaged)
     with pytest.raises(StorageError, match="damaged"):
         reader.read([0, 1], 100, 200)
     assert list(reader._cached) == [(0, 0, 1)]

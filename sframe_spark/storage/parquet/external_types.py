@@ -16,20 +16,8 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, SchemaError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.parquet.thrift import (
-    BYTE,
-    INTEGERS,
-    LISTS,
-    MAGIC,
-    STRUCT,
-    Struct,
-    Value,
-    field_readers,
-    footer_bytes,
-    read_fields,
-    read_list_start,
-    read_struct,
-)
+from sframe_spark.storage.parquet import thrift
+from sframe_spark.storage.parquet.thrift import Struct, Value
 
 # Field numbers of a footer and of a schema element.
 _SCHEMA = 2
@@ -70,7 +58,7 @@ _INTEGER, _MAX_BITS = 10, 64
 
 
 # The number of rows and the list of row groups in the footer of a file without rows.
-_NO_ROWS: Struct = {3: Value(INTEGERS[2], 0), 4: Value(LISTS[0], (STRUCT, []))}
+_NO_ROWS: Struct = {3: Value(thrift.INTEGERS[2], 0), 4: Value(thrift.LISTS[0], (thrift.STRUCT, []))}
 GEO_NOTE = b"geo"
 
 
@@ -103,7 +91,7 @@ def refused_columns(footer: bytes) -> dict[str, str]:
         If the bytes are not a footer.
     """
     try:
-        fields, _ = read_fields(footer, 0, field_readers({_SCHEMA: (LISTS, _read_elements)}), last=_SCHEMA)
+        fields, _ = thrift.read_fields(footer, 0, thrift.field_readers({_SCHEMA: (thrift.LISTS, _read_elements)}), last=_SCHEMA)
         elements = [(_name(element), max(_children(element), 0), _refusal(element)) for element in fields.get(_SCHEMA, ())]
     except (IndexError, UnicodeDecodeError):
         raise BrokenThrift("its footer makes no sense") from None
@@ -133,10 +121,10 @@ def refused_columns(footer: bytes) -> dict[str, str]:
 
 def _read_elements(content: bytes, offset: int) -> tuple[list[Struct], int]:
     """Read the list of schema elements: the row, the columns and their parts."""
-    count, _, offset = read_list_start(content, offset)
+    count, _, offset = thrift.read_list_start(content, offset)
     elements = []
     for _ in range(count):
-        element, offset = read_struct(content, offset)
+        element, offset = thrift.read_struct(content, offset)
         elements.append(element)
     return elements, offset
 
@@ -147,12 +135,12 @@ def column_not_read(footer: bytes) -> tuple[str, str] | None:
     pyarrow's error for a file says which type it does not read, but not in which column.
     """
     try:
-        schema = read_struct(footer)[0][_SCHEMA].content[1]
-        row = {**schema[0], _CHILDREN: Value(INTEGERS[1], 1)}
+        schema = thrift.read_struct(footer)[0][_SCHEMA].content[1]
+        row = {**schema[0], _CHILDREN: Value(thrift.INTEGERS[1], 1)}
         for column in _columns(schema):
-            alone = {1: Value(INTEGERS[1], 2), _SCHEMA: Value(LISTS[0], (STRUCT, [row, *column])), **_NO_ROWS}
+            alone = {1: Value(thrift.INTEGERS[1], 2), _SCHEMA: Value(thrift.LISTS[0], (thrift.STRUCT, [row, *column])), **_NO_ROWS}
             try:
-                pq.read_metadata(pa.BufferReader(MAGIC + footer_bytes(alone))).schema.to_arrow_schema()
+                pq.read_metadata(pa.BufferReader(thrift.MAGIC + thrift.footer_bytes(alone))).schema.to_arrow_schema()
             except (pa.ArrowException, OSError) as error:
                 said = (str(error).strip().splitlines() or [""])[0]
                 return column[0][_NAME].content.decode(), f"pyarrow does not read its type ({visible(said)}): {_LEAVE_OUT}"
@@ -184,7 +172,7 @@ def _children(fields: Struct) -> int:
 
 def _number(fields: Struct, field: int) -> int | None:
     value = fields.get(field)
-    return value.content if value is not None and value.kind in INTEGERS else None
+    return value.content if value is not None and value.kind in thrift.INTEGERS else None
 
 
 def _refusal(fields: Struct) -> str | None:
@@ -193,9 +181,9 @@ def _refusal(fields: Struct) -> str | None:
     if physical is not None and not 0 <= physical <= _LAST_PHYSICAL:
         return _unknown(f"of physical type {physical}")
     logical = fields.get(_LOGICAL)
-    if logical is not None and logical.kind == STRUCT and logical.content:
+    if logical is not None and logical.kind == thrift.STRUCT and logical.content:
         number, value = next(iter(logical.content.items()))
-        inner = value.content if value.kind == STRUCT else {}
+        inner = value.content if value.kind == thrift.STRUCT else {}
         return _refusal_of_logical(number, inner, fields)
     if converted is None:
         return None
@@ -218,13 +206,13 @@ def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | Non
         return _refusal_of_digits(_number(inner, 2), _number(inner, 1), _number(fields, _TYPE))
     if number == _INTEGER:
         width = inner.get(1)
-        bits = width.content[0] if width is not None and width.kind == BYTE and width.content else 0
+        bits = width.content[0] if width is not None and width.kind == thrift.BYTE and width.content else 0
         if bits > _MAX_BITS:
             return f"INTEGER of {bits} bits, of which {_MAX_BITS} are read: {_LEAVE_OUT}"
         name = "INT_64" if bits == _MAX_BITS else "INT_32"
     elif number in _WITH_UNIT:
         unit = inner.get(_UNIT)
-        units = [*unit.content] if unit is not None and unit.kind == STRUCT else []
+        units = [*unit.content] if unit is not None and unit.kind == thrift.STRUCT else []
         if not units or not 1 <= units[0] <= _LAST_UNIT:
             return _unknown(f"{name} in unit {units[0]}" if units else f"{name} in no unit")
         name = "TIME_MILLIS" if name == "TIME" and units[0] == 1 else "TIME_MICROS"

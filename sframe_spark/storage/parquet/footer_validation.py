@@ -13,19 +13,8 @@ import attrs
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, EncryptedColumnsError
-from sframe_spark.storage.parquet.thrift import (
-    BINARY,
-    INTEGERS,
-    LISTS,
-    STRUCT,
-    FieldReader,
-    field_readers,
-    read_binary,
-    read_fields,
-    read_list_start,
-    read_signed,
-    skip_value,
-)
+from sframe_spark.storage.parquet import thrift
+from sframe_spark.storage.parquet.thrift import FieldReader, field_readers, read_fields
 
 _PHYSICAL = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7}
 _WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
@@ -61,7 +50,7 @@ def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
 
     def read_groups(content: bytes, offset: int) -> tuple[tuple[int, int], int]:
         """Read the list of row groups; return their number and the number of their rows."""
-        count, _, offset = read_list_start(content, offset)
+        count, _, offset = thrift.read_list_start(content, offset)
         rows = 0
         for _ in range(count):
             rows_of_group, offset = _read_group(content, offset, leaves)
@@ -69,7 +58,9 @@ def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
         return (count, rows), offset
 
     try:
-        fields, _ = read_fields(content, 0, field_readers({_ROW_GROUPS: (LISTS, read_groups), _FILE_ROWS: (INTEGERS, read_signed)}))
+        fields, _ = read_fields(
+            content, 0, field_readers({_ROW_GROUPS: (thrift.LISTS, read_groups), _FILE_ROWS: (thrift.INTEGERS, thrift.read_signed)})
+        )
     except IndexError:
         raise BrokenThrift("its footer has no end") from None
     groups, rows = fields.get(_ROW_GROUPS, (0, 0))
@@ -84,7 +75,7 @@ def _read_group(content: bytes, offset: int, leaves: list[_Leaf]) -> tuple[int, 
 
     def read_chunks(content: bytes, offset: int) -> tuple[set[int | None], int]:
         """Read the list of column chunks; return the numbers of values of the columns without repetition."""
-        count, _, offset = read_list_start(content, offset)
+        count, _, offset = thrift.read_list_start(content, offset)
         if count != len(leaves):
             raise BrokenThrift(f"a row group has {count} columns of {len(leaves)}")
         counts = set()
@@ -96,7 +87,9 @@ def _read_group(content: bytes, offset: int, leaves: list[_Leaf]) -> tuple[int, 
                 counts.add(chunk[_CHUNK_METADATA])
         return counts, offset
 
-    fields, offset = read_fields(content, offset, field_readers({_COLUMNS: (LISTS, read_chunks), _GROUP_ROWS: (INTEGERS, read_signed)}))
+    fields, offset = read_fields(
+        content, offset, field_readers({_COLUMNS: (thrift.LISTS, read_chunks), _GROUP_ROWS: (thrift.INTEGERS, thrift.read_signed)})
+    )
     counts, rows = fields.get(_COLUMNS), fields.get(_GROUP_ROWS)
     if counts is None or rows is None or rows < 0 or not counts <= {rows}:
         raise BrokenThrift(f"a row group is said to have {rows} rows")
@@ -115,17 +108,17 @@ class _Leaf:
 
     @functools.cached_property
     def chunk_readers(self) -> dict[int, FieldReader]:
-        bounds = {} if self.width is None else field_readers(dict.fromkeys(_BOUNDS, ((BINARY,), self._read_bound)))
+        bounds = {} if self.width is None else field_readers(dict.fromkeys(_BOUNDS, ((thrift.BINARY,), self._read_bound)))
         levels = ((_REPETITIONS, self.max_repetition), (_DEFINITIONS, self.max_definition))
-        sizes = {field: (LISTS, functools.partial(_read_histogram, max_level=level)) for field, level in levels}
-        text_bytes = {} if self.physical == _BYTE_ARRAY else {_TEXT_BYTES: (INTEGERS, _refuse_text_bytes)}
+        sizes = {field: (thrift.LISTS, functools.partial(_read_histogram, max_level=level)) for field, level in levels}
+        text_bytes = {} if self.physical == _BYTE_ARRAY else {_TEXT_BYTES: (thrift.INTEGERS, _refuse_text_bytes)}
         metadata = field_readers(
             {
-                _TYPE: (INTEGERS, read_signed),
-                _VALUES: (INTEGERS, read_signed),
-                _PATH: (LISTS, self._read_path),
-                _STATISTICS: ((STRUCT,), functools.partial(read_fields, readers=bounds)),
-                _SIZES: ((STRUCT,), functools.partial(read_fields, readers=field_readers({**sizes, **text_bytes}))),
+                _TYPE: (thrift.INTEGERS, thrift.read_signed),
+                _VALUES: (thrift.INTEGERS, thrift.read_signed),
+                _PATH: (thrift.LISTS, self._read_path),
+                _STATISTICS: ((thrift.STRUCT,), functools.partial(read_fields, readers=bounds)),
+                _SIZES: ((thrift.STRUCT,), functools.partial(read_fields, readers=field_readers({**sizes, **text_bytes}))),
             }
         )
 
@@ -138,17 +131,17 @@ class _Leaf:
 
         return field_readers(
             {
-                _CHUNK_METADATA: ((STRUCT,), read_metadata),
-                _CRYPTO_METADATA: ((STRUCT,), _refuse_encrypted),
-                _ENCRYPTED_METADATA: ((BINARY,), _refuse_encrypted),
+                _CHUNK_METADATA: ((thrift.STRUCT,), read_metadata),
+                _CRYPTO_METADATA: ((thrift.STRUCT,), _refuse_encrypted),
+                _ENCRYPTED_METADATA: ((thrift.BINARY,), _refuse_encrypted),
             }
         )
 
     def _read_path(self, content: bytes, offset: int) -> tuple[None, int]:
-        count, _, offset = read_list_start(content, offset)
+        count, _, offset = thrift.read_list_start(content, offset)
         parts = []
         for _ in range(count):
-            part, offset = read_binary(content, offset)
+            part, offset = thrift.read_binary(content, offset)
             parts.append(part)
         # The parts are joined, since names may contain dots.
         if b".".join(parts) != self.path:
@@ -156,7 +149,7 @@ class _Leaf:
         return None, offset
 
     def _read_bound(self, content: bytes, offset: int) -> tuple[None, int]:
-        bound, offset = read_binary(content, offset)
+        bound, offset = thrift.read_binary(content, offset)
         if len(bound) != self.width:
             raise BrokenThrift(f"a bound of a column has {len(bound)} bytes")
         return None, offset
@@ -172,10 +165,10 @@ def _leaf(column: pq.ColumnSchema) -> _Leaf:
 
 def _read_histogram(content: bytes, offset: int, max_level: int) -> tuple[None, int]:
     """Skip a histogram of levels, which is empty or has a number for each level."""
-    count, _, _ = read_list_start(content, offset)
+    count, _, _ = thrift.read_list_start(content, offset)
     if count not in (0, max_level + 1):
         raise BrokenThrift(f"a histogram of levels has {count} of {max_level + 1}")
-    return None, skip_value(content, offset, LISTS[0])
+    return None, thrift.skip_value(content, offset, thrift.LISTS[0])
 
 
 def _refuse_text_bytes(content: bytes, offset: int) -> tuple[Any, int]:
