@@ -117,7 +117,7 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
     StorageError
         If the range is negative, or has rows that are left out of a manifest for a task.
     """
-    if start < 0 or (stop is not None and stop < 0):
+    if any(row is not None and row < 0 for row in (start, stop)):
         raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
     offsets = manifest.offsets
     end = manifest.rows if stop is None else min(stop, manifest.rows)
