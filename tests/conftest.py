@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,20 @@ def require_marks_in_sight(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"write {MARK_OF_SPARK} in {', '.join(hidden)}")
 
 
+def leave_to_campaigns(items: list[pytest.Item]) -> None:
+    """Mark tests of sampled functions as campaigns but for one in so many, by turns: parameters that alternate are all met."""
+    numbers: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is not None and item.get_closest_marker("campaign") is None:
+            (every,) = mark.args
+            function = item.nodeid.partition("[")[0]
+            number = numbers[function]
+            numbers[function] += 1
+            if (number + number // every) % every:
+                item.add_marker("campaign")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark attacks, put files that take long first, and leave out long and cluster runs unless -m names them."""
@@ -99,6 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if PLUGIN_TESTS in folders[item.path]:
             item.add_marker("spark")
     require_marks_in_sight(items)
+    leave_to_campaigns(items)
     items.sort(key=lambda item: folders[item.path].isdisjoint(LONG))
     expression = config.getoption("-m") or ""
     for marker in ("campaign", "cluster"):

@@ -16,7 +16,7 @@ import pytest
 FEWEST_EXAMPLES = 5
 
 
-def examples(full: int, every: int = 12) -> int:
+def examples(full: int, every: int = 8) -> int:
     """How many examples run: one of so many in the normal run, ``SFRAME_SPARK_EXAMPLES`` times all where that is set."""
     asked = os.environ.get("SFRAME_SPARK_EXAMPLES")
     return full * int(asked) if asked else max(-(-full // every), min(full, FEWEST_EXAMPLES))

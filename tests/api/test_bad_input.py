@@ -81,6 +81,7 @@ def test_mistake(case: dict[str, str], tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", AT_RUN_TIME)
 def test_mistake_on_spark(name: str, tmp_path: Path, spark: Any) -> None:
     (case,) = [case for case in CASES if case["name"] == name]

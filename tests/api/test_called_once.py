@@ -47,6 +47,8 @@ PLACES = {
 }
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("place", "title"), part(product(PLACES, PROGRAMS_OF_APPLIED), 2))
 def test_function_is_called_once_per_row_whoever_reads_its_results(title: str, place: str, spark: Any, tmp_path: Path) -> None:
     log = tmp_path / "calls"

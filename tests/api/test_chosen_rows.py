@@ -44,6 +44,7 @@ def chosen(rows: SFrame, values: Any, exclude: bool) -> tuple[list[Any], list[An
 
 @ROUNDED
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.behaviour
 @pytest.mark.parametrize(("name", "exclude"), square(2, COLUMNS, [False, True]))
 def test_many_values_choose_the_rows_that_few_do(name: str, exclude: bool) -> None:
@@ -59,6 +60,7 @@ def test_many_values_choose_the_rows_that_few_do(name: str, exclude: bool) -> No
 
 @ROUNDED
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.behaviour
 @pytest.mark.parametrize("name", COLUMNS)
 def test_many_values_mark_the_rows_that_few_do(name: str) -> None:

@@ -49,6 +49,7 @@ def test_a_constant_column_of_a_frame_without_rows(value: Any) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", [0, 3])
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_from_const_on_spark(everything_on_spark: None, value: Any, rows: int) -> None:

@@ -43,6 +43,8 @@ def rows(values: SArray) -> list[Any]:
     return [list(value) if isinstance(value, array.array) else value for value in frame["values"]]
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("everywhere")
 # Of the normal run each kind is joined once, and each way of joining is used once.
 @pytest.mark.parametrize(("kind", "how"), part(product(KEYS, JOINED), 5))

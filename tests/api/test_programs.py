@@ -50,6 +50,8 @@ def assigned_after_filter() -> SFrame:
 PROGRAMS["assigned after filter"] = assigned_after_filter
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_program_equals_its_naive_plan(name: str, spark: Any) -> None:
     with config.using(check="result"):

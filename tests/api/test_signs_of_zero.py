@@ -51,6 +51,7 @@ def is_plain(values: list[Any]) -> bool:
     return all(repr(value) == "0.0" for value in values if value is not None)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_extremes_have_no_sign_of_zero(name: str, tmp_path: Path) -> None:
     SFrame(COLUMNS).save(str(tmp_path / "rows"))
@@ -61,6 +62,7 @@ def test_extremes_have_no_sign_of_zero(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nor_those_that_spark_finds(name: str) -> None:
     with config.using(work_memory=0, small_rows=0, single_task_rows=0):

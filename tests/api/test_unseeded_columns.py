@@ -59,6 +59,7 @@ def check_survives_losses(make: Callable[[], SArray], place: Path) -> None:
     assert list(make()) != values, "another column is drawn anew"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("drawn", DRAWN)
 def test_lost_rows_are_drawn_again_as_they_were(drawn: str, tmp_path: Path, own_options: None) -> None:
     check_survives_losses(DRAWN[drawn], tmp_path)

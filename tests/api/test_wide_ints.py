@@ -43,6 +43,7 @@ def test_results_beyond_ints_are_floats_whatever_the_number_of_rows(count: int) 
             assert door() == (float, [None if value is None else float(value) for value in results]), name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "value"), square(3, COUNTS, [*WIDE, 2.0**63, 1e300, math.inf, -math.inf]))
 def test_results_that_are_no_ints_are_refused_where_ints_are_asked_for(count: int, value: Any) -> None:
     for results in ([1] * (count - 1) + [value], [value] * count):

@@ -78,6 +78,7 @@ def test_one_match_each_is_few_rows(kind: type, how: str) -> None:
     assert is_started() == started
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", JOINS)
 @pytest.mark.parametrize("key", KEYS)
 def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +112,7 @@ def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pyt
                 assert list((joined["v"] * 2)[start:]) == [None if row["v"] is None else 2 * row["v"] for row in everything[start:]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", JOINS)
 @pytest.mark.parametrize(("door", "key"), [("to_arrow", "int"), ("to_pandas", "text"), ("to_numpy", "two keys"), ("column", "missing")])
 def test_a_join_that_does_not_fit_is_refused_before_it_is_made(how: str, door: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +141,7 @@ def test_rows_without_a_match_are_counted_too(how: str) -> None:
     assert [(row["k"], row["v"], row["w"]) for row in found] == ends[how]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [int, str])
 @pytest.mark.parametrize("long_side", ["left", "right"])
 @pytest.mark.parametrize("how", JOINS)

@@ -63,6 +63,7 @@ def twice(rows: SFrame) -> SFrame:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("small_rows", [0, 20, 262_144])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_printed_of_a_shape_runs(shape: str, small_rows: int, spark: Any) -> None:
@@ -89,6 +90,7 @@ def test_what_is_printed_of_random_programs_runs(seed: int) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("small_rows", [0, 4])
 @pytest.mark.parametrize("seed", range(500, 512))
 def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows: int, spark: Any) -> None:
@@ -124,6 +126,7 @@ def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyP
 
 
 # What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", part(range(60), 3))
 def test_what_is_printed_of_programs_with_looks_before_runs(seed: int) -> None:
     with config.using(small_rows=20, single_task_rows=0):
@@ -133,6 +136,7 @@ def test_what_is_printed_of_programs_with_looks_before_runs(seed: int) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("small_rows", [0, 20])
 @pytest.mark.parametrize("seed", range(1000, 1006))
 def test_what_is_printed_of_programs_with_looks_before_runs_on_spark(seed: int, small_rows: int, spark: Any) -> None:

@@ -53,6 +53,7 @@ CASES: list[tuple[dict[str, Any], tuple[Any, ...], dict[str, Any], list[str], li
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.behaviour
 @pytest.mark.parametrize(("data", "arguments", "options", "names", "types", "rows"), CASES)
 def test_stack(data: Any, arguments: Any, options: Any, names: list[str], types: list[type], rows: list[Any]) -> None:

@@ -236,6 +236,7 @@ def numbers_of(name: str) -> list[Any]:
 NUMBERS = ("skewed", "few digits", "far from zero", "around zero", "huge", "large ints", "longest ints")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_quartiles_of_many_different_numbers_are_those_of_sorted_ones(name: str) -> None:
     """As many digits as the page shows."""

@@ -98,6 +98,7 @@ def test_more_columns_are_no_more_passes_over_each(width: int, looks: Looks, mon
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_pass_is_a_job_of_spark(name: str, looks: Looks, spark: Any, everything_on_spark: None) -> None:
     make, _ = CHARTS[name]

@@ -338,6 +338,7 @@ EXTREMES: dict[str, SArray] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extremes_are_drawn(name: str, tmp_path: Path) -> None:
     column = EXTREMES[name]

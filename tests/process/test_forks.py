@@ -55,7 +55,12 @@ def says(error, words, work):
 
 
 def run(program: str, *arguments: str, before: str = "") -> str:
-    done = run_program(before + COMMON + program, *arguments, timeout=500)
+    if before:
+        # What comes before the import of the package needs an interpreter that has not imported it.
+        command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", before + COMMON + program, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    else:
+        done = run_program(COMMON + program, *arguments, timeout=500)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -19,7 +19,7 @@ LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = map(count, (90, 15, 20, 20, 20))
 DRIVER, SMALL_BATCHES, BUDGETS = map(count, (70, 25, 10))
 
 # Queries and tasks on Spark: of these programs in each of six layouts, and one more in all six.
-IN_EACH_LAYOUT = 4
+IN_EACH_LAYOUT = 2
 
 # Two sets of kinds in the suite with few kinds.
 WITHOUT_SPARK = LAWS + LARGE + 2 * FEW_KINDS + CLAIMS + RIGHT_LAWS + DRIVER + SMALL_BATCHES + BUDGETS

@@ -133,13 +133,14 @@ def test_every_way_to_read_agrees_with_lists(first: int) -> None:
 @pytest.mark.spark
 def test_every_way_to_read_agrees_with_lists_in_tasks() -> None:
     with config.using(small_rows=0):
-        for seed in range(12):
+        for seed in range(5):
             run(seed)
 
 
 APPENDS = [["append"], ["append", "append"], ["filter", "append"], ["append_other"], ["append", "slice"]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("appends", "sequential", "door"), square(3, APPENDS, ["shift", "running_sum", "rolling_max"], DOORS))
 def test_a_sequential_operator_over_an_appended_function(appends: list[str], sequential: str, door: str) -> None:
     with config.using(small_rows=FEW):

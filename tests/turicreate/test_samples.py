@@ -40,6 +40,7 @@ def test_a_frame_is_read_exactly(archives: Path, sample: dict[str, Any]) -> None
     assert differs(expected["value"], rows) is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sample", COLUMNS, ids=id_of)
 def test_a_column_is_read_exactly(archives: Path, sample: dict[str, Any]) -> None:
     expected = expected_of(archives, sample["expected"])["expect"]
@@ -91,6 +92,7 @@ def test_rows_elsewhere_are_read_where_the_caller_allows_it(archives: Path, samp
     assert len(load_sframe(str(archives / sample["path"]), references=[archives])) == sample["rows"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sample", FRAMES, ids=id_of)
 def test_what_is_saved_again_is_the_same(archives: Path, sample: dict[str, Any], tmp_path: Path) -> None:
     frame = load_sframe(str(archives / sample["path"]), references=references(archives, sample))

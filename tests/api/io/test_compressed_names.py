@@ -56,6 +56,7 @@ def _rows(frame: SFrame) -> list[Any]:
     return [list(frame[name]) for name in ("a", "b")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_written_is_compressed_as_its_name_says(name: str, ending: str, tmp_path: Path) -> None:
@@ -129,6 +130,7 @@ READERS: dict[str, tuple[bytes, Callable[[str], Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("name", READERS)
 def test_damage_of_compressed_files_is_told(name: str, ending: str, tmp_path: Path) -> None:

@@ -192,6 +192,7 @@ def _as_micros(values: list[Any]) -> list[int | None]:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Europe/Amsterdam", "+05:30"])
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
 def test_what_spark_writes_is_what_spark_reads(spark: Any, kind: str, zone: str, tmp_path: Path) -> None:

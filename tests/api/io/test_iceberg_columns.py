@@ -69,6 +69,7 @@ def with_new_column(table: Any, **column: Any) -> Path:
     return with_metadata(table, change)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kind", "value"),
     [("long", 7), ("double", 0.5), ("string", "x y"), ("boolean", True), ("date", "2024-02-29"), ("timestamp", "2024-02-29T01:02:03.000004"),

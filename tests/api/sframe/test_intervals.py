@@ -51,6 +51,7 @@ def grouped(every: int, closed: str, label: str, by: bool) -> dict[tuple[Any, ..
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("by", [None, "k"])
 @pytest.mark.parametrize(("closed", "label"), [("left", "left"), ("right", "left"), ("left", "right"), ("right", "right")])
 def test_intervals_on_a_grid(closed: str, label: str, by: Any, spark: Any) -> None:

@@ -43,6 +43,8 @@ PROGRAMS: dict[str, Callable[[], SFrame]] = {
 }
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_program_equals_its_naive_plan(name: str, spark: Any) -> None:
     with config.using(check="result"):

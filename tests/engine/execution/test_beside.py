@@ -113,6 +113,7 @@ def rows_of(frame: SFrame) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in frame.column_names()) for row in frame]
 
 
+@pytest.mark.sampled(2)
 @ways
 def test_rows_are_those_of_a_frame_that_is_not_materialised(frame: SFrame, way: Way) -> None:
     expected = rows_of(way(made()))
@@ -139,6 +140,7 @@ def test_only_new_columns_are_made(frame: SFrame, way: Way) -> None:
     assert len(after[0].infer_type(())) == len(new)
 
 
+@pytest.mark.sampled(2)
 @ways
 def test_later_plans_over_both(frame: SFrame, way: Way) -> None:
     plain, result = way(made()), way(frame)

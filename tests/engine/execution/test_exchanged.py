@@ -200,6 +200,7 @@ HEAVY: dict[str, Program] = {
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kept", [None, 0])
 @pytest.mark.parametrize("name", HEAVY)
 def test_a_range_without_room_is_a_query_that_finds_nothing_written(spark: Any, tmp_path: Path, name: str, kept: int | None) -> None:
@@ -227,6 +228,7 @@ OFTEN: dict[str, Callable[[int], Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "ascending", "kept"), square(3, OFTEN, [True, False], [None, 0]))
 def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bool, kept: int | None) -> None:
     SFrame({"k": list(map(OFTEN[name], range(ROWS))), "s": ["x" * 60] * ROWS, "t": range(ROWS)}).save(str(tmp_path / "often"))

@@ -78,6 +78,8 @@ def by_query(known: dict[str, list[Any]], name: str, sf: SFrame, keys: list[str]
     return known[name]
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", part(KEYS, 2))
 def test_parts_give_what_a_query_gives(saved: str, by_queries: dict[str, list[Any]], name: str) -> None:
     found, asked = groups(load_sframe(saved), KEYS[name])
@@ -95,6 +97,8 @@ def test_filters_and_expressions_are_computed_in_the_tasks(saved: str, by_querie
     assert groups(sf[sf["i"] < 0], ["k"]) == ([], False)
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", ["groups", "bytes"])
 def test_too_many_groups_are_exchanged(saved: str, by_queries: dict[str, list[Any]], limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if limit == "groups":

@@ -52,6 +52,8 @@ PROGRAMS: dict[str, Callable[[SFrame], SArray]] = {
 AGGREGATES = ("sum", "mean", "column_min", "column_max", "column_var", "column_std", "count_missing", "count")
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", part(PROGRAMS, 2))
 def test_parts_give_what_a_query_gives(saved: str, name: str) -> None:
     column = PROGRAMS[name](load_sframe(saved))

@@ -96,6 +96,7 @@ FAR_APART: dict[str, tuple[Callable[[tc.SFrame, str], Any], list[int]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("name", ["i", "f", "s", "t", "z"])
 def test_only_the_row_group_that_can_match_is_read(name: str, condition: str, stored: tc.SFrame, groups_read: list[int]) -> None:
@@ -109,6 +110,7 @@ def test_only_the_row_group_that_can_match_is_read(name: str, condition: str, st
     assert rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("condition", FAR_APART)
 @pytest.mark.parametrize("name", ["i", "f", "s", "t", "z"])
 def test_only_the_row_groups_that_can_match_are_read(name: str, condition: str, stored: tc.SFrame, groups_read: list[int]) -> None:
@@ -222,6 +224,7 @@ def test_rows_far_apart_are_the_same_with_and_without_the_law(program: str, stor
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_rows_far_apart_are_the_same_on_spark(program: str, stored: tc.SFrame, spark: Any) -> None:
     wanted = rows_of(PROGRAMS[program](stored))

@@ -89,6 +89,8 @@ DOORS: dict[str, Callable[[SFrame, Path], tuple[Any, Any]]] = {
 }
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("whole", [True, False], ids=["all data", "one file"])
 @pytest.mark.parametrize("door", DOORS)
 def test_rows_are_made_again_at_every_door(door: str, whole: bool, place: Path) -> None:

@@ -94,6 +94,7 @@ PROGRAMS: dict[str, tuple[Mode, Program]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rows_are_those_of_few_rows(place: str, name: str) -> None:
     mode, program = PROGRAMS[name]
@@ -156,6 +157,7 @@ def test_who_has_a_cluster_wants_it_to_work(place: str, monkeypatch: pytest.Monk
 NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a filter of all values of groups"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NOT_JOINED)
 def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)

@@ -38,6 +38,8 @@ def dataframe() -> Any:
     return df
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_those_of_rows_in_memory(name: str, dataframe: Any) -> None:
     unfixed = SFrame(dataframe.select("*"))

@@ -158,6 +158,7 @@ LOOKS_FIRST = "apply"
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("first", "few_rows"), part(product([name for name in DOORS if name not in WITHOUT_ORDER], WAYS), 3), indirect=["few_rows"])
 def test_any_first_look_fixes_the_rows_for_all_handles(first: str, few_rows: None, frames: Frames, writes: list[str], tmp_path: Path) -> None:
     sf = frames.made()

@@ -181,6 +181,7 @@ def test_sides_that_find_no_room_are_cut_into_pieces(how: str, nothing_is_few: N
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("on", [["k"], ["s"], ["k", "s"]])
 def test_rows_are_those_of_spark(how: str, on: list[str], nothing_is_few: None) -> None:

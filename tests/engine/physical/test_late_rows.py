@@ -42,6 +42,7 @@ def run(node: PlannerNode) -> tuple[PlannerNode, list[str]]:
     return executor.execute(optimize(node)), executor.log
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("by", ["f", "s", "i"])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("count", [1, 7, 90])

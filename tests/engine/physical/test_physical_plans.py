@@ -180,6 +180,8 @@ def of_the_normal_run(cases: list[Case], other: bool) -> list[Any]:
     return [*asks, *part(others, 3)]
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(("case", "other"), [*of_the_normal_run(CASES, False), *of_the_normal_run(OTHER_ORDERS, True)], ids=str)
 def test_what_spark_has_to_do(case: Case, other: bool, places: dict[str, str]) -> None:

@@ -138,6 +138,7 @@ def test_no_batch_is_much_too_large_and_no_row_is_called_for_twice(name: str, sh
     assert len(texts.counts) == (ROWS * 3 // 5 if name == "of filtered rows" else ROWS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "short"), square(2, WORKS, [0, 300]))
 def test_every_door_gives_what_the_function_gave(name: str, short: int) -> None:
     texts, started = Texts(short), is_started()
@@ -234,6 +235,7 @@ class Failing:
         raise ValueError("asked")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("result", [nested(3_000), nested(0), Failing()], ids=["deep", "without end", "failing"])
 @pytest.mark.parametrize("row", range(62, 68))
 def test_what_no_column_holds_is_refused_in_every_row(result: Any, row: int) -> None:

@@ -85,6 +85,8 @@ def test_a_worker_that_dies_is_told_in_a_line(transport: Any) -> None:
 GIGABYTE = 1 << 30
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("works", "size", "tasks"),
     [(3, None, 3), (100, None, 32), (100, 0, 8), (100, GIGABYTE, 8), (100, 4 * GIGABYTE - 1, 8), (100, 4 * GIGABYTE, 16), (100, 5 * GIGABYTE, 16),
@@ -97,6 +99,8 @@ def test_on_a_cluster_few_bytes_are_few_tasks_for_each_core(works: int, size: in
     assert jobs.tasks_for(get_session(), works, size) == tasks
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("each", range(1, 5))
 @pytest.mark.parametrize("cores", range(1, 7))
 def test_cores_that_take_task_after_task_end_together(cores: int, each: int) -> None:

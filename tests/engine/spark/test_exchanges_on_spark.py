@@ -92,6 +92,8 @@ def test_every_exchange_of_a_plan_has_the_partitions_that_its_bytes_need(name: s
     assert {count for _, count in found} == {32}
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EXCHANGES)
 def test_without_a_reason_exchanges_are_as_the_user_has_set_them(name: str) -> None:
     with user_sets({"spark.sql.shuffle.partitions": "3"}):
@@ -138,6 +140,8 @@ def test_spark_joins_partitions_that_turn_out_small() -> None:
     assert "AQEShuffleRead coalesced" in text
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_rows(name: str) -> None:
     with partitions_of(1):

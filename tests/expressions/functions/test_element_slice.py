@@ -24,6 +24,7 @@ CELLS: dict[ColumnType, list[Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("column_type", CELLS, ids=str)
 @pytest.mark.parametrize("first", [0, 1])
 def test_slices_are_those_of_python(column_type: ColumnType, first: int) -> None:

@@ -233,6 +233,7 @@ def test_zeros_within_lists_are_one(cells: list[list[float | None] | None], firs
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.behaviour
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("rows", [1, 2])

@@ -116,6 +116,7 @@ WRITTEN: dict[str, tuple[dict[str, str | bytes], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "size"), square(2, WRITTEN, [60, 411]))
 def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind: str, size: int) -> None:
     written, options = WRITTEN[kind]
@@ -266,6 +267,7 @@ CHANGES: dict[str, Callable[[Store], None]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("request_number", [1, 2, 5, 11])
 @pytest.mark.parametrize("few", [True, False], ids=["by one", "in parts"])

@@ -22,6 +22,8 @@ ON_SPARK = {"small_rows": 0, "single_task_rows": 0, "memory_budget": 0, "work_me
 LAYOUTS_ON_SPARK = ("a directory", "partitioned", "no rows in one")
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("layout", LAYOUTS_ON_SPARK)
 @pytest.mark.parametrize("temporary", ["here", "elsewhere"])
 def test_rows_are_those_of_a_local_copy(bucket: Bucket, tmp_path: Path, layout: str, temporary: str) -> None:

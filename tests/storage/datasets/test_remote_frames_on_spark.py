@@ -47,6 +47,8 @@ def places(bucket: Bucket, tmp_path: Path) -> tuple[str, str]:
     return str(tmp_path / "frame"), place
 
 
+@pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("small_rows", [None, 0], ids=["driver", "spark"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs(places: tuple[str, str], program: str, small_rows: int | None) -> None:

@@ -211,6 +211,7 @@ def test_entries_say_what_they_did_before() -> None:
     assert "group_pages" not in found.to_json() and attrs.evolve(found) == found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", ["1", 1.0, True, [1]])
 @pytest.mark.parametrize("work", [load_sframe, load_sarray])
 def test_versions_are_whole_numbers(place: str, work: Callable[..., object], version: object) -> None:

@@ -94,6 +94,7 @@ def in_another_order(file: Path) -> None:
 CHANGES = [written_anew, replaced, replaced_with_its_time, made_longer, cut, removed, in_another_order]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", DOORS)
 def test_every_door_tells_that_a_file_was_changed(tmp_path: Path, change: Change, name: str) -> None:
@@ -275,6 +276,7 @@ def saved_rows(place: Path, seed: int) -> Path:
     return file
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DOORS_OF_SAVED)
 def test_frames_without_check_sums_watch_their_files(tmp_path: Path, name: str) -> None:
     file, *others = (saved_rows(tmp_path / f"{seed}", seed) for seed in range(12))

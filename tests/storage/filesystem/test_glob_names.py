@@ -44,6 +44,7 @@ def test_names_are_taken_as_they_are(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_taken_as_they_are_on_spark(tmp_path: Path, name: str) -> None:
     place = with_decoy(tmp_path, name)

@@ -42,6 +42,7 @@ def test_small_row_groups_are_decoded_together_in_parts_of_their_own(tmp_path: P
         read.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("threads", [0, 2])
 @pytest.mark.parametrize("column", [0, 1])
 @pytest.mark.parametrize("empty", [False, True])

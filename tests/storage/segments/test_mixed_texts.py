@@ -69,6 +69,7 @@ def short_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "ROWS_PER_GROUP", GROUP)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("later", ALL_LATER)
 @pytest.mark.parametrize("first_missing", [False, True])
 def test_the_manifest_has_the_bounds_that_the_footer_has_not(later: str, first_missing: bool, tmp_path: Path) -> None:

@@ -225,6 +225,7 @@ def test_texts_of_nested_values_are_those_of_each(cells: list[Any], damages: lis
             ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", range(8))
 def test_dicts_with_the_same_keys_are_those_of_each_text(count: int) -> None:
     keys = ["a", 'say "a"', 3, "", "é", -1, "g"][:count]

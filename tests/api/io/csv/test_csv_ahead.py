@@ -76,6 +76,7 @@ WRONG: dict[str, tuple[str, type[Exception], str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("first", "second"), list(itertools.permutations(WRONG, 2)))
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_the_first_wrong_line_is_told(first: str, second: str, is_slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
