@@ -50,6 +50,6 @@ def _size_of(manifest: Manifest) -> int:
     """Return the bytes of the files of an undamaged frame."""
     if is_remote_location(manifest.directory):
         # All sizes are recorded, and have been compared with the files.
-        return sum(entry.size or 0 for entry in manifest.segments)
+        return sum(entry.size for entry in manifest.segments if entry.size is not None)
     sizes = sizes_below(manifest.directory)
     return sum(sizes[entry.file] for entry in manifest.segments)
