@@ -301,18 +301,15 @@ def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops:
     """
     result = new_array(len(starts), np.float64)
     for some, first, last in window_blocks(len(numbers), starts, stops):
-        put_means(numbers[first:last], sizes[some], starts[some] - first, stops[some] - first, result[some])
+        block_starts, block_stops = starts[some] - first, stops[some] - first
+        running = running_ints(numbers[first:last], longest_of(block_starts, block_stops))
+        if running is None:
+            result[some] = digits_of_windows(numbers[first:last], block_starts, block_stops).means(sizes[some])
+            continue
+        for part in window_slices(len(block_starts)):
+            sums, _ = pairs_of_windows(running, block_starts[part], block_stops[part])
+            np.divide(sums, sizes[some][part], out=result[some][part])
     return result
-
-
-def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions, result: Numbers) -> None:
-    """Write the means of one block of windows into ``result``."""
-    running = running_ints(numbers, longest_of(starts, stops))
-    if running is None:
-        result[:] = digits_of_windows(numbers, starts, stops).means(sizes)
-        return
-    for some in window_slices(len(starts)):
-        np.divide(pairs_of_windows(running, starts[some], stops[some])[0], sizes[some], out=result[some])
 
 
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
@@ -368,14 +365,10 @@ def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, 
         rest = pairs[1][1] + (pairs[2][0] + (rests[stops[some]] - rests[starts[some]]))
         about = pairs[1][0] + rest
         first, second, _ = deviations_from_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
-        wrong = PAIR_ERROR * about + rest_error(len(numbers), longest, running[1].unit)
+        # The second term bounds the error of differences of running sums of floats below 2**unit.
+        wrong = PAIR_ERROR * about + math.ldexp((len(numbers) + 8.0) * longest, running[1].unit - 53)
         unknown[some] = rounded_or_nan(first, second, wrong)
     return unknown
-
-
-def rest_error(rows: int, longest: int, unit: int) -> float:
-    """Return an error bound for differences of running sums of ``rows`` floats below ``2**unit``, over windows of up to ``longest`` rows."""
-    return math.ldexp((rows + 8.0) * longest, unit - 53)
 
 
 def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Digits:

@@ -137,12 +137,6 @@ class Append(Operator):
         first = min(max(start - before, 0), rows)
         return (first, max(first, min(stop - before, rows)))
 
-    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        return self.kernel(inputs, facts)
-
-    def describe(self) -> str:
-        return ""
-
 
 def append_relations(inputs: Sequence[Relation]) -> Relation:
     """Return a union of relations in order.

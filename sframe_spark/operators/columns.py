@@ -162,9 +162,6 @@ class Zip(Operator):
             raise LengthMismatchError(f"columns of {' and '.join(map(str, sorted(rows)))} rows cannot stand side by side: make the lengths equal")
         return Chunk(tuple(column for chunk in inputs for column in chunk.columns), rows.pop())
 
-    def describe(self) -> str:
-        return ""
-
 
 def lengths_differ(first: Length, second: Length) -> LengthMismatchError:
     """Return the error for columns of different lengths."""

@@ -52,9 +52,6 @@ class FlatMap(Operator):
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return self.types
 
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        return Length.unknown()
-
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
         return [self.function]
 

@@ -76,9 +76,6 @@ class FilterRows(Operator):
         mask = pc.fill_null(pc.not_equal(chunk.columns[-1], 0), False)
         return Chunk(chunk.columns[:-1], chunk.rows).take(mask)
 
-    def describe(self) -> str:
-        return ""
-
 
 @register
 @attrs.frozen
@@ -131,9 +128,6 @@ class Filter(Operator):
         if inputs[0].rows != inputs[1].rows:
             raise LengthMismatchError(f"a mask of {inputs[1].rows} rows cannot filter {inputs[0].rows} rows: make the lengths equal")
         return FilterRows().kernel([Chunk((*inputs[0].columns, inputs[1].columns[0]), inputs[0].rows)], facts)
-
-    def describe(self) -> str:
-        return ""
 
 
 def filter_by_mask(node: PlannerNode, mask: PlannerNode) -> PlannerNode:

@@ -390,9 +390,6 @@ class Reverse(Operator):
         key = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
         return attrs.evolve(relation, df=relation.df.select(*relation.columns, *[column.name for column in key]), key=key, position=None)
 
-    def describe(self) -> str:
-        return ""
-
 
 def reverse(node: PlannerNode) -> PlannerNode:
     """Return a node with the rows in reverse order.

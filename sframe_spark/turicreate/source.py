@@ -14,9 +14,9 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError
-from sframe_spark.operators.sources.source import MAX_CHUNK_BYTES, Reader, Saved, Source, check_range
+from sframe_spark.operators.sources.source import MAX_CHUNK_BYTES, Reader, Saved, Source, TableSource, check_range
 from sframe_spark.planner.chunk import Chunk, column_names, combine
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.parameters import at_least, column_positions
@@ -102,7 +102,7 @@ PACKED_TO_A = 3.0
 
 @register
 @attrs.frozen
-class ArchiveSource(Source):
+class ArchiveSource(TableSource):
     """A source that reads some columns and a range of rows of an archive of Turi Create.
 
     Parameters
@@ -134,10 +134,6 @@ class ArchiveSource(Source):
         """Return the types of the selected columns."""
         return tuple(self.archive.contents.columns[position].column_type for position in self.positions)
 
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Return the exact number of rows."""
-        return Length.exactly(self.stop - self.start)
-
     def read(self, start: int, stop: int) -> Chunk:
         """Return a range of rows; only the blocks that hold them are read."""
         return self.read_by(ArchiveReader(self.archive), start, stop)
@@ -158,11 +154,6 @@ class ArchiveSource(Source):
             yield Chunk(tuple(map(combine, columns)), rows)
         if self.start == self.stop:
             yield self.read_all()
-
-    @property
-    def exposed(self) -> Sequence[int]:
-        """The positions of the selected columns in the archive."""
-        return self.positions
 
     @property
     def stored_names(self) -> Sequence[str]:
@@ -194,14 +185,6 @@ class ArchiveSource(Source):
         entries = archive_segments(self.archive, self.positions, (self.start, self.stop), directory)
         self.archive.require_unchanged()
         return entries
-
-    def rows_between(self, start: int, stop: int) -> ArchiveSource:
-        """Return a source of a range of this source's rows."""
-        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
-
-    def with_columns(self, positions: Sequence[int]) -> ArchiveSource:
-        """Return a source of some columns of this source; positions are counted in this source."""
-        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Return an estimate of the bytes of a range of rows for each column, without reading rows.

@@ -346,9 +346,6 @@ class FillIntervals(SequentialOperator):
         require_columns(inputs[0].schema, [self.keys])
         return inputs[0].schema
 
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        return Length.unknown()
-
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return properties: without keys, ascending labels stay ascending, and unique labels unique."""
         known = inputs[0].order

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import literal_column, spark_type
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.program import Literal, constant_array, describe_operand
-from sframe_spark.operators.sources.source import SegmentSource, Source, check_range, source_statistics
+from sframe_spark.operators.sources.source import SegmentSource, Source, TableSource, check_range, source_statistics
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, ChunkedRows, aligned, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
@@ -38,7 +38,7 @@ STORED = "stored columns"
 
 @register
 @attrs.frozen(cache_hash=True)
-class MemorySource(Source):
+class MemorySource(TableSource):
     """Rows held as Arrow arrays in memory: some columns and a range of rows of a table."""
 
     name: ClassVar[str] = "memory_source"
@@ -58,9 +58,6 @@ class MemorySource(Source):
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return tuple(self.types[position] for position in self.positions)
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
         """Return rows as slices of the arrays, which are copied only if the rows span several chunks."""
@@ -113,19 +110,9 @@ class MemorySource(Source):
         return column_statistics(self.data.column(position, start, stop), self.types[position])
 
     @property
-    def exposed(self) -> Sequence[int]:
-        return self.positions
-
-    @property
     def recorded(self) -> RecordedOrder:
         """The order that was known when the source was made."""
         return self.order
-
-    def rows_between(self, start: int, stop: int) -> MemorySource:
-        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
-
-    def with_columns(self, positions: Sequence[int]) -> MemorySource:
-        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Return the exact sizes of the arrays."""

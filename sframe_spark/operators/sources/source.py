@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import attrs
 import pyarrow as pa
@@ -328,9 +328,32 @@ class Source(Operator):
         return None
 
 
+@attrs.frozen
+class TableSource(Source):
+    """Base class of sources that are some columns and one range of rows of a table."""
+
+    if TYPE_CHECKING:
+        positions: tuple[int, ...]
+        start: int
+        stop: int
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        return Length.exactly(self.stop - self.start)
+
+    @property
+    def exposed(self) -> Sequence[int]:
+        return self.positions
+
+    def rows_between(self, start: int, stop: int) -> Self:
+        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)  # type: ignore[call-arg]
+
+    def with_columns(self, positions: Sequence[int]) -> Self:
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))  # type: ignore[call-arg]
+
+
 @register
 @attrs.frozen(cache_hash=True)
-class SegmentSource(Source):
+class SegmentSource(TableSource):
     """Rows of a dataset of Parquet segments: some columns and one range of rows."""
 
     name: ClassVar[str] = "segment_source"
@@ -347,9 +370,6 @@ class SegmentSource(Source):
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return tuple(self.manifest.types[position] for position in self.positions)
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
         """Return rows; only the segments that hold them are opened."""
@@ -401,10 +421,6 @@ class SegmentSource(Source):
         return recorded if is_whole else [of_some_rows(column) for column in recorded]
 
     @property
-    def exposed(self) -> Sequence[int]:
-        return self.positions
-
-    @property
     def recorded(self) -> RecordedOrder:
         """The order that the manifest records."""
         return self.manifest.order
@@ -414,12 +430,6 @@ class SegmentSource(Source):
         first, last = self.start + start, self.start + stop
         result = last_pack_start(self.manifest, first, last)
         return (last_group_start(self.manifest, first, last) if result is None else result) - self.start
-
-    def rows_between(self, start: int, stop: int) -> SegmentSource:
-        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
-
-    def with_columns(self, positions: Sequence[int]) -> SegmentSource:
-        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> SegmentSource:
         """Return a source of the same rows, which are known to be in one more order of the dataset's columns."""
