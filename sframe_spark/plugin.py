@@ -100,8 +100,8 @@ from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import RowWise, apply_program
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
-from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import reverse, sort_rows
+from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
+from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate

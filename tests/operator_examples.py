@@ -26,8 +26,8 @@ from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.row_number import RowNumber
-from sframe_spark.operators.row_selection import Filter, FilterRows, SliceRows
-from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows
+from sframe_spark.operators.row_selection import Filter, FilterRows, Reverse, SliceRows
+from sframe_spark.operators.sort import AssumeOrder, Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.operators.sources.segment_subset import parts_of
 from sframe_spark.operators.sources.spark_frame import SparkSource

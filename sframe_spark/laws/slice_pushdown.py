@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.row_selection import SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort, TopRows, reverse
+from sframe_spark.operators.row_selection import SliceRows, reverse, slice_rows
+from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

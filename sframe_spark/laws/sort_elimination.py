@@ -13,8 +13,8 @@ from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.row_selection import SliceRows, slice_rows
-from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows, reverse, sort_rows
+from sframe_spark.operators.row_selection import Reverse, SliceRows, reverse, slice_rows
+from sframe_spark.operators.sort import AssumeOrder, Sort, SuffixSort, TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.shift import Shift, shift_rows

@@ -32,9 +32,31 @@ if TYPE_CHECKING:
 KINDS = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 
 
+@attrs.frozen
+class Expansion(Operator):
+    """Base class of operators that make any number of rows of each row."""
+
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    expands: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """No cost: rows are made within their partition, without a shuffle."""
+        return NO_WORK
+
+    def requires(self, slot: int) -> Need:
+        """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
+        return Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
+
+
 @register
 @attrs.frozen
-class Explode(Operator):
+class Explode(Expansion):
     """For each item of a column's lists, in order: the other columns of the row, and the item (for dicts: key and value).
 
     Parameters
@@ -48,18 +70,9 @@ class Explode(Operator):
     """
 
     name: ClassVar[str] = "explode"
-    deterministic: ClassVar[bool] = True
-    has_kernel: ClassVar[bool] = True
-    expands: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
     position: int = attrs.field(validator=column_positions)
     types: Schema
     keeps_empty: bool = True
-
-    @property
-    def query_work(self) -> QueryWork | None:
-        """No cost: rows are made within their partition, without a shuffle."""
-        return NO_WORK
 
     @property
     def filtered_slots(self) -> Sequence[int]:
@@ -113,13 +126,6 @@ class Explode(Operator):
         left = [position for position, column in enumerate(others) if column in kept[0]]
         made = range(len(others), len(others) + len(self.types))
         return attrs.evolve(self, position=new_positions(kept[0])[self.position]), [*left, *made]
-
-    def requires(self, slot: int) -> Need:
-        """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
-        return Need.INHERITED
-
-    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Yield at most ``max_rows()`` items at a time."""

@@ -16,11 +16,12 @@ import pyarrow as pa
 from sframe_spark.errors import ResultsTooLongError, UserFunctionError
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.message_text import brief
+from sframe_spark.operators.explode import Expansion
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import ALL_ROWS, NO_WORK, Need, Operator, QueryWork
+from sframe_spark.planner.operator import ALL_ROWS
 from sframe_spark.planner.registry import register
 from sframe_spark.session.sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
@@ -33,21 +34,12 @@ from sframe_spark.values.nested.python_objects import named_rows
 
 @register
 @attrs.frozen
-class FlatMap(Operator):
+class FlatMap(Expansion):
     """For each row, given as a dict to a user's function, the rows of the list that the function returns, in order."""
 
     name: ClassVar[str] = "flat_map"
-    deterministic: ClassVar[bool] = True
-    has_kernel: ClassVar[bool] = True
-    expands: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
     function: PythonFunction = attrs.field(metadata={"portable": False})
     types: Schema = attrs.field()
-
-    @property
-    def query_work(self) -> QueryWork | None:
-        """No cost: rows are made within their partition, without a shuffle."""
-        return NO_WORK
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return self.types
@@ -60,13 +52,6 @@ class FlatMap(Operator):
 
     def types_made(self, width: int) -> Schema:
         return self.types
-
-    def requires(self, slot: int) -> Need:
-        """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
-        return Need.INHERITED
-
-    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Call the function once per row, and yield results as soon as there are enough. Beyond that only the results of one row are in memory."""

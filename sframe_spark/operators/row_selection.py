@@ -1,4 +1,4 @@
-"""The operators that select rows: filter by a mask, and slice by index."""
+"""The operators that select rows: filter by a mask, slice by index, and reverse."""
 
 from __future__ import annotations
 
@@ -145,24 +145,39 @@ def filter_by_mask(node: PlannerNode, mask: PlannerNode) -> PlannerNode:
 # The slice operator, which selects rows by index.
 
 
-@register
 @attrs.frozen
-class SliceRows(Operator):
-    """Rows ``start, start + step, ...`` before ``stop`` (None: up to the end). Indices are not negative, and ``step`` is at least one."""
+class RowsByIndex(Operator):
+    """Base class of operators that return some rows unchanged, chosen by index."""
 
-    name: ClassVar[str] = "slice"
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
-    takes_wider: ClassVar[bool] = True
     chooses_rows: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    start: int = attrs.field(validator=at_least(0))
-    stop: int | None = attrs.field(validator=at_least(0))
-    step: int = attrs.field(default=1, validator=at_least(1))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return inputs[0].schema
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        return [outputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        return self, kept[0]
+
+    def requires(self, slot: int) -> Need:
+        return Need.DENSE
+
+
+@register
+@attrs.frozen
+class SliceRows(RowsByIndex):
+    """Rows ``start, start + step, ...`` before ``stop`` (None: up to the end). Indices are not negative, and ``step`` is at least one."""
+
+    name: ClassVar[str] = "slice"
+    takes_wider: ClassVar[bool] = True
+    start: int = attrs.field(validator=at_least(0))
+    stop: int | None = attrs.field(validator=at_least(0))
+    step: int = attrs.field(default=1, validator=at_least(1))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Return the exact length if the input's length is known, otherwise an upper bound."""
@@ -174,18 +189,9 @@ class SliceRows(Operator):
         """Return the properties of the input, which hold for any subset of its rows."""
         return inputs[0]
 
-    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        return [outputs]
-
-    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        return self, kept[0]
-
     @property
     def row_range(self) -> RowSlice:
         return RowSlice(self.start, self.stop, self.step)
-
-    def requires(self, slot: int) -> Need:
-        return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
         """Return the range of input rows that contains output rows ``start`` to ``stop``."""
@@ -242,3 +248,51 @@ def slice_rows(node: PlannerNode, start: int, stop: int | None, step: int = 1) -
     [2, 4]
     """
     return SliceRows(start, stop, step).make_planner_node(node)
+
+
+# Every range of reversed rows is a range of input rows, so rows need not be shuffled.
+
+
+@register
+@attrs.frozen
+class Reverse(RowsByIndex):
+    """All rows, from the last to the first."""
+
+    name: ClassVar[str] = "reverse"
+    reorders: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        return inputs[0].length
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Return properties with all orders reversed; properties that do not depend on order stay."""
+        return inputs[0].reordered(inputs[0].order.reverse())
+
+    def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
+        """Return the range of rows at the same distance from the end."""
+        rows = facts[slot].length.rows
+        assert rows is not None, "rows addressed by number are counted"
+        return (rows - stop, rows - start)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Return the rows in reverse order."""
+        return inputs[0].rows_at(np.arange(inputs[0].rows - 1, -1, -1))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Return the relation with the direction of each key column reversed."""
+        relation = inputs[0]
+        key = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
+        return attrs.evolve(relation, df=relation.df.select(*relation.columns, *[column.name for column in key]), key=key, position=None)
+
+
+def reverse(node: PlannerNode) -> PlannerNode:
+    """Return a node with the rows in reverse order.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SArray, column_of, node_of
+    >>> list(column_of(reverse(node_of(SArray([1, 2, 3])))))
+    [3, 2, 1]
+    """
+    return Reverse().make_planner_node(node)

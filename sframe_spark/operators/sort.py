@@ -1,4 +1,4 @@
-"""Operators for row order: sort, suffix sort, top rows and reverse, which reorder rows, and the assumption that rows are in an order.
+"""Operators for row order: sort, suffix sort and top rows, which reorder rows, and the assumption that rows are in an order.
 
 In Spark a sort only defines a row key, so a sort costs nothing if its order is not observed.
 """
@@ -336,71 +336,6 @@ def _positions_of_smallest(numbers: np.ndarray, count: int) -> np.ndarray:
     near = np.flatnonzero(numbers <= np.partition(sample, count - 1)[count - 1])
     chosen = numbers[near]
     return near[chosen <= np.partition(chosen, count - 1)[count - 1]]
-
-
-# Reverse: every range of output rows is a range of input rows, so rows need not be shuffled.
-
-
-@register
-@attrs.frozen
-class Reverse(Operator):
-    """All rows, from the last to the first."""
-
-    name: ClassVar[str] = "reverse"
-    reorders: ClassVar[bool] = True
-    deterministic: ClassVar[bool] = True
-    has_kernel: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
-    spark_inlines: ClassVar[bool] = True
-    keeps_dense: ClassVar[bool] = True
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        return inputs[0].schema
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        return inputs[0].length
-
-    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties with all orders reversed; properties that do not depend on order stay."""
-        return inputs[0].reordered(inputs[0].order.reverse())
-
-    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        return [outputs]
-
-    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        return self, kept[0]
-
-    def requires(self, slot: int) -> Need:
-        return Need.DENSE
-
-    def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """Return the range of rows at the same distance from the end."""
-        rows = facts[slot].length.rows
-        assert rows is not None, "rows addressed by number are counted"
-        return (rows - stop, rows - start)
-
-    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Return the rows in reverse order."""
-        return inputs[0].rows_at(np.arange(inputs[0].rows - 1, -1, -1))
-
-    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return the relation with the direction of each key column reversed."""
-        relation = inputs[0]
-        key = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
-        return attrs.evolve(relation, df=relation.df.select(*relation.columns, *[column.name for column in key]), key=key, position=None)
-
-
-def reverse(node: PlannerNode) -> PlannerNode:
-    """Return a node with the rows in reverse order.
-
-    Examples
-    --------
-    >>> from sframe_spark.plugin import SArray, column_of, node_of
-    >>> list(column_of(reverse(node_of(SArray([1, 2, 3])))))
-    [3, 2, 1]
-    """
-    return Reverse().make_planner_node(node)
 
 
 @register

@@ -46,7 +46,7 @@ BUILTIN_MODULES: Mapping[str, str] = {
     "project": "sframe_spark.operators.columns",
     "range_source": "sframe_spark.operators.sources.in_memory",
     "reduce": "sframe_spark.operators.groupby.groupby",
-    "reverse": "sframe_spark.operators.sort",
+    "reverse": "sframe_spark.operators.row_selection",
     "rolling": "sframe_spark.operators.window.rolling",
     "row_number": "sframe_spark.operators.row_number",
     "running": "sframe_spark.operators.window.running",

@@ -28,8 +28,8 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import reverse, sort_rows
+from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
+from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.running import running

@@ -23,8 +23,8 @@ from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
-from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import AssumeOrder, TopRows, reverse, sort_rows
+from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
+from sframe_spark.operators.sort import AssumeOrder, TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import Law

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.expressions.program import Literal
-from sframe_spark.operators import columns, elementwise, explode, flat_map, row_number, sort
+from sframe_spark.operators import columns, elementwise, explode, flat_map, row_number, row_selection, sort
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation
@@ -133,7 +133,7 @@ def turn_round(growth: Growth) -> PlannerNode | None:
     """All rows backwards."""
     node = growth.any_node()
     assert node is not None
-    return growth.add(sort.reverse(node))
+    return growth.add(row_selection.reverse(node))
 
 
 def random_slice(growth: Growth, node: PlannerNode) -> PlannerNode:
