@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -433,16 +433,20 @@ def add_call_hints(members: dict[str, Any], module: str) -> None:
 
 def with_call_hints(owner: type[R]) -> type[R]:
     """Decorate the public methods of a class, and of its base classes in the same package, with :func:`call_hint`."""
-    package = owner.__module__.rpartition(".")[0]
-    for room in owner.__mro__:
-        if room.__module__.rpartition(".")[0] == package:
-            for name, member in list(vars(room).items()):
-                function = getattr(member, "__func__", member)
-                if name.startswith("_") or not inspect.isfunction(function) or hasattr(function, EXPLAINS_ERRORS):
-                    continue
-                wrapped = call_hint(function)
-                setattr(room, name, type(member)(wrapped) if isinstance(member, (classmethod, staticmethod)) else wrapped)
+    for base, name, member in _members(owner):
+        function = getattr(member, "__func__", member)
+        if not name.startswith("_") and inspect.isfunction(function) and not hasattr(function, EXPLAINS_ERRORS):
+            wrapped = call_hint(function)
+            setattr(base, name, type(member)(wrapped) if isinstance(member, (classmethod, staticmethod)) else wrapped)
     return owner
+
+
+def _members(owner: type[Any]) -> Iterator[tuple[type[Any], str, Any]]:
+    """Yield the class, name and value of each attribute that a class and its base classes in the same package define."""
+    package = owner.__module__.rpartition(".")[0]
+    for base in owner.__mro__:
+        if base.__module__.rpartition(".")[0] == package:
+            yield from ((base, name, member) for name, member in list(vars(base).items()))
 
 
 def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
@@ -499,8 +503,8 @@ def _argument_error(signature: inspect.Signature, args: tuple[Any, ...], options
         signature.bind(*args, **options)
     except TypeError as error:
         unknown = [name for name in options if name not in signature.parameters]
-        said, _, needed = str(error).partition(": ")
-        return f"takes no argument {listed(unknown)}" if unknown else f"needs the argument {needed}" if needed else f"is given {said}"
+        message, _, missing = str(error).partition(": ")
+        return f"takes no argument {listed(unknown)}" if unknown else f"needs the argument {missing}" if missing else f"is given {message}"
     return None
 
 
@@ -635,16 +639,12 @@ def adopt_members(owner: type[R]) -> type[R]:
     Traceback (most recent call last):
     sframe_spark.errors.SchemaError: swap_columns() needs the argument 'column_name_2'; it is called as sf.swap_columns(column_name_1, ...
     """
-    with_call_hints(owner)
-    package = owner.__module__.rpartition(".")[0]
-    for room in owner.__mro__[1:]:
-        if room.__module__.rpartition(".")[0] == package:
-            for name, member in vars(room).items():
-                called = getattr(member, "__func__", member)
-                for function in filter(inspect.isfunction, (called, inspect.unwrap(called))):
-                    function.__qualname__ = f"{owner.__name__}.{name}"
-                    # The module in which the renamed function can be found, so that other processes can import it.
-                    function.__module__ = owner.__module__
+    for base, name, member in _members(with_call_hints(owner)):
+        function = getattr(member, "__func__", member)
+        for renamed in filter(inspect.isfunction, (function, inspect.unwrap(function)) if base is not owner else ()):
+            renamed.__qualname__ = f"{owner.__name__}.{name}"
+            # The module in which the renamed function can be found, so that other processes can import it.
+            renamed.__module__ = owner.__module__
     return owner
 
 

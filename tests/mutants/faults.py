@@ -263,7 +263,12 @@ FAULTS = (
     Fault("boundary-unverified", "explain", "first = max(start - 1, 0)\n    rows", "first = start\n    rows"),
     Fault("minimum-above", "explain", "compare_scalars(actual.minimum, low) < 0", "compare_scalars(actual.minimum, low) > 0"),
     # the API
-    Fault("negative-end", "api", "if start < 0 or (stop is not None and stop < 0):", "if start < 0:"),
+    Fault(
+        "negative-end",
+        "api",
+        "if start < 0 or (stop is not None and stop < 0):\n        start, stop, step",
+        "if start < 0:\n        start, stop, step",
+    ),
     Fault(
         "share-of-one", "api", "return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)", "return int(numbers * min(max(share, 0.0), 1.0))"
     ),

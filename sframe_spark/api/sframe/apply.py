@@ -102,13 +102,16 @@ class RowFunctions(Columns):
         if not all(isinstance(name, str) for name in names):
             raise ColumnsOfRowsError(f"flat_map takes a list of column names, got {names!r:.200}")
         names = with_automatic_names(names)
-        infers = isinstance(column_types, str) and column_types == "auto"
-        if not infers and not isinstance(column_types, (list, tuple)):
-            raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
         if len(set(names)) < len(names):
-            raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
-        types_given = None if infers else [of_any_offset(column_type_for(item)) for item in column_types]
-        types, first, guess = (types_given, [], None) if types_given is not None else self._flat_map_types(fn, len(names))
+            raise TakenNameError(f"a name is given to more than one column: {', '.join(names)}")
+        types: list[ColumnType]
+        first: list[list[Any]]
+        if isinstance(column_types, (list, tuple)):
+            types, first, guess = [of_any_offset(column_type_for(item)) for item in column_types], [], None
+        elif isinstance(column_types, str) and column_types == "auto":
+            types, first, guess = self._flat_map_types(fn, len(names))
+        else:
+            raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
         fn.record_state(bool(first))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
@@ -118,7 +121,7 @@ class RowFunctions(Columns):
             remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])
         return make_frame(node, names)
 
-    def _flat_map_types(self, fn: FunctionAsNow, width: int) -> tuple[list[Any], list[list[Any]], Guess]:
+    def _flat_map_types(self, fn: FunctionAsNow, width: int) -> tuple[list[ColumnType], list[list[Any]], Guess | None]:
         """Return the column types, the results for the first rows (an empty list if the first rows may change), and a ``Guess`` of the types."""
         first: list[list[Any]] = []
         dicts, fixed = self._first_dicts(SAMPLE_ROWS)

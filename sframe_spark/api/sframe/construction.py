@@ -21,13 +21,20 @@ from sframe_spark.api.io.saved_frames import load_frame
 from sframe_spark.api.node_values import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.engine.runtime.results import write_runs
 from sframe_spark.errors import EmptyColumnsError, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
+from sframe_spark.operators.append import append
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
+from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.external.parquet import manifest_of_files, natural
 from sframe_spark.storage.filesystem.compression import without_packing
+from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.types import ColumnType
 from sframe_spark.values.input_values import is_of_spark, library_of, snapshot
 from sframe_spark.values.value_errors import column_named
@@ -161,12 +168,6 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
-    from sframe_spark.engine.runtime.results import write_runs
-    from sframe_spark.operators.sources.source import segment_source
-    from sframe_spark.storage.external.parquet import manifest_of_files, natural
-    from sframe_spark.storage.filesystem.path_resolution import resolve
-    from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
-    from sframe_spark.storage.segments.reader import iterate_rows
 
     files = resolve(path, natural, "Parquet file", in_place=True)
     with files.named_in_errors():
@@ -180,8 +181,6 @@ def frame_from_parquet(path: Any) -> Frame:
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
     """Return the rows of external files, which are given by manifests in the order of rows."""
-    from sframe_spark.operators.append import append
-    from sframe_spark.operators.sources.source import segment_source
 
     return append(*map(segment_source, manifests)), list(manifests[0].names or ())
 

@@ -12,16 +12,23 @@ from sframe_spark.api.hints import call_example
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.csv.options import READ_ALIASES, WRITE_ALIASES, CsvRequest, with_alias_arguments
 from sframe_spark.api.io.csv.reader import read_csv, read_csv_with_errors
+from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
+from sframe_spark.api.io.json.reader import read_json
+from sframe_spark.api.io.json.writer import write_json
 from sframe_spark.api.io.paths import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.export import write_parts
+from sframe_spark.engine.runtime.parallel_scan import orc_rows
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError, listed
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.export_directories import exporting
 from sframe_spark.storage.export_files import ORC, PARQUET, PartForm
+from sframe_spark.storage.external.orc import orc_table
+from sframe_spark.storage.external.parquet import natural
+from sframe_spark.storage.filesystem.path_resolution import resolve
 
 
 def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], ending: str) -> None:
@@ -194,8 +201,6 @@ class FrameFiles(Columns):
         {"a":1,"b":"x"}
         {"b":"y"}
         """
-        from sframe_spark.api.io.json.writer import write_json
-
         write_json(self._node, self._names, filename, orient)
 
     @staticmethod
@@ -232,8 +237,6 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_json(directory + "/rows.json"))
         [{'a': 1.0, 'b': None}, {'a': 2.5, 'b': 'x'}]
         """
-        from sframe_spark.api.io.json.reader import read_json
-
         return make_frame(*read_json(url, orient, encoding))
 
     @call_example("sf.write_parquet('rows')")
@@ -349,11 +352,6 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_orc(directory + "/rows")["a"])
         [1, None]
         """
-        from sframe_spark.engine.runtime.parallel_scan import orc_rows
-        from sframe_spark.storage.external.orc import orc_table
-        from sframe_spark.storage.external.parquet import natural
-        from sframe_spark.storage.filesystem.path_resolution import resolve
-
         files = resolve(path, natural, "ORC file")
         with files.named_in_errors():
             table = orc_table(files)
@@ -503,8 +501,6 @@ class FrameFiles(Columns):
         1,x
         ,"y, z"
         """
-        from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
-
         form = CsvFormat(
             delimiter, line_terminator, bool(header), quote_level, bool(double_quote), escape_char, quote_char, na_rep, file_header, file_footer,
             line_prefix, bool(_no_prefix_on_first_value),

@@ -12,6 +12,7 @@ from sframe_spark.api.hints import call_example
 from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
 from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.interchange.to_spark import register_view, to_spark
 from sframe_spark.api.node_values import python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
@@ -173,8 +174,6 @@ class Interchange(Columns):
         >>> SFrame({"a": [1, 2]}).to_spark().collect()  # doctest: +SKIP
         [Row(a=1), Row(a=2)]
         """
-        from sframe_spark.api.interchange.to_spark import to_spark
-
         return to_spark(self._node, self._names)
 
     def register_view(self, name: str) -> None:
@@ -199,8 +198,6 @@ class Interchange(Columns):
         >>> spark.sql("SELECT sum(a) AS total FROM numbers").collect()  # doctest: +SKIP
         [Row(total=3)]
         """
-        from sframe_spark.api.interchange.to_spark import register_view
-
         register_view(name, self)  # type: ignore[arg-type]
 
     @classmethod

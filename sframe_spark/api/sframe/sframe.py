@@ -318,12 +318,8 @@ class SFrame(
         [2 rows x 2 columns]
         <BLANKLINE>
         """
-        for name, number in (
-            ("num_rows", num_rows),
-            ("num_columns", num_columns),
-            ("max_column_width", max_column_width),
-            ("max_row_width", max_row_width),
-        ):
+        limits = {"num_rows": num_rows, "num_columns": num_columns, "max_column_width": max_column_width, "max_row_width": max_row_width}
+        for name, number in limits.items():
             if isinstance(number, bool) or not hasattr(number, "__index__"):
                 raise SchemaError(f"{name} is a whole number, got {brief(number)}")
             if number < 0:
