@@ -310,14 +310,14 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
     first_row
         Number shown for the first row; None if rows are not numbered.
     """
-    classes = [' class="sf-number"' if kind.is_numeric else "" for kind in schema]
+    classes = [' class="sf-number"' if column_type.is_numeric else "" for column_type in schema]
     heads = (
-        f'<th scope="col"{of_column}>{_isolated(visible(name))}<br/><span class="sf-type">{kind.python_class.__name__}</span></th>'
-        for name, of_column, kind in zip(names, classes, schema, strict=True)
+        f'<th scope="col"{of_column}>{_isolated(visible(name))}<br/><span class="sf-type">{column_type.python_class.__name__}</span></th>'
+        for name, of_column, column_type in zip(names, classes, schema, strict=True)
     )
     corner = "" if first_row is None else "<td></td>"
     numbers = ["" if first_row is None else f'<th scope="row" class="sf-type sf-number">{first_row + index:,}</th>' for index in range(len(rows))]
-    columns = [_cells([row[position] for row in rows], kind.kind, form) for position, kind in enumerate(schema)]
+    columns = [_cells([row[position] for row in rows], column_type.kind, form) for position, column_type in enumerate(schema)]
     lines = zip(numbers, zip(*columns, strict=True) if columns else [()] * len(rows), strict=True)
     body = "".join(
         f"<tr>{number}{''.join(f'<td{of_column}>{cell}</td>' for of_column, cell in zip(classes, cells, strict=True))}</tr>"

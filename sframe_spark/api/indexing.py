@@ -44,7 +44,7 @@ def masked(node: PlannerNode, mask: PlannerNode, what: str) -> PlannerNode:
 
 
 def immutable_rows_error(column: str) -> errors.SchemaError:
-    """Return the error to raise when a user assigns or deletes rows of a column, which is immutable; its message tells the alternatives.
+    """Return the error to raise when a user assigns or deletes rows of a column, which is immutable; its message says what to do instead.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class RecentRows:
         self._ranges: tuple[int, dict[int, list[Row]]] = 1, {}
         # Files on this machine are checked for changes before each cached row is returned; remote files are not, as each check would take a request.
         self._is_change_checked = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
-        self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
+        self._is_mutable = any(column_type.kind in _MUTABLE for column_type in node.schema)
 
     def cached(self, index: int) -> Row | None:
         """Return a cached row; None if the row is not cached or the number is negative.

@@ -130,5 +130,5 @@ def match_mask(column: PlannerNode, values: PlannerNode) -> PlannerNode:
 
 
 def with_match_counts(rows: PlannerNode, position: int, values: PlannerNode) -> PlannerNode:
-    """Return the rows with a last column that tells how often their key occurs in ``values``; missing where it does not occur."""
+    """Return the rows with one more column: how often their key occurs in ``values``; missing where it does not occur."""
     return join(rows, group_by(values, [0], [Aggregation("count", ())]), [position], [0], "left")

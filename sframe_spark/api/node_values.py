@@ -220,7 +220,7 @@ def present_numbers(node: PlannerNode) -> np.ndarray | None:
 
 
 def numbers_for_numpy(node: PlannerNode) -> np.ndarray | None:
-    """Return all numbers of a one-column node as :func:`present_numbers` does; for results of comparisons as Booleans, which numpy needs."""
+    """Return all numbers of a one-column node as :func:`present_numbers` does; results of comparisons as Booleans, as numpy needs them for masks."""
     numbers = present_numbers(node)
     if not node.schema[0].is_logical:
         return numbers
@@ -387,7 +387,7 @@ def node_from_batches(batches: Iterable[Sequence[pa.Array]], types: Sequence[Col
 def _in_memory(batches: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:
     """Return batches as a source in memory. Each column becomes one array, or several if one array cannot hold all its values."""
     columns: list[Sequence[pa.Array]] = list(zip(*(batch.columns for batch in batches), strict=True))
-    columns = columns or [[pa.array([], kind.physical)] for kind in types]
+    columns = columns or [[pa.array([], column_type.physical)] for column_type in types]
     return memory_source_of_parts(columns, types)
 
 

@@ -434,7 +434,7 @@ class Sketch(NeverPickled):
         (4.0, 7.0)
         """
         self._require((DICT_KIND,), "values of keys")
-        kinds = {kind.kind for kind in types_of_keys(self._source).values()}
+        kinds = {column_type.kind for column_type in types_of_keys(self._source).values()}
         return sketch_of(_items(apply_function("dict_values", self._source), FLOAT if merged_type(kinds).is_numeric else STR))
 
     def element_sub_sketch(self, keys: Any = None) -> Any:
@@ -486,10 +486,10 @@ def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
     """Return a column of the values with a key, or at an index, of each row: numbers if all are numbers, else strings."""
     column_type = node.schema[0]
     if column_type.kind == DICT_KIND:
-        kind = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
+        values_type = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
     else:
-        kind = FLOAT if column_type.kind == ARRAY_KIND else item_type(column_type) or STR
-    return unpacked(node, [(key, FLOAT if kind.is_numeric else STR)])
+        values_type = FLOAT if column_type.kind == ARRAY_KIND else item_type(column_type) or STR
+    return unpacked(node, [(key, FLOAT if values_type.is_numeric else STR)])
 
 
 def _items(node: PlannerNode, target: ColumnType) -> PlannerNode:

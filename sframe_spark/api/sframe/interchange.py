@@ -127,7 +127,7 @@ class Interchange(Columns):
         if not self._names:
             return np.empty(0)
         chunk, width = rows_of(self._node, as_objects=True), len(self._names)
-        if all(kind.is_numeric for kind in self._node.schema) and not any(column.null_count for column in chunk.columns):
+        if all(column_type.is_numeric for column_type in self._node.schema) and not any(column.null_count for column in chunk.columns):
             return table_of_numbers(chunk.columns)
         rows = list(zip(*python_columns(chunk, self._node.schema, 0, self._names), strict=True))
         if rows and any(column_type.kind in NESTED for column_type in self._node.schema):

@@ -316,8 +316,8 @@ def _with_like_keys(left: PlannerNode, right: PlannerNode, keys: Sequence[tuple[
 
 def _without_rows(schema: Sequence[ColumnType], replaced: Mapping[int, ColumnType]) -> PlannerNode:
     """Return a source without rows, with columns of the given types; some of them are replaced, given by position."""
-    types = [replaced.get(position, kind) for position, kind in enumerate(schema)]
-    return memory_source([pa.nulls(0, kind.physical) for kind in types], types, 0)
+    types = [replaced.get(position, column_type) for position, column_type in enumerate(schema)]
+    return memory_source([pa.nulls(0, column_type.physical) for column_type in types], types, 0)
 
 
 def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:

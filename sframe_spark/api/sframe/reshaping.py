@@ -330,17 +330,17 @@ def unstacked_names(column_names: Any) -> list[str]:
     return names
 
 
-def new_names(other_names: list[str], chosen: Any, width: int) -> list[str]:
+def new_names(other_names: list[str], new_column_name: Any, width: int) -> list[str]:
     """Return the names of all columns after :meth:`Reshaping.stack`; ``width`` new names, requested or automatic, come last."""
-    if chosen is None or (isinstance(chosen, str) and not chosen):
+    if new_column_name is None or (isinstance(new_column_name, str) and not new_column_name):
         names = list(other_names)
         for _ in range(width):
             names.append(automatic_name(names))
         return names
     form = "a list of two names, for keys and values" if width == 2 else "a name"
-    requested = [chosen] if width == 1 else chosen
+    requested = [new_column_name] if width == 1 else new_column_name
     if not isinstance(requested, (list, tuple)) or len(requested) != width or not all(isinstance(name, str) for name in requested):
-        raise errors.SchemaError(f"new_column_name is {form}, got {brief(chosen, 80)}")
+        raise errors.SchemaError(f"new_column_name is {form}, got {brief(new_column_name, 80)}")
     if used := [name for name in requested if name in other_names]:
         raise errors.TakenNameError(f"the frame has a column {used[0]!r} already: choose another name")
     if width == 2 and requested[0] and requested[0] == requested[1]:
@@ -348,13 +348,13 @@ def new_names(other_names: list[str], chosen: Any, width: int) -> list[str]:
     return [*other_names, *with_automatic_names([*other_names, *requested])[len(other_names) :]]
 
 
-def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
+def new_types(new_column_type: Any, width: int) -> list[ColumnType] | None:
     """Return the ``width`` column types that the user requests; None if no classes are given."""
-    if chosen is None:
+    if new_column_type is None:
         return None
-    classes = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
+    classes = list(new_column_type) if isinstance(new_column_type, (list, tuple)) else [new_column_type]
     if not all(isinstance(item, type) for item in classes):
-        raise errors.ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {chosen!r:.80}")
+        raise errors.ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {new_column_type!r:.80}")
     if len(classes) != width:
         raise errors.InvalidArgumentError(
             f"new_column_type has {len(classes)} class(es), {width} are needed: of keys and values for a dict, one otherwise"
