@@ -79,9 +79,6 @@ class JvmStart:
         jars = self.spark_home / "jars"
         # In the order of the directory, which is that of Java's class path.
         names = [name for name in os.listdir(jars) if name.lower().endswith(".jar")]
-        variables = {
-            name: hashlib.sha256(os.environ[name].encode("utf-8", "surrogateescape")).hexdigest() for name in _VARIABLES if name in os.environ
-        }
         return {
             "format": FORMAT,
             "java": [str(self.java.home), str(installation)],
@@ -89,7 +86,7 @@ class JvmStart:
             "spark": str(self.spark_home),
             "jars": [[name, *size_and_time(jars / name)] for name in names],
             "options": _digest(self.options),
-            "variables": variables,
+            "variables": {name: _digest(os.environ[name]) for name in _VARIABLES if name in os.environ},
         }
 
     def hindrance(self) -> str | None:

@@ -74,7 +74,7 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         return None
     column = node
     while column is not join:
-        above.insert(0, column)
+        above.append(column)
         column = column.inputs[0]
     if any(map(calls_python, above)):
         return None
@@ -97,7 +97,7 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         if passed >= stop:
             break
     chunk = concatenate(matches, join.schema)
-    for step in above:
+    for step in reversed(above):
         chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
     return chunk
 

@@ -187,11 +187,15 @@ def partitions_of_join(node: PlannerNode) -> int | None:
         return None
     if not all(suits_threads(side) and is_section(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
-    plan_sizes = [plan_size for plan_size in map(plan_size_of, node.inputs) if plan_size is not None]
-    if len(plan_sizes) < len(node.inputs):
-        return None
-    count = ranges_for(PlanSize(sum(plan_size.rows for plan_size in plan_sizes), sum(plan_size.size for plan_size in plan_sizes)))
+    together = size_of_all(node.inputs)
+    count = math.inf if together is None else ranges_for(together)
     return int(count) if count <= MAX_RANGES else None
+
+
+def size_of_all(plans: Sequence[PlannerNode]) -> PlanSize | None:
+    """Return the rows and bytes of several plans together; None if the size of one is unknown."""
+    sizes = [size for size in map(plan_size_of, plans) if size is not None]
+    return PlanSize(sum(size.rows for size in sizes), sum(size.size for size in sizes)) if len(sizes) == len(plans) else None
 
 
 def has_rows_of_sources(side: PlannerNode) -> bool:
@@ -218,10 +222,11 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
     """Return whether the sides of a join fit in memory, together with what the join needs."""
     if any(is_spilled(node) for side in sides for node in postorder([side])):
         return False
-    plan_sizes = [plan_size for plan_size in map(plan_size_of, sides) if plan_size is not None]
-    size = sum(plan_size.size for plan_size in plan_sizes)
-    needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(plan_size.rows for plan_size in plan_sizes)
-    return len(plan_sizes) == len(sides) and size <= result_memory_left() and needed <= work_memory()
+    together = size_of_all(sides)
+    if together is None:
+        return False
+    needed = COPIES_OF_GATHERED * together.size + BYTES_FOR_EACH_ROW * together.rows
+    return together.size <= result_memory_left() and needed <= work_memory()
 
 
 def is_spilled(node: PlannerNode) -> bool:
