@@ -164,7 +164,7 @@ def test_clean_tells_what_stays(bucket: Bucket, as_user: As, may_remove: bool, m
     bucket.files.pipe_file(f"{bucket.uri}/{left}", b"")
     monkeypatch.setattr(temporary_datasets, "is_running", lambda owner: False)
     # Processes of others that were killed may have left something on this machine.
-    monkeypatch.setattr(clean, "places", lambda paths: [])
+    monkeypatch.setattr(clean, "directories", lambda paths: [])
     lines: list[str] = []
     with as_user(READ, LIST, SEE, *([REMOVE] if may_remove else [])):
         failed = run_clean([bucket.uri + "/tmp"], False, lines.append)
