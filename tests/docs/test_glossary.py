@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import sframe_spark
-from tests.parsed import parsed
+from tests.parsed import parsed, parsed_once
 
+__all__ = ["parsed_once"]
 ROOT = Path(sframe_spark.__file__).parent
 PAGE = ROOT.parent / "docs" / "glossary.md"
 # Members of the operator contract that plug-ins override, classes and fields of saved manifests, a method of Python's files, and plain English.

@@ -27,6 +27,7 @@ def seconds(path: Path, orient: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("form", "orient"), square(2, FORMS, ["records", "lines"]))
 def test_time_follows_the_number_of_values(form: str, orient: str, tmp_path: Path) -> None:
     found = []

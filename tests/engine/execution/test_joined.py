@@ -114,7 +114,8 @@ def derived(rows: SFrame, name: str) -> SFrame:
     return chosen
 
 
-# Each kind of join on each key, in one of the ways to run it; keys of texts and of two columns are those of the random rows below.
+# Kinds of joins and keys, each in one of the ways to run it; all kinds with keys of texts and of two columns are those of the random rows below.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("join", "way"), square(12, product(KINDS, ["k", "f", "s f k"]), product(WORK, [None, 1, 7], [False, True])))
 def test_rows_are_those_of_one_join(sides: tuple[SFrame, SFrame], join: tuple[str, str], way: tuple[int, int | None, bool], tmp_path: Path) -> None:
     (how, on), (work, segments, is_derived) = join, way
