@@ -394,9 +394,9 @@ def digits_to_lists(digits: Digits) -> pa.ListArray:
             kinds = np.select([part.others == math.inf, part.others == -math.inf, np.isnan(part.others)], [INFINITE, NEGATIVE, NOT_A_NUMBER], 0)
             coded[kinds > 0] = 0
             coded[:, -1] = np.where(kinds > 0, (kinds << PLACE_BITS) | NON_FINITE, 0)
-        there = coded != 0
-        lengths.append(np.count_nonzero(there, axis=1))
-        values.append(coded[there])
+        is_nonzero = coded != 0
+        lengths.append(np.count_nonzero(is_nonzero, axis=1))
+        values.append(coded[is_nonzero])
     offsets = np.concatenate(lengths).cumsum(dtype=np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(values)))
 
@@ -438,14 +438,14 @@ def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
         return pa.ListArray.from_arrays(pa.array(joined), lists.values)
     edges, result = np.append(starts, len(lists)), []
     for start in range(0, len(starts), GROUPS_PER_BLOCK):
-        these = edges[start : start + GROUPS_PER_BLOCK + 1]
-        groups = np.repeat(np.arange(len(these) - 1), np.diff(these))
-        result.append(digits_to_lists(digits_of(lists.slice(these[0], these[-1] - these[0]), groups, len(these) - 1)))
+        bounds = edges[start : start + GROUPS_PER_BLOCK + 1]
+        groups = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        result.append(digits_to_lists(digits_of(lists.slice(bounds[0], bounds[-1] - bounds[0]), groups, len(bounds) - 1)))
     return pa.concat_arrays(result)
 
 
-def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
-    """Return ``count`` lists: the given lists at the ascending positions ``places``, and empty lists at all other positions.
+def at(lists: pa.ListArray, positions: np.ndarray, count: int) -> pa.ListArray:
+    """Return ``count`` lists: the given lists at the ascending ``positions``, and empty lists at all other positions.
 
     Examples
     --------
@@ -454,7 +454,7 @@ def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
     """
     offsets = lists.offsets.to_numpy(zero_copy_only=False)
     lengths = np.zeros(count + 1, dtype=np.int32)
-    lengths[places + 1] = np.diff(offsets)
+    lengths[positions + 1] = np.diff(offsets)
     lengths[0] = offsets[0]
     return pa.ListArray.from_arrays(pa.array(lengths.cumsum(dtype=np.int32)), lists.values)
 
@@ -612,12 +612,12 @@ def nearest_from_pairs(counts: np.ndarray, sums: Digits, squares: Digits) -> np.
     result = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
     near = np.flatnonzero(np.isnan(result) & (first <= CANCELS_A_BIT * about))
     if len(near):
-        some, its_sums, its_squares = counts[near], sums.select(near), squares.select(near)
-        means = its_sums.means(some)
+        near_counts, its_sums, its_squares = counts[near], sums.select(near), squares.select(near)
+        means = its_sums.means(near_counts)
         # One Newton step makes the mean of equal numbers exact, so that all deviations are zero.
-        means += sums_around_means(means, some, its_sums).rounded() / some
-        left, moved = sums_around_means(means, some, its_sums), squares_around_means(means, some, its_sums, its_squares)
-        first, second, about = deviations_from_pairs(some, left.carried().pairs(), moved.carried().pairs())
+        means += sums_around_means(means, near_counts, its_sums).rounded() / near_counts
+        left, moved = sums_around_means(means, near_counts, its_sums), squares_around_means(means, near_counts, its_sums, its_squares)
+        first, second, about = deviations_from_pairs(near_counts, left.carried().pairs(), moved.carried().pairs())
         result[near] = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
     return result
 

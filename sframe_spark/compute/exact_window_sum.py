@@ -158,9 +158,9 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
         earlier = before.taken(np.arange(first, last))
         if open_group is not None:
             earlier = joined_sums([open_group, earlier.taken(np.arange(1, last - first))])
-        places = np.maximum(starts[first:last] - start, 0)
+        starts_in_block = np.maximum(starts[first:last] - start, 0)
         part = None if valid is None else valid[start:stop]
-        result[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, earlier)
+        result[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, starts_in_block, earlier)
         is_over = ends[last - 1] == stop
         closed = last if is_over else last - 1
         states.append(after.taken(np.arange(closed - first)))
@@ -237,8 +237,8 @@ def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.nda
         place = first_place(largest, bits)
         while largest:
             digits, left = split_int_digit(left, place * BITS, [new_array(len(left), np.float64), *scratch])
-            there = result.get(place + moved)
-            result[place + moved] = digits if there is None else np.add(there, digits, out=there)
+            earlier = result.get(place + moved)
+            result[place + moved] = digits if earlier is None else np.add(earlier, digits, out=earlier)
             largest = largest_magnitude(left)
             place = min(place - 1, first_place(largest, BITS))
     return result
@@ -266,15 +266,15 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     ([0.1, 0.30000000000000004, 0.6], 0.6)
     """
     result, start = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64)
-    for place in range(0, len(numbers), WORDS_BLOCK):
-        part = numbers[place : place + WORDS_BLOCK]
+    for first in range(0, len(numbers), WORDS_BLOCK):
+        part = numbers[first : first + WORDS_BLOCK]
         quick = None if before.others else two_word_running_sums(part, start, OneSum(before.units))
         if quick is None:
             state = Sums(start, Digits.of_sum(before), None)
-            result[place : place + WORDS_BLOCK], _, after = block("sum", part, None, start, state)
+            result[first : first + WORDS_BLOCK], _, after = block("sum", part, None, start, state)
             before = after.sums.sum_of(0)
         else:
-            result[place : place + WORDS_BLOCK], words = quick
+            result[first : first + WORDS_BLOCK], words = quick
             before = ExactSum(OneSum.units_of(words))
     return result, before
 
@@ -300,15 +300,15 @@ def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops:
     [1000000000.0, 0.6, 0.0]
     """
     result = new_array(len(starts), np.float64)
-    for some, first, last in window_blocks(len(numbers), starts, stops):
-        block_starts, block_stops = starts[some] - first, stops[some] - first
+    for windows, first, last in window_blocks(len(numbers), starts, stops):
+        block_starts, block_stops = starts[windows] - first, stops[windows] - first
         running = running_ints(numbers[first:last], longest_of(block_starts, block_stops))
         if running is None:
-            result[some] = digits_of_windows(numbers[first:last], block_starts, block_stops).means(sizes[some])
+            result[windows] = digits_of_windows(numbers[first:last], block_starts, block_stops).means(sizes[windows])
             continue
         for part in window_slices(len(block_starts)):
             sums, _ = pairs_of_windows(running, block_starts[part], block_stops[part])
-            np.divide(sums, sizes[some][part], out=result[some][part])
+            np.divide(sums, sizes[windows][part], out=result[windows][part])
     return result
 
 
@@ -323,13 +323,13 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
     [499999000000.5, 2.0]
     """
     result = new_array(len(starts), np.float64)
-    for some, first, last in window_blocks(len(numbers), starts, stops):
-        result[some] = deviations_in_pairs(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
+    for windows, first, last in window_blocks(len(numbers), starts, stops):
+        result[windows] = deviations_in_pairs(numbers[first:last], counts[windows], starts[windows] - first, stops[windows] - first)
     result[counts <= 1] = 0.0
     left = np.flatnonzero(np.isnan(result))
     # Usually few windows are undecided, so the undecided windows of all blocks are recomputed together.
-    for some, first, last in window_blocks(len(numbers), starts[left], stops[left]):
-        selection = left[some]
+    for windows, first, last in window_blocks(len(numbers), starts[left], stops[left]):
+        selection = left[windows]
         sums = sums_and_squares_of_windows(numbers[first:last], starts[selection] - first, stops[selection] - first)
         result[selection] = nearest_deviations(counts[selection], *sums)
     return result
@@ -358,16 +358,16 @@ def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, 
     ]
     # These sums are rounded, but they are so small that this almost never makes the last bit undecided.
     np.cumsum(rests, out=rests)
-    for some in window_slices(len(starts)):
-        pairs = [None if part is None else pairs_of_windows(part, starts[some], stops[some]) for part in running]
+    for windows in window_slices(len(starts)):
+        pairs = [None if part is None else pairs_of_windows(part, starts[windows], stops[windows]) for part in running]
         if pairs[0] is None or pairs[1] is None or pairs[2] is None or running[1] is None:
             return unknown
-        rest = pairs[1][1] + (pairs[2][0] + (rests[stops[some]] - rests[starts[some]]))
+        rest = pairs[1][1] + (pairs[2][0] + (rests[stops[windows]] - rests[starts[windows]]))
         about = pairs[1][0] + rest
-        first, second, _ = deviations_from_pairs(np.maximum(counts[some], 1), pairs[0], (about, rest - (about - pairs[1][0])))
+        first, second, _ = deviations_from_pairs(np.maximum(counts[windows], 1), pairs[0], (about, rest - (about - pairs[1][0])))
         # The second term bounds the error of differences of running sums of floats below 2**unit.
         wrong = PAIR_ERROR * about + math.ldexp((len(numbers) + 8.0) * longest, running[1].unit - 53)
-        unknown[some] = rounded_or_nan(first, second, wrong)
+        unknown[windows] = rounded_or_nan(first, second, wrong)
     return unknown
 
 

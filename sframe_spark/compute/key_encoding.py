@@ -178,10 +178,10 @@ def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[
         return of_left, of_right, count
     shorter, longer, count = _matched_columns(left[0], right[0])
     for first, second in zip(left[1:], right[1:], strict=True):
-        one, other, more = _matched_columns(first, second)
+        shorter_codes, longer_codes, more = _matched_columns(first, second)
         # Codes are made consecutive again after each column, so that the product cannot overflow.
-        pairs = np.where((longer < 0) | (other < 0), -1, longer.astype(np.int64) * more + other)
-        shorter, longer, count = _matched_columns(pa.array(shorter * more + one), pa.array(pairs))
+        pairs = np.where((longer < 0) | (longer_codes < 0), -1, longer.astype(np.int64) * more + longer_codes)
+        shorter, longer, count = _matched_columns(pa.array(shorter * more + shorter_codes), pa.array(pairs))
     return shorter, longer, count
 
 

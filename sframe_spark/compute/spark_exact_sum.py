@@ -128,15 +128,15 @@ def leading(digits: Sequence[str], lowest: int) -> list[str]:
     and the value of one unit of the first int. The exponent of the lowest bit of the lowest digit is ``lowest``.
     """
 
-    def pair(place: int) -> str:
-        first, second = (digits[at] if at >= 0 else NOTHING for at in (place, place - 1))
+    def pair(position: int) -> str:
+        first, second = (digits[index] if index >= 0 else NOTHING for index in (position, position - 1))
         return f"(shiftleft({first}, {BITS}) + {second})"
 
-    def below(place: int) -> str:
-        sign = at_first(digits[: max(place - 3, 0)], lambda other: side(digits[other]), NOTHING)
-        return f"shiftleft({pair(place - 2)}, {SIGN_BITS}) + {sign}"
+    def below(position: int) -> str:
+        sign = at_first(digits[: max(position - 3, 0)], lambda other: side(digits[other]), NOTHING)
+        return f"shiftleft({pair(position - 2)}, {SIGN_BITS}) + {sign}"
 
-    worth = at_first(digits, lambda place: power(lowest + BITS * (place - 1)), power(0))
+    worth = at_first(digits, lambda position: power(lowest + BITS * (position - 1)), power(0))
     return [at_first(digits, pair, NOTHING), at_first(digits, below, NOTHING), worth]
 
 
@@ -148,7 +148,7 @@ def at_first(digits: Sequence[str], value: Callable[[int], str], nothing: str) -
     >>> at_first(["a", "b"], str, "2")
     '(CASE WHEN b != 0 THEN 1 WHEN a != 0 THEN 0 ELSE 2 END)'
     """
-    cases = [f"WHEN {digits[place]} != 0 THEN {value(place)}" for place in reversed(range(len(digits)))]
+    cases = [f"WHEN {digits[position]} != 0 THEN {value(position)}" for position in reversed(range(len(digits)))]
     return f"(CASE {' '.join(cases)} ELSE {nothing} END)" if cases else nothing
 
 

@@ -359,27 +359,27 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
         return columns_of(node, [position])
     if not isinstance(operator, Arrange) or not 0 <= position < len(operator.slots):
         return project(node, [position])
-    source, place = node.inputs[operator.slots[position]], operator.positions[position]
-    known = source.facts
-    if known.width == 1 and (known.domain is node.facts.domain or known.length.rows is not None):
+    source, column_position = node.inputs[operator.slots[position]], operator.positions[position]
+    facts = source.facts
+    if facts.width == 1 and (facts.domain is node.facts.domain or facts.length.rows is not None):
         return source
     # Nodes with the same row domain have the same number of rows, even if it is unknown.
-    picked = Project((place,))
-    return PlannerNode(picked, (source,), Facts((known.schema[place],), _length_of_both(node.length, known.length), node.facts.domain))
+    picked = Project((column_position,))
+    return PlannerNode(picked, (source,), Facts((facts.schema[column_position],), _length_of_both(node.length, facts.length), node.facts.domain))
 
 
 def columns_of(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     """Return a node with some columns of a node, in the given order; the node itself if these are all its columns in order."""
     operator = node.operator
     if isinstance(operator, Project) and not shows_all(positions, node.facts.width):
-        schema, places = _picked(node.schema, positions), _picked(operator.positions, positions)
-        return PlannerNode(Project(places), node.inputs, Facts(schema, node.length, node.facts.domain))
+        schema, input_positions = _picked(node.schema, positions), _picked(operator.positions, positions)
+        return PlannerNode(Project(input_positions), node.inputs, Facts(schema, node.length, node.facts.domain))
     if not isinstance(operator, Arrange) or shows_all(positions, node.facts.width):
         return project(node, positions)
     if len(positions) == 1:
         return column_of(node, positions[0])
-    slots, places = _picked(operator.slots, positions), _picked(operator.positions, positions)
-    return _arranged(node.inputs, slots, places, Facts(_picked(node.schema, positions), node.length, node.facts.domain))
+    slots, input_positions = _picked(operator.slots, positions), _picked(operator.positions, positions)
+    return _arranged(node.inputs, slots, input_positions, Facts(_picked(node.schema, positions), node.length, node.facts.domain))
 
 
 def columns_alongside(node: PlannerNode, *added: PlannerNode) -> PlannerNode:
@@ -417,7 +417,7 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
         If two lengths are known and differ.
     """
     inputs, slots, positions = _parts_of(node)
-    (source, *_), _, (place,) = _parts_of(column)
+    (source, *_), _, (input_position,) = _parts_of(column)
     length, domain, schema = _length_of_both(node.length, column.length), node.facts.domain, node.schema
     if column.facts.domain is not domain:
         domain = RowDomain()
@@ -430,8 +430,8 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
     else:
         slots = with_item(slots, position, len(inputs))
         inputs += (source,)
-    if positions[position] != place:
-        positions = with_item(positions, position, place)
+    if positions[position] != input_position:
+        positions = with_item(positions, position, input_position)
     return _arranged(inputs, slots, positions, Facts(schema, length, domain))
 
 

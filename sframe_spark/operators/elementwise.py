@@ -76,9 +76,11 @@ class RowWise(Operator):
         types = [column_type for item in facts for column_type in item.schema]
         program = self.program(len(sizes))
         read = [sizes[position] for position in program.used_inputs() if fixed_size(types[position]) is None]
-        known = None if program.calls_python or None in read else BYTES_OF_SHORT_TEXT + sum(size for size in read if size is not None)
-        made = [known if size is None else size for size in fixed]
-        return tuple(size if place is None else sizes[place] for place, size in zip(origins(program), made, strict=True))
+        computed = None if program.calls_python or None in read else BYTES_OF_SHORT_TEXT + sum(size for size in read if size is not None)
+        sizes_of_outputs = [computed if size is None else size for size in fixed]
+        return tuple(
+            size if input_position is None else sizes[input_position] for input_position, size in zip(origins(program), sizes_of_outputs, strict=True)
+        )
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         positions = [(slot, position) for slot, item in enumerate(inputs) for position in range(item.width)]

@@ -150,14 +150,14 @@ class Explode(Expansion):
         others = [relation.df[f"c{position}"].alias(f"c{new}") for new, position in enumerate(self.repeated(len(relation.schema)))]
         hidden = [relation.df[name] for name in relation.hidden]
         column = self._spark_items(relation)
-        made = [f"c{len(others) + position}" for position in range(len(self.types))]
+        names = [f"c{len(others) + position}" for position in range(len(self.types))]
         is_map = natural_types(relation.schema[self.position]) is not None and len(self.types) == 2
-        exploded = (F.posexplode_outer if self.keeps_empty else F.posexplode)(column).alias("place", *(made if is_map else ["item"]))
+        exploded = (F.posexplode_outer if self.keeps_empty else F.posexplode)(column).alias("place", *(names if is_map else ["item"]))
         df = relation.df.select(*others, *hidden, exploded)
         if not is_map:
             fields = [df["item"]] if len(self.types) == 1 else [df["item"]["key"], df["item"]["value"]]
             df = df.select(
-                *[f"c{i}" for i in range(len(others))], *[f.alias(n) for f, n in zip(fields, made, strict=True)], *relation.hidden, "place"
+                *[f"c{i}" for i in range(len(others))], *[f.alias(n) for f, n in zip(fields, names, strict=True)], *relation.hidden, "place"
             )
         facts = [Facts(relation.schema, Length.unknown())]
         return Relation(df, self.infer_type(facts), (*relation.key, KeyColumn("place")))
@@ -188,10 +188,10 @@ def natural_types(column_type: ColumnType) -> Schema | None:
     physical = column_type.physical
     if column_type.kind == ARRAY_KIND:
         return (FLOAT,)
-    of = {kind.physical: kind for kind in (INT, FLOAT, STR)}
+    by_physical = {kind.physical: kind for kind in (INT, FLOAT, STR)}
     if pa.types.is_list(physical):
-        return (of[physical.value_type],)
-    return (of[physical.key_type], of[physical.item_type]) if pa.types.is_map(physical) else None
+        return (by_physical[physical.value_type],)
+    return (by_physical[physical.key_type], by_physical[physical.item_type]) if pa.types.is_map(physical) else None
 
 
 def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]]:

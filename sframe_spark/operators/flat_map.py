@@ -168,16 +168,16 @@ class FlatMap(Expansion):
 
         It is inlined, because further calls would take as long as the function. Tuples of immutable values are not tracked by the garbage collector.
         """
-        made, width = list[Sequence[Any]](), len(self.types)
+        rows, width = list[Sequence[Any]](), len(self.types)
         for item in result:
             values = item if type(item) is list and len(item) == width else self._row_of(item, row)
             for value in values:
                 if type(value) not in UNCHANGING:
-                    made.append(snapshots(values))
+                    rows.append(snapshots(values))
                     break
             else:
-                made.append(tuple(values))
-        return made
+                rows.append(tuple(values))
+        return rows
 
     def _row_of(self, item: Any, row: dict[str, Any]) -> Any:
         """Return one returned item as a row: a list of values; the item itself may be the value of the only column."""

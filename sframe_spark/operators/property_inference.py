@@ -136,11 +136,11 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
     outputs = [output.index if isinstance(output, Register) else None for output in program.outputs]
     literals = [position for position, output in enumerate(program.outputs) if isinstance(output, Literal)]
     if len(program.steps) > MAX_STEPS or rows.says_nothing:
-        known = rows.project([output if output is not None and output < program.width else None for output in outputs])
+        properties = rows.project([output if output is not None and output < program.width else None for output in outputs])
     else:
-        known = with_results(program, rows, schema).project(outputs)
-    order = known.order.add(constants=literals) if literals else known.order
-    return RelationProperties(order, mask_facts(program, schema), known.bounds)
+        properties = with_results(program, rows, schema).project(outputs)
+    order = properties.order.add(constants=literals) if literals else properties.order
+    return RelationProperties(order, mask_facts(program, schema), properties.bounds)
 
 
 @attrs.frozen
@@ -190,19 +190,19 @@ def origin_of(
 ) -> ColumnOrigin | None:
     """Return how a step's result depends on input columns; None if unknown. Known bounds of the result are added to ``bounds``."""
     arguments = [operand.index for operand in step.operands if isinstance(operand, Register)]
-    found = [origins[argument] for argument in arguments]
-    if not isinstance(step.function, str) or any(origin is None for origin in found):
+    origins_of_arguments = [origins[argument] for argument in arguments]
+    if not isinstance(step.function, str) or any(origin is None for origin in origins_of_arguments):
         return None
-    known = [origin for origin in found if origin is not None]
-    columns = frozenset().union(*[origin.columns for origin in known])
-    if len(known) == 1 and known[0].effect is not None:
+    known_origins = [origin for origin in origins_of_arguments if origin is not None]
+    columns = frozenset().union(*[origin.columns for origin in known_origins])
+    if len(known_origins) == 1 and known_origins[0].effect is not None:
         moved = shifted_bounds(step, bounds.get(arguments[0]))
         if moved is not None:
             bounds[result] = moved
         follows = (INC, True) if moved is not None else monotone_step(step, types)
         if follows is not None:
-            effect = known[0].effect if follows[0] == INC else flip(known[0].effect)
-            return ColumnOrigin(columns, effect, known[0].strict and follows[1])
+            effect = known_origins[0].effect if follows[0] == INC else flip(known_origins[0].effect)
+            return ColumnOrigin(columns, effect, known_origins[0].strict and follows[1])
     # Values of other types may be equal and yet give different results, like the two zeros, or one instant at two offsets.
     same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
     return ColumnOrigin(columns) if same and len(columns) <= MAX_COLUMNS else None

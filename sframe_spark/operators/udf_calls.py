@@ -148,9 +148,9 @@ def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[C
         remembering = attrs.evolve(operator.function, memo=memos[0], numbered=numbered)
         return attrs.evolve(operator, function=remembering).make_planner_node(zip_columns(*inputs))
     program = with_memos_in_steps(program_of(node), memos, numbered)
-    made = GeneralizedTransform(program).make_planner_node(zip_columns(*inputs))
-    length = node.length if made.length.rows is None else made.length
-    return PlannerNode(made.operator, made.inputs, Facts(node.schema, length, node.facts.domain))
+    rebuilt = GeneralizedTransform(program).make_planner_node(zip_columns(*inputs))
+    length = node.length if rebuilt.length.rows is None else rebuilt.length
+    return PlannerNode(rebuilt.operator, rebuilt.inputs, Facts(node.schema, length, node.facts.domain))
 
 
 def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: bool) -> Program:

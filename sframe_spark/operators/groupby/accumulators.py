@@ -91,16 +91,16 @@ class GroupsOfRows:
         """Return the sum of the ints of each group (which wraps around), or the number of true values."""
         if values.dtype == np.bool_:
             return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
-        found = np.zeros(self.count, dtype=np.int64)
-        np.add.at(found, self.codes, values)
-        return found
+        result = np.zeros(self.count, dtype=np.int64)
+        np.add.at(result, self.codes, values)
+        return result
 
     def extremes(self, values: np.ndarray, largest: bool, start: float) -> np.ndarray:
         """Return the largest or smallest value of each group, and ``start`` if there is none beyond it; NaN if the group has a NaN."""
-        found = np.full(self.count, start, dtype=values.dtype)
+        result = np.full(self.count, start, dtype=values.dtype)
         with np.errstate(invalid="ignore"):
-            (np.maximum if largest else np.minimum).at(found, self.codes, values)
-        return found
+            (np.maximum if largest else np.minimum).at(result, self.codes, values)
+        return result
 
     def first_where(self, chosen: np.ndarray) -> np.ndarray:
         """Return the first chosen row of each group; each group must have one."""
@@ -116,16 +116,16 @@ def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
     >>> first_rows(np.array([2, 0, 2]), 3).tolist()
     [1, 3, 0]
     """
-    found = np.full(count, len(codes), dtype=np.int64)
+    result = np.full(count, len(codes), dtype=np.int64)
     backwards = np.arange(min(len(codes), ROWS_PER_STEP))[::-1]
     # Rows are assigned in reverse order, so the first row of each code is assigned last and remains. Few codes all occur in the first step.
-    found[codes[: len(backwards)][::-1]] = backwards
-    if found.max(initial=-1) < len(codes):
-        return found
+    result[codes[: len(backwards)][::-1]] = backwards
+    if result.max(initial=-1) < len(codes):
+        return result
     for start in range((len(codes) - 1) // ROWS_PER_STEP * ROWS_PER_STEP, -1, -ROWS_PER_STEP):
         part = codes[start : start + ROWS_PER_STEP][::-1]
-        found[part] = backwards[len(backwards) - len(part) :] + start
-    return found
+        result[part] = backwards[len(backwards) - len(part) :] + start
+    return result
 
 
 def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
@@ -140,8 +140,8 @@ def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
         order = order_of([codes])
         ordered = codes[order]
         return np.sort(order[np.concatenate([np.ones(min(len(codes), 1), dtype=bool), ordered[1:] != ordered[:-1]])])
-    found = first_rows(codes, count)
-    return np.sort(found[found < len(codes)])
+    result = first_rows(codes, count)
+    return np.sort(result[result < len(codes)])
 
 
 def first_and_total(codes: np.ndarray, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -157,9 +157,9 @@ def first_and_total(codes: np.ndarray, numbers: np.ndarray, count: int) -> tuple
         codes, count = ranks_of([codes])
     firsts, sums = first_rows(codes, count), np.zeros(count, dtype=np.int64)
     np.add.at(sums, codes, numbers)
-    there = np.flatnonzero(firsts < len(codes))
-    there = there[order_of([firsts[there]])]
-    return firsts[there], sums[there]
+    present = np.flatnonzero(firsts < len(codes))
+    present = present[order_of([firsts[present]])]
+    return firsts[present], sums[present]
 
 
 def without_gaps(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
@@ -289,8 +289,8 @@ class Extreme(PartialAggregate):
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         numbers = plain_numbers(column)
         start = outermost(numbers.dtype, not largest)
-        found = groups.extremes(np.where(valid, numbers, start), largest, start)
-        return [pa.array(found, mask=groups.totals(valid) == 0, from_pandas=False).cast(column.type)]
+        result = groups.extremes(np.where(valid, numbers, start), largest, start)
+        return [pa.array(result, mask=groups.totals(valid) == 0, from_pandas=False).cast(column.type)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Return the extreme value of each group, ignoring missing values; missing if all are."""
@@ -301,9 +301,9 @@ class Extreme(PartialAggregate):
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         numbers = plain_numbers(column)
         numbers = np.where(valid, numbers, outermost(numbers.dtype, not largest))
-        found = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
+        result = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
         known = np.logical_or.reduceat(valid, starts)
-        return [pa.array(found, mask=~known, from_pandas=False).cast(column.type)]
+        return [pa.array(result, mask=~known, from_pandas=False).cast(column.type)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """Return the extreme values, with -0.0 replaced by 0.0."""
@@ -319,8 +319,8 @@ class Chosen(PartialAggregate):
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Return the arguments in the chosen rows."""
-        places = groups.firsts if self.aggregation.function == "select_one" else self._extreme_rows(arrays[0], groups)
-        return [column.take(pa.array(places)) for column in arrays]
+        rows = groups.firsts if self.aggregation.function == "select_one" else self._extreme_rows(arrays[0], groups)
+        return [column.take(pa.array(rows)) for column in arrays]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Return the arguments in the chosen rows."""
@@ -336,8 +336,8 @@ class Chosen(PartialAggregate):
         for rank in ranks:
             compared = chosen & (level == 0)
             start = outermost(rank.dtype, not largest)
-            found = groups.extremes(np.where(compared, rank, start), largest, start)
-            chosen &= ~compared | (rank == found[groups.codes])
+            result = groups.extremes(np.where(compared, rank, start), largest, start)
+            chosen &= ~compared | (rank == result[groups.codes])
         return groups.first_where(chosen)
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
@@ -366,8 +366,8 @@ class CountedRuns(PartialAggregate):
         """Return the sums of the counts; a run that continues in the next state is counted once."""
         counts, firsts, lasts = partial
         # The last value of each state alternates with the first value of the next state.
-        places = np.stack([np.arange(len(counts) - 1), np.arange(len(counts) + 1, 2 * len(counts))], axis=1)
-        edges = pa.concat_arrays([lasts, firsts]).take(pa.array(places.ravel()))
+        rows = np.stack([np.arange(len(counts) - 1), np.arange(len(counts) + 1, 2 * len(counts))], axis=1)
+        edges = pa.concat_arrays([lasts, firsts]).take(pa.array(rows.ravel()))
         goes_on = np.append(~differs(comparable(edges, self.types[0]))[::2], False)
         ends = np.append(starts[1:], len(counts)) - 1
         goes_on[ends] = False
@@ -435,9 +435,9 @@ class SummedExactly(PartialAggregate):
         found = self._of_one(floats_of(arrays[0])[groups.firsts])
         start = 0
         for digits in digits_of_rows(numbers, codes, len(several), self.has_squares):
-            here = several[start : start + digits[0].count]
-            found[here] = self._of_several(np.maximum(counts[here], 1), digits)
-            start += len(here)
+            block = several[start : start + digits[0].count]
+            found[block] = self._of_several(np.maximum(counts[block], 1), digits)
+            start += len(block)
         return self._column(counts, found)
 
     def _several(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -450,8 +450,8 @@ class SummedExactly(PartialAggregate):
         return numbers[rows], several, (np.cumsum(is_several) - 1)[groups.codes[rows]]
 
     def _lists(self, numbers: np.ndarray, codes: np.ndarray, count: int) -> Arrays:
-        found = ([digits_to_lists(sums) for sums in digits] for digits in digits_of_rows(numbers, codes, count, self.has_squares))
-        return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
+        result = ([digits_to_lists(sums) for sums in digits] for digits in digits_of_rows(numbers, codes, count, self.has_squares))
+        return [pa.concat_arrays(columns) for columns in zip(*result, strict=True)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Return sums of sums for groups with several states; a group with one state keeps it."""
@@ -461,11 +461,11 @@ class SummedExactly(PartialAggregate):
         if not mixed.any():
             # No group that is merged has a number that is not in digits yet.
             return [alone.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
-        places = np.flatnonzero(mixed)
-        numbers = plain_numbers(alone.take(pa.array(places)))
-        digits = self._lists(numbers, np.arange(len(places)), len(places))
+        rows = np.flatnonzero(mixed)
+        numbers = plain_numbers(alone.take(pa.array(rows)))
+        digits = self._lists(numbers, np.arange(len(rows)), len(rows))
         kept = pa.array(plain_numbers(alone), mask=mixed | alone.is_null().to_numpy(zero_copy_only=False), from_pandas=False)
-        lists = [joined(column, at(more, places, len(alone))) for column, more in zip(lists, digits, strict=True)]
+        lists = [joined(column, at(more, rows, len(alone))) for column, more in zip(lists, digits, strict=True)]
         return [kept.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
@@ -486,17 +486,17 @@ class SummedExactly(PartialAggregate):
 
     def _finished(self, counts: np.ndarray, partial: Arrays) -> np.ndarray:
         """Return the values of groups, given the number of values of each group."""
-        found = np.empty(len(counts))
+        result = np.empty(len(counts))
         for start in range(0, len(counts), GROUPS_PER_BLOCK):
             alone, *lists = (column.slice(start, GROUPS_PER_BLOCK) for column in partial)
             is_alone = alone.is_valid().to_numpy(zero_copy_only=False)
-            part = found[start : start + GROUPS_PER_BLOCK]
+            part = result[start : start + GROUPS_PER_BLOCK]
             part[:] = self._of_one(plain_numbers(alone))
             if not is_alone.all():
                 several = np.flatnonzero(~is_alone)
                 digits = [digits_of(column.take(pa.array(several))) for column in lists]
                 part[several] = self._of_several(np.maximum(counts[start : start + GROUPS_PER_BLOCK][several], 1), digits)
-        return found
+        return result
 
     def _of_one(self, numbers: np.ndarray) -> np.ndarray:
         # A sum starts with zero, so it is never -0.0.
@@ -600,11 +600,11 @@ class Paired(PartialAggregate):
         values, _ = members(partial[1])
         encoded = keys.dictionary_encode()
         count = len(encoded.dictionary)
-        there = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
-        codes = encoded.indices.take(pa.array(there)).to_numpy(zero_copy_only=False)
-        places = there[first_of_each(group[there] * count + codes, len(partial[0]) * count)]
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(group[places], minlength=len(partial[0])))]).astype(np.int32)
-        kept = pa.array(places)
+        present = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
+        codes = encoded.indices.take(pa.array(present)).to_numpy(zero_copy_only=False)
+        rows = present[first_of_each(group[present] * count + codes, len(partial[0]) * count)]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(group[rows], minlength=len(partial[0])))]).astype(np.int32)
+        kept = pa.array(rows)
         return pa.MapArray.from_arrays(pa.array(offsets), keys.take(kept), values.take(kept)).cast(result.physical)
 
 
@@ -620,10 +620,10 @@ class Distinct(PartialAggregate):
         values = comparable(values, self.types[0])
         encoded = values.dictionary_encode(null_encoding="encode")
         count = len(encoded.dictionary)
-        places = first_of_each(codes * count + encoded.indices.to_numpy(zero_copy_only=False), groups.count * count)
-        found = GroupsOfRows(codes[places], groups.count)
-        lists = pa.array(np.append(found.starts, found.rows))
-        return [pa.LargeListArray.from_arrays(lists, values.take(pa.array(places[found.order])))]
+        rows = first_of_each(codes * count + encoded.indices.to_numpy(zero_copy_only=False), groups.count * count)
+        result = GroupsOfRows(codes[rows], groups.count)
+        lists = pa.array(np.append(result.starts, result.rows))
+        return [pa.LargeListArray.from_arrays(lists, values.take(pa.array(rows[result.order])))]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Return the distinct values of each group."""
@@ -658,10 +658,10 @@ class Frequencies(PartialAggregate):
         encoded = values.dictionary_encode(null_encoding="encode")
         width = len(encoded.dictionary)
         codes = groups.codes * width + encoded.indices.to_numpy(zero_copy_only=False)
-        places, totals = first_and_total(codes, counts, groups.count * width)
-        found = GroupsOfRows(groups.codes[places], groups.count)
-        lists, order = pa.array(np.append(found.starts, found.rows)), found.order
-        sides = values.take(pa.array(places[order])), pa.array(totals[order])
+        rows, totals = first_and_total(codes, counts, groups.count * width)
+        result = GroupsOfRows(groups.codes[rows], groups.count)
+        lists, order = pa.array(np.append(result.starts, result.rows)), result.order
+        sides = values.take(pa.array(rows[order])), pa.array(totals[order])
         return [pa.LargeListArray.from_arrays(lists, side) for side in sides]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
@@ -687,8 +687,8 @@ class Ranked(PartialAggregate):
         shares = self.aggregation.parameters
         found = np.zeros((len(counts), len(shares)))
         for column, share in enumerate(shares):
-            places = starts + np.minimum(np.floor(share * counts).astype(np.int64), np.maximum(counts - 1, 0))
-            found[:, column] = np.where(counts > 0, numbers[places], 0.0)
+            rows = starts + np.minimum(np.floor(share * counts).astype(np.int64), np.maximum(counts - 1, 0))
+            found[:, column] = np.where(counts > 0, numbers[rows], 0.0)
         offsets = np.arange(len(counts) + 1, dtype=np.int32) * len(shares)
         return pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.ravel(), from_pandas=False), type=result.physical)
 

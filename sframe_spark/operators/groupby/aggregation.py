@@ -152,28 +152,28 @@ def grouped_in_spark(
 
 def finished_aggregates(df: DataFrame, kept: Sequence[str], aggregates: Sequence[SeveralColumns]) -> tuple[DataFrame, list[Column]]:
     """Return the rows of groups after the last step of each aggregate, and the columns with the values of the aggregates."""
-    _, made = named([several.columns for several in aggregates], 0)
+    _, names_of = named([several.columns for several in aggregates], 0)
     for step in range(max((len(several.steps) for several in aggregates), default=0)):
-        texts = [several.steps[step](names) if step < len(several.steps) else names for several, names in zip(aggregates, made, strict=True)]
-        columns, made = named(texts, step + 1)
+        texts = [several.steps[step](names) if step < len(several.steps) else names for several, names in zip(aggregates, names_of, strict=True)]
+        columns, names_of = named(texts, step + 1)
         df = df.select(*kept, *columns)
-    return df, [several.finish(names) for several, names in zip(aggregates, made, strict=True)]
+    return df, [several.finish(names) for several, names in zip(aggregates, names_of, strict=True)]
 
 
 def named(columns_of: Sequence[Sequence[Column | str]], step: int) -> tuple[list[Column], list[list[str]]]:
     """Return the columns of a step with names (equal SQL expressions only once), and the names that belong to each aggregate."""
     columns: list[Column] = []
-    known: dict[str, str] = {}
+    names_of_sql: dict[str, str] = {}
     names: list[list[str]] = []
     for several in columns_of:
         names.append([])
         for column in several:
-            name = known.get(column) if isinstance(column, str) else None
+            name = names_of_sql.get(column) if isinstance(column, str) else None
             if name is None:
                 name = f"a{step}_{len(columns)}"
                 columns.append(as_column(column).alias(name))
             if isinstance(column, str):
-                known[column] = name
+                names_of_sql[column] = name
             names[-1].append(name)
     return columns, names
 

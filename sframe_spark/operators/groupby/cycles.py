@@ -150,14 +150,14 @@ class MapCycles(RunOperator):
 
         def call(positions: np.ndarray) -> tuple[Chunk, None]:
             if function.made is None or numbers is None:
-                at, result = next(self._called(rows, cycles, positions, Steps(table.rows)))
-                return result.rows_at(np.argsort(at)), None
+                indices, result = next(self._called(rows, cycles, positions, Steps(table.rows)))
+                return result.rows_at(np.argsort(indices)), None
             steps = Steps.of(function.made.max_bytes)
 
-            def made(missing: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
-                return ((missing[at], result) for at, result in self._called(rows, cycles, positions[missing], steps))
+            def columns(missing: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
+                return ((missing[indices], result) for indices, result in self._called(rows, cycles, positions[missing], steps))
 
-            return function.made.completed(numbers[positions], positions.size, made, keeping(function.memo)), None
+            return function.made.completed(numbers[positions], positions.size, columns, keeping(function.memo)), None
 
         everything = np.arange(table.rows)
         added = call(everything)[0] if function.memo is None or numbers is None else function.memo.completed(numbers, call)
@@ -169,23 +169,23 @@ class MapCycles(RunOperator):
         Yield, a few cycles at a time, indices into ``missing``, and the new columns.
         """
         location_of = {row: position for position, row in enumerate(missing.tolist())}
-        left, at, size = missing.size, list[int](), 0.0
+        left, indices, size = missing.size, list[int](), 0.0
         added: list[list[Any]] = [[] for _ in self.types]
         for cycle in cycles:
             if cycle[0] not in location_of:
                 continue
             with self.function.function.calling():
                 result = self.function([rows[row] for row in cycle])
-            at.extend(location_of[row] for row in cycle)
+            indices.extend(location_of[row] for row in cycle)
             for column, values in zip(added, result, strict=True):
                 column.extend(values)
                 size += len(values) * min_size(values[-1])
-            if left > len(at) and (len(at) >= steps.rows or size > steps.max_bytes):
-                made = self._columns(added)
-                yield np.array(at, dtype=np.int64), made
-                steps.saw(len(at), made)
-                left, at, size, added = left - len(at), [], 0.0, [[] for _ in self.types]
-        yield np.array(at, dtype=np.int64), self._columns(added)
+            if left > len(indices) and (len(indices) >= steps.rows or size > steps.max_bytes):
+                columns = self._columns(added)
+                yield np.array(indices, dtype=np.int64), columns
+                steps.saw(len(indices), columns)
+                left, indices, size, added = left - len(indices), [], 0.0, [[] for _ in self.types]
+        yield np.array(indices, dtype=np.int64), self._columns(added)
 
     def _columns(self, added: list[list[Any]]) -> Chunk:
         return Chunk.of([self._encoded(i, values) for i, values in enumerate(added)])

@@ -152,7 +152,7 @@ class GroupBy(DecomposableOperator):
         # One instant at several offsets gives several groups, which are ordered by offset.
         keys += [F.col(name)["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
         selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
-        not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
+        not_missing = frozenset(output for output, position in enumerate(self.keys) if position in relation.not_missing)
         key = tuple(KeyColumn(f"k{i}") for i in range(len(keys)))
         return Relation(df.select(*selected), result_schema, key, not_missing=not_missing)
 
@@ -244,8 +244,8 @@ class Reduce(DecomposableOperator):
             # A select takes Spark's analyzer a third of the time of a short query, so plain aggregates are not computed in an extra one.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
         else:
-            made = with_helper_columns(relation.df, aggregates).select(*named_columns(aggregates))
-            df, finished = finished_aggregates(made, [], aggregates)
+            aggregated = with_helper_columns(relation.df, aggregates).select(*named_columns(aggregates))
+            df, finished = finished_aggregates(aggregated, [], aggregates)
         df = df.select(*[column.alias(f"c{i}") for i, column in enumerate(finished)])
         return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
 

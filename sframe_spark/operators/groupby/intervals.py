@@ -118,8 +118,8 @@ class AssignIntervals(Operator):
         if rows.says_nothing:
             return rows
         follows = Monotone(width, ((self.position, "inc"),), False)
-        known = rows.reordered(rows.order.add(monotone=[follows], not_null=[self.position]))
-        return known.project([width if position == self.position else position for position in range(width)])
+        properties = rows.reordered(rows.order.add(monotone=[follows], not_null=[self.position]))
+        return properties.project([width if position == self.position else position for position in range(width)])
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in range(inputs[0].width)]
@@ -146,12 +146,12 @@ class AssignIntervals(Operator):
             inside = inside & np.isfinite(numbers)
             numbers = np.where(inside, numbers, 0.0)
         if self.clock is None:
-            found = grid_labels(numbers, self.grid)
+            numbers_of_labels = grid_labels(numbers, self.grid)
         else:
             ticks = plain_numbers(comparable(self.clock.columns[0], self.clock_type or key)).astype(numbers.dtype)
-            found, known = clock_labels(numbers, ticks, self.grid)
-            inside = inside & known
-        labels = pa.array(found, from_pandas=False) if inside.all() else pa.array(found, mask=~inside)
+            numbers_of_labels, is_in_clock = clock_labels(numbers, ticks, self.grid)
+            inside = inside & is_in_clock
+        labels = pa.array(numbers_of_labels, from_pandas=False) if inside.all() else pa.array(numbers_of_labels, mask=~inside)
         if key.is_numeric:
             return labels
         self._check_displayable(numbers, labels, column, key)
@@ -348,10 +348,10 @@ class FillIntervals(SequentialOperator):
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return properties: without keys, ascending labels stay ascending, and unique labels unique."""
-        known = inputs[0].order
-        if self.keys or not known.satisfies([(0, "asc")]):
+        properties = inputs[0].order
+        if self.keys or not properties.satisfies([(0, "asc")]):
             return RelationProperties()
-        return RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]] if known.has_key([0]) else []))
+        return RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]] if properties.has_key([0]) else []))
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in range(inputs[0].width)]

@@ -181,9 +181,9 @@ class StreamingGroupBy(RunOperator):
         aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
         names = [f"g{i}" for i in range(len(self.grouped))]
         others = [F.min(order).alias("place"), *columns]
-        made, finished = grouped_in_spark(df, [df["run"], *parts], ["run", "place", *names], aggregates, others)
+        grouped, finished = grouped_in_spark(df, [df["run"], *parts], ["run", "place", *names], aggregates, others)
         values = [column.alias(f"c{i}") for i, column in enumerate([*map(F.col, names), *finished])]
-        result = made.select(*values, F.col("run").alias("k0"), F.col("place").alias("k1"))
+        result = grouped.select(*values, F.col("run").alias("k0"), F.col("place").alias("k1"))
         types = self.infer_type([Facts(schema, Length.unknown())])
         return Relation(result, types, (KeyColumn("k0"), KeyColumn("k1")))
 

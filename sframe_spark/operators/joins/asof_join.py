@@ -64,10 +64,10 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
         *[comparable_column(left.df[f"c{i + 1}"], left.schema[i + 1]).alias(name) for i, name in enumerate(names)],
         F.lit(True).alias("asks"),
     )
-    at = normal(key_column(right.df[f"c{join.on}"], right.schema[join.on], as_float))
-    answer = F.struct(at.alias("at"), *[right.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(join.values)])
+    key = normal(key_column(right.df[f"c{join.on}"], right.schema[join.on], as_float))
+    answer = F.struct(key.alias("at"), *[right.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(join.values)])
     candidates = right.df.select(
-        at.alias("at"),
+        key.alias("at"),
         *[comparable_column(right.df[f"c{p}"], right.schema[p]).alias(name) for name, p in zip(names, join.by, strict=True)],
         F.lit(False).alias("asks"),
         F.col(str(right.position)).alias("number"),

@@ -130,8 +130,8 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
     [3, 3, 0]
     """
     result = []
-    for some, first, last in window_blocks(len(parts[0]), starts, stops):
-        result.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[some] - first, stops[some] - first))
+    for block, first, last in window_blocks(len(parts[0]), starts, stops):
+        result.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[block] - first, stops[block] - first))
     return result[0] if len(result) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*result, strict=True))
 
 
@@ -252,11 +252,11 @@ def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema
     def answer(start: int, stop: int) -> Any:
         return reduce([argument.slice(start, stop - start) for argument in arguments], types, aggregation.parameters)
 
-    made = [Chunk.empty((result,))]
+    chunks = [Chunk.empty((result,))]
     for first in range(0, len(starts), WINDOWS_AT_ONCE):
-        some = slice(first, first + WINDOWS_AT_ONCE)
-        made.append(Chunk.of([encode_plain(answers(answer, starts[some].tolist(), stops[some].tolist()), result)]))
-    return concatenate(made, (result,)).columns[0]
+        block = slice(first, first + WINDOWS_AT_ONCE)
+        chunks.append(Chunk.of([encode_plain(answers(answer, starts[block].tolist(), stops[block].tolist()), result)]))
+    return concatenate(chunks, (result,)).columns[0]
 
 
 def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Sequence[int]) -> list[Any]:

@@ -127,8 +127,8 @@ def _searched(search: KeySearch, keys: Numbers, present: Flags) -> tuple[Positio
     first[candidates[~equal]] = -1
     matched = candidates[equal]
     last = np.full(len(keys), -1, dtype=np.int64)
-    everyone = np.ones(len(matched), dtype=bool)
-    last[matched] = search.nearest(ProbeKeys(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
+    all_present = np.ones(len(matched), dtype=bool)
+    last[matched] = search.nearest(ProbeKeys(keys[matched], np.zeros(len(matched), dtype=np.int64), all_present), False, True, 0)
     return first, last
 
 

@@ -123,8 +123,8 @@ def recorded_first_key(source: Source, block: RowBlock, column: int) -> tuple[bo
         return False, None
     if statistics.null_count:
         return True, None
-    known = bool(statistics.has_min_max) and statistics.min_raw == statistics.min_raw
-    return known, statistics.min_raw if known else None
+    is_known = bool(statistics.has_min_max) and statistics.min_raw == statistics.min_raw
+    return is_known, statistics.min_raw if is_known else None
 
 
 # Limit of cached block columns: so many bytes, or one part in SHARE_OF_WORK of the memory for work if that is less. Each thread has its own cache.
@@ -191,7 +191,7 @@ class LruCache:
         self._values[key] = (value, size, family)
         self._total += size - (0 if replaced is None else replaced[1])
         while self._total > self.max_size:
-            other = next((other for other, (_, _, of) in self._values.items() if of != family), None)
+            other = next((other for other, (_, _, value_family) in self._values.items() if value_family != family), None)
             if other is None:
                 break
             self._total -= self._values.pop(other)[1]
@@ -370,8 +370,8 @@ class Lookup:
 
     def _first(self, number: int, column: int) -> Any:
         """Return the first key of a block: from statistics if known, otherwise read from the first row; None if the key is missing."""
-        known, value = recorded_first_key(self.source, self.blocks[number], column)
-        if known:
+        is_known, value = recorded_first_key(self.source, self.blocks[number], column)
+        if is_known:
             return value
         (cell,) = self._columns_between(int(self.starts[number]), int(self.starts[number]) + 1, [column])
         return key_numbers(cell, self.schema[column])[0][0].item() if cell[0].is_valid else None

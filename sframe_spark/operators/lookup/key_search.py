@@ -69,10 +69,10 @@ class GroupEnds:
 
     def outermost(self, codes: Positions, after: bool) -> Positions:
         """Return the last (``after``: the first) row of each group, or -1 if the block does not hold the group."""
-        group, known = group_positions(self.groups, codes)
-        if not known.any():
+        group, is_known = group_positions(self.groups, codes)
+        if not is_known.any():
             return np.full(len(codes), -1, dtype=np.int64)
-        return np.where(known, (self.firsts if after else self.lasts)[group], -1)
+        return np.where(is_known, (self.firsts if after else self.lasts)[group], -1)
 
 
 @attrs.frozen(eq=False)
@@ -165,8 +165,8 @@ class BlockIndex:
             return np.full(len(keys), -1, dtype=np.int64)
         group, result = self._located(codes, counts)
         result -= not after
-        known = (group >= 0) & ((result < self.edges[group + 1]) if after else (result >= self.edges[group]))
-        return np.where(known, self.located[np.where(known, result, 0)] - group * (len(self.keys) + 1) + self.first, -1)
+        is_known = (group >= 0) & ((result < self.edges[group + 1]) if after else (result >= self.edges[group]))
+        return np.where(is_known, self.located[np.where(is_known, result, 0)] - group * (len(self.keys) + 1) + self.first, -1)
 
     def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
         """Return the index of each code's group, and where the group's rows among the first ``counts`` rows end in :attr:`located`.
@@ -178,8 +178,8 @@ class BlockIndex:
             low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
             if high - low <= MAX_MERGED * len(codes):
                 return self._merged(codes, counts, low, high)
-        group, known = group_positions(self.groups, codes)
-        return np.where(known, group, -1), np.searchsorted(self.located, group * (len(self.keys) + 1) + counts)
+        group, is_known = group_positions(self.groups, codes)
+        return np.where(is_known, group, -1), np.searchsorted(self.located, group * (len(self.keys) + 1) + counts)
 
     def _merged(self, codes: Positions, counts: Positions, low: int, high: int) -> tuple[Positions, Positions]:
         """Return the result of :meth:`_located` by a merge: probes and rows ``low`` to ``high`` are interleaved, then sorted by group.
@@ -200,13 +200,13 @@ class BlockIndex:
         by_group = order_of([merged])
         merged, passes = merged[by_group], passes[by_group]
         starts = group_starts(merged)
-        group, known = group_positions(self.groups, merged[starts])
+        group, is_known = group_positions(self.groups, merged[starts])
         passed = np.cumsum(passes)
         # Rows of each group before ``low``, minus all rows that the merge passes before the group.
         first = self.rows[low] if low < len(self.rows) else len(self.keys)
         earlier = np.searchsorted(self.located, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
         # Both results are packed into one number, so that they are permuted once.
-        answers = (np.where(known, group, -1) << PLACE_BITS) + earlier
+        answers = (np.where(is_known, group, -1) << PLACE_BITS) + earlier
         located = np.empty(len(merged), dtype=np.int64)
         located[by_group] = passed + np.repeat(answers, np.diff(starts, append=len(merged)))
         located = located[probes]
@@ -312,9 +312,9 @@ class KeySearch:
         heads = np.concatenate([[True], new])
         # Probes with the same group and block share one search, for the key that can reach furthest: the smallest backwards, the largest forwards.
         leaders = order[np.concatenate([new, [True]])] if after else order[heads]
-        found = self._walk(codes[leaders], blocks[leaders], keys[leaders], after, reach)
+        rows_of_leaders = self._walk(codes[leaders], blocks[leaders], keys[leaders], after, reach)
         result = np.empty(len(rows), dtype=np.int64)
-        result[order] = found[np.cumsum(heads) - 1]
+        result[order] = rows_of_leaders[np.cumsum(heads) - 1]
         return result
 
     def _walk(self, codes: Positions, blocks: Positions, keys: Numbers, after: bool, reach: int | float | None) -> Positions:
@@ -341,12 +341,12 @@ class KeySearch:
         edges = current[walkers] + (0 if after else 1) - fences.missing
         if not after:
             walkers, edges = walkers[edges >= 0], edges[edges >= 0]
-        known = edges >= 0
-        if reach is None or not known.any():
+        is_known = edges >= 0
+        if reach is None or not is_known.any():
             return walkers
-        limits = fences.keys[np.where(known, edges, 0)]
+        limits = fences.keys[np.where(is_known, edges, 0)]
         near = distances(limits, keys[walkers]) <= reach if after else distances(keys[walkers], limits) <= reach
-        return walkers[near | ~known]
+        return walkers[near | ~is_known]
 
     def index(self, number: int) -> BlockIndex:
         """Return the index of the rows of a block, from the cache if possible."""

@@ -70,7 +70,7 @@ def distance_column(distance: int | float, spark_type: str) -> Column:
     return F.lit(float(distance) if spark_type == "double" else str(min(int(distance), 2**64))).cast(spark_type)
 
 
-def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
+def check_keys(left: ColumnType, right: ColumnType, keys_of: str = "keys") -> None:
     """Check that two key columns can be searched and compared with each other.
 
     Raises
@@ -80,11 +80,11 @@ def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
     """
     for column_type in (left, right):
         if column_type.kind not in KEY_KINDS:
-            raise SchemaError(f"{what}: a key of type {column_type.kind} has no distances: only {', '.join(KEY_KINDS)} have")
+            raise SchemaError(f"{keys_of}: a key of type {column_type.kind} has no distances: only {', '.join(KEY_KINDS)} have")
     if left.is_numeric != right.is_numeric:
-        raise SchemaError(f"{what}: keys of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
+        raise SchemaError(f"{keys_of}: keys of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
     if left.is_zoned != right.is_zoned:
-        raise SchemaError(f"{what}: date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
+        raise SchemaError(f"{keys_of}: date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
 
 
 def check_distances(*distances: int | float | None) -> None:

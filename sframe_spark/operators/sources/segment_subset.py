@@ -95,7 +95,7 @@ class SegmentParts(Source):
         origin = self.ranges[0][0]
         ranges = list(self.rows_of_dataset(start, stop))
         chosen = spread(ranges, MAX_GROUPS)
-        rows, seen = (sum(last - first for first, last in some) for some in (ranges, chosen))
+        rows, seen = (sum(last - first for first, last in part_of_ranges) for part_of_ranges in (ranges, chosen))
         parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in chosen]
         columns = [[part[position] for part in parts] for position in range(len(self.positions))]
         return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in columns)

@@ -261,20 +261,23 @@ class Source(Operator):
         for column, position in enumerate(self.exposed):
             copies.setdefault(position, []).append(column)
         order = OrderingProperties(
-            constants=[column for column, known in statistics.items() if known.constant],
+            constants=[column for column, column_facts in statistics.items() if column_facts.constant],
             equivalences=[columns for columns in copies.values() if len(columns) > 1],
             orderings=[
-                *[[(column, "asc")] for column, known in statistics.items() if known.ascending],
-                *[[(column, "desc")] for column, known in statistics.items() if known.descending],
+                *[[(column, "asc")] for column, column_facts in statistics.items() if column_facts.ascending],
+                *[[(column, "desc")] for column, column_facts in statistics.items() if column_facts.descending],
                 *map(requirement, recorded.orderings),
             ],
-            keys=[*[[column] for column, known in statistics.items() if known.strictly_ascending or known.strictly_descending], *recorded.keys],
-            not_null=[column for column, known in statistics.items() if known.has_missing is False],
+            keys=[
+                *[[column] for column, column_facts in statistics.items() if column_facts.strictly_ascending or column_facts.strictly_descending],
+                *recorded.keys,
+            ],
+            not_null=[column for column, column_facts in statistics.items() if column_facts.has_missing is False],
         )
         bounds = {
-            column: (known.minimum, known.maximum)
-            for column, known in statistics.items()
-            if known.bounds_known and known.has_missing is False and known.has_nan is False and known.minimum is not None
+            column: (column_facts.minimum, column_facts.maximum)
+            for column, column_facts in statistics.items()
+            if column_facts.bounds_known and column_facts.has_missing is False and column_facts.has_nan is False and column_facts.minimum is not None
         }
         return RelationProperties(order, bounds=bounds)
 
@@ -439,14 +442,14 @@ class SegmentSource(TableSource):
         """Return sizes by type for fixed-width columns; for others from footers, and from a sample of rows if the encoding shortens values."""
         from sframe_spark.storage.segments.row_sizes import column_bytes
 
-        known = list(super().sizes_between(start, stop))
-        unknown = [position for position, size in enumerate(known) if size is None]
+        sizes_of_columns = list(super().sizes_between(start, stop))
+        unknown = [position for position, size in enumerate(sizes_of_columns) if size is None]
         if unknown and self.manifest.has_sizes:
             columns = [self.positions[position] for position in unknown]
             sizes = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
             for position, size in zip(unknown, sizes, strict=True):
-                known[position] = size
-        return tuple(known)
+                sizes_of_columns[position] = size
+        return tuple(sizes_of_columns)
 
     def as_read(self) -> SegmentSource:
         """Check that the files are in the directory and have the recorded lengths, and drop what the plan claims about the order of rows."""
@@ -524,10 +527,10 @@ def recorded_order(node: PlannerNode) -> RecordedOrder:
     if node.length.at_most is not None and node.length.at_most <= 1:
         # A single row is in every order, which the statistics of its columns record.
         return NO_RECORDED_ORDER
-    known = properties_of(node).order
-    orderings = [prefix for items in known.orderings if (prefix := recordable_part(items))]
-    keys = [tuple(column for column in key if isinstance(column, int)) for key in known.keys if key]
-    whole = [key for key, original in zip(keys, filter(None, known.keys), strict=True) if len(key) == len(original)]
+    properties = properties_of(node).order
+    orderings = [prefix for items in properties.orderings if (prefix := recordable_part(items))]
+    keys = [tuple(column for column in key if isinstance(column, int)) for key in properties.keys if key]
+    whole = [key for key, original in zip(keys, filter(None, properties.keys), strict=True) if len(key) == len(original)]
     return RecordedOrder(tuple(dict.fromkeys(orderings))[:MAX_RECORDED], tuple(whole[:MAX_RECORDED]))
 
 

@@ -222,10 +222,10 @@ def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEnt
     """Return the output columns in which no segment has a missing value, as recorded when the segments were written."""
     stored = source.manifest.stored
     if stored is not None:
-        return frozenset(place for place, position in enumerate(source.positions) if stored.summary[position].has_missing is False)
+        return frozenset(output for output, position in enumerate(source.positions) if stored.summary[position].has_missing is False)
     return frozenset(
-        place
-        for place, position in enumerate(source.positions)
+        output
+        for output, position in enumerate(source.positions)
         if all(len(entry.columns) > position and entry.columns[position].has_missing is False for entry in segments)
     )
 

@@ -304,13 +304,13 @@ class Running(SequentialOperator):
             return RelationProperties()
         order, schema = inputs[0].order, facts[0].schema
         for added, aggregation in enumerate(self.aggregations, len(schema)):
-            of = aggregation.positions[0] if aggregation.positions else 0
+            argument = aggregation.positions[0] if aggregation.positions else 0
             if aggregation.function == "count":
                 order = derive.row_number(order, added)
-            elif aggregation.function == "max" and schema[of] in (INT, FLOAT, DATETIME):
-                order = derive.cumulative_max(order, of, added)
-            elif aggregation.function == "min" and schema[of] in (INT, DATETIME):
-                order = derive.cumulative_min(order, of, added)
+            elif aggregation.function == "max" and schema[argument] in (INT, FLOAT, DATETIME):
+                order = derive.cumulative_max(order, argument, added)
+            elif aggregation.function == "min" and schema[argument] in (INT, DATETIME):
+                order = derive.cumulative_min(order, argument, added)
         return RelationProperties(order.project({position: len(schema) + position for position in range(len(self.aggregations))}))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:

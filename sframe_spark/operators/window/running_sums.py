@@ -154,9 +154,9 @@ class VectorsOfRun:
         present, lengths = valid(column)[groups.order], np.diff(offsets)[groups.order]
         stops, group = groups.stops, groups.group_of_rows()
         first_vectors = firsts_of(present, group, stops)
-        known = np.flatnonzero((before == UNKNOWN) & (first_vectors < stops))
+        is_new = np.flatnonzero((before == UNKNOWN) & (first_vectors < stops))
         widths = before.copy()
-        widths[known] = lengths[first_vectors[known]]
+        widths[is_new] = lengths[first_vectors[is_new]]
         firsts = np.where(before == UNKNOWN, first_vectors, groups.starts)
         ends = np.minimum(firsts_of(present & (lengths != widths[group]), group, stops), np.where(before == RAGGED, groups.starts, stops))
         firsts = np.minimum(firsts, ends)

@@ -95,8 +95,8 @@ class RowGroups:
         if which.all():
             return slice(None), self.starts, np.arange(len(self.starts))
         # np.count_nonzero is much faster than adding bools.
-        one = len(self.starts) == 1
-        counts = np.array([np.count_nonzero(which)]) if one else np.add.reduceat(which, self.starts, dtype=np.int64)
+        is_one_group = len(self.starts) == 1
+        counts = np.array([np.count_nonzero(which)]) if is_one_group else np.add.reduceat(which, self.starts, dtype=np.int64)
         present = np.flatnonzero(counts)
         return np.flatnonzero(which), (np.cumsum(counts) - counts)[present], present
 

@@ -72,8 +72,8 @@ class Shift(Operator):
             return RelationProperties()
         nulls: NullPlacement = "nulls_first" if self.rows > 0 else "nulls_last"
         directions: tuple[Direction, ...] = ("asc", "desc")
-        known = [[(0, direction, nulls)] for direction in directions if inputs[0].order.satisfies([(0, direction, nulls)])]
-        return RelationProperties(OrderingProperties(orderings=known))
+        orderings = [[(0, direction, nulls)] for direction in directions if inputs[0].order.satisfies([(0, direction, nulls)])]
+        return RelationProperties(OrderingProperties(orderings=orderings))
 
     def requires(self, slot: int) -> Need:
         """Return ``DENSE``: rows beyond the edge of a range are read by index."""

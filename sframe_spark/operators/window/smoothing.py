@@ -117,13 +117,13 @@ class SmoothedRun:
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)
-        before, known = self.after.means(self.slots), self.after.last[1][self.slots]
+        before, has_value = self.after.means(self.slots), self.after.last[1][self.slots]
         counts = np.cumsum(self.present)
         is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
         # Results from before the batch come first, followed by the results after each value of the batch.
         last = np.where(is_later, counts + (len(before) - 1), groups.group_of_rows())
         result = np.concatenate([before, smoothed])[last]
-        missing = ~(np.concatenate([known, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
+        missing = ~(np.concatenate([has_value, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
         return pa.array(groups.to_row_order(result), mask=groups.to_row_order(missing), from_pandas=False)
 
 

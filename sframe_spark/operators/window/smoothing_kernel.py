@@ -185,18 +185,18 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
     steps = min(count, STRETCH)
     stretches = -(-count // steps)
     shares = in_stretches(left[np.newaxis], steps, stretches)[:, 0]
-    given, added = (in_stretches(numbers, steps, stretches) for numbers in (first, np.concatenate([np.zeros((rows, 1)), sums[:, :-1]], axis=1)))
+    initial, added = (in_stretches(numbers, steps, stretches) for numbers in (first, np.concatenate([np.zeros((rows, 1)), sums[:, :-1]], axis=1)))
     before = np.zeros((rows, stretches))
     # The last few cells of a stretch mostly determine what the stretch carries over.
-    before[:, 1:] = decayed_steps(before, given[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
-    result = decayed_steps(before, given, added, shares)
+    before[:, 1:] = decayed_steps(before, initial[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
+    result = decayed_steps(before, initial, added, shares)
     while True:
         # Compared by their bits, so that NaN equals itself.
         changed = np.flatnonzero((result[-1, :, :-1].view(np.int64) != before[:, 1:].view(np.int64)).any(axis=0)) + 1
         if not len(changed):
             return result.transpose(1, 2, 0).reshape(rows, -1)[:, :count]
         before[:, changed] = result[-1][:, changed - 1]
-        result[:, :, changed] = decayed_steps(before[:, changed], given[:, :, changed], added[:, :, changed], shares[:, changed])
+        result[:, :, changed] = decayed_steps(before[:, changed], initial[:, :, changed], added[:, :, changed], shares[:, changed])
 
 
 def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list[float]:
@@ -215,14 +215,14 @@ def in_stretches(numbers: np.ndarray, steps: int, stretches: int) -> np.ndarray:
     return np.ascontiguousarray(filled.reshape(len(numbers), stretches, steps).transpose(2, 0, 1))
 
 
-def decayed_steps(before: np.ndarray, given: np.ndarray, added: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def decayed_steps(before: np.ndarray, initial: np.ndarray, added: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return what is carried at each step of some stretches, given what is carried into the stretches."""
-    result = np.empty_like(given)
+    result = np.empty_like(initial)
     nothing = shares == 0.0
     for step in range(len(result)):
         np.add(before, added[step], out=result[step])
         result[step] *= shares[step]
-        np.copyto(result[step], given[step], where=nothing[step])
+        np.copyto(result[step], initial[step], where=nothing[step])
         before = result[step]
     return result
 
@@ -271,12 +271,12 @@ class CellSums:
 
     def last_of(self, owners: np.ndarray) -> tuple[CellSums, np.ndarray]:
         """Return the last cell of each owner (an empty one if there is none), and a mask of the owners that have a cell."""
-        positions, known = self.positions_of(owners)
-        if known.all():
-            return self.at(positions), known
-        result, cells = CellSums.nothing(len(owners), self.begins.dtype), self.at(positions[known])
-        result.begins[known], result.sums[:, known], result.before[:, known] = cells.begins, cells.sums, cells.before
-        return result, known
+        positions, is_known = self.positions_of(owners)
+        if is_known.all():
+            return self.at(positions), is_known
+        result, cells = CellSums.nothing(len(owners), self.begins.dtype), self.at(positions[is_known])
+        result.begins[is_known], result.sums[:, is_known], result.before[:, is_known] = cells.begins, cells.sums, cells.before
+        return result, is_known
 
     def replaced(self, other: CellSums) -> CellSums:
         """Return these cells, with cells of the same owner and time replaced by cells of ``other``, whose remaining cells are added."""
@@ -287,11 +287,11 @@ class CellSums:
 
     def overlaid(self, other: CellSums) -> CellSums:
         """Return these cells, with the cells of ``other`` instead of the cells with the same owner; both must have at most one cell per owner."""
-        positions, known = self.positions_of(other.owners)
+        positions, is_known = self.positions_of(other.owners)
         result = CellSums(self.owners, self.begins.copy(), self.sums.copy(), self.before.copy())
         for old, new in ((result.begins, other.begins), (result.sums, other.sums), (result.before, other.before)):
-            old[..., positions[known]] = new[..., known]
-        return result if known.all() else result.joined(other.at(np.flatnonzero(~known)))
+            old[..., positions[is_known]] = new[..., is_known]
+        return result if is_known.all() else result.joined(other.at(np.flatnonzero(~is_known)))
 
     def felt(self, cells: TimeCells) -> CellSums:
         """Return the cells that can still affect the last cell of their owner."""
@@ -384,20 +384,20 @@ class ValuesInTime:
         sums = summed_within(self.weighted(begins, cells), starts)[:, np.append(starts[1:], len(begins)) - 1]
         return CellSums(self.spread(owners)[starts], begins[starts], sums, np.zeros_like(sums))
 
-    def scanned(self, owners: np.ndarray, before: CellSums, known: np.ndarray, cells: TimeCells) -> tuple[np.ndarray, CellSums]:
+    def scanned(self, owners: np.ndarray, before: CellSums, is_known: np.ndarray, cells: TimeCells) -> tuple[np.ndarray, CellSums]:
         """Return the weighted sum and the sum of weights after each value, and the last cell of each group.
 
-        ``before`` is the last cell of each group before the batch, if ``known`` says that there is one.
+        ``before`` is the last cell of each group before the batch, if ``is_known`` says that there is one.
         """
         begins = cells.begins(self.times)
         starts = self.cell_starts(begins)
         firsts, ends = np.searchsorted(starts, self.starts), np.append(starts[1:], len(begins)) - 1
-        same = known & (before.begins == begins[self.starts])
+        same = is_known & (before.begins == begins[self.starts])
         left = np.zeros(len(starts))
         left[1:] = decays(begins[starts[:-1]], begins[starts[1:]], cells.half_life)
         left[firsts] = 0.0
         first = np.zeros((2, len(starts)))
-        shares = np.where(known, decays(before.begins, begins[self.starts], cells.half_life), 0.0)
+        shares = np.where(is_known, decays(before.begins, begins[self.starts], cells.half_life), 0.0)
         first[:, firsts] = np.where(same, before.before, np.where(shares > 0.0, (before.before + before.sums) * shares, 0.0))
         result = self.weighted(begins, cells)
         result[:, self.starts] += np.where(same, before.sums, 0.0)
@@ -492,8 +492,8 @@ class Heads:
         starts = self.starts
         owners, values = self.owners[starts], ValuesInTime(self.times, self.values, starts)
         begins = cells.begins(self.times)
-        before, known = earlier.last_of(owners)
-        same = known & (before.begins == begins[starts])
+        before, is_known = earlier.last_of(owners)
+        same = is_known & (before.begins == begins[starts])
         sums = values.weighted(begins, cells)
         sums[:, starts] += np.where(same, before.sums, 0.0)
         added = CellSums(owners, begins[starts], summed_within(sums, starts)[:, values.lasts], np.where(same, before.before, 0.0))
@@ -570,5 +570,5 @@ class SmoothedCells:
         # Values are summed if their cell is known to begin within the two ranges.
         begins_here = np.full(len(first.owners), self.are_all)
         begins_here |= self.later.positions_of(first.owners)[1] | first.in_other_cells(self.first, cells)
-        known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).felt(cells)
-        return SmoothedCells(self.first.followed_by(first.at(np.flatnonzero(~begins_here))), known, self.are_all).in_bounds()
+        is_known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).felt(cells)
+        return SmoothedCells(self.first.followed_by(first.at(np.flatnonzero(~begins_here))), is_known, self.are_all).in_bounds()
