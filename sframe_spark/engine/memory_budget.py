@@ -61,9 +61,9 @@ def fits_driver(node: PlannerNode, max_rows: int) -> bool:
     return bound is not None and bound <= max_rows and rows_fit(node, bound)
 
 
-def bytes_of_rows(node: PlannerNode, rows: int) -> float:
-    """Estimate how many bytes ``rows`` rows of a result take; values of unknown length count with a default size."""
-    return rows * row_bytes(sizes_of(node)[id(node)], UNKNOWN_BYTES)
+def bytes_of_rows(node: PlannerNode, rows: int, unknown: int = UNKNOWN_BYTES) -> float:
+    """Estimate how many bytes ``rows`` rows of a result take; ``unknown`` is the size assumed for values of unknown length."""
+    return rows * row_bytes(sizes_of(node)[id(node)], unknown)
 
 
 def rows_fit(node: PlannerNode, rows: int) -> bool:

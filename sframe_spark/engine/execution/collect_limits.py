@@ -7,11 +7,11 @@ from itertools import chain
 from typing import Any
 
 from sframe_spark.engine.execution.materialize import count_rows
+from sframe_spark.engine.memory_budget import bytes_of_rows
 from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.memory import available_memory
 
 # Bytes of a number, string or datetime as a Python object with its reference in a list, in addition to the bytes of a string's characters.
@@ -52,8 +52,7 @@ def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
 
 def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
     """Estimate the bytes of ``rows`` collected rows of a node."""
-    size = row_bytes(sizes_of(node)[id(node)], 0)
-    return int(rows * (size + OBJECT_BYTES * node.facts.width * as_objects))
+    return int(bytes_of_rows(node, rows, unknown=0)) + rows * OBJECT_BYTES * node.facts.width * as_objects
 
 
 def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:

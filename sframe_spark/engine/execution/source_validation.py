@@ -23,7 +23,6 @@ from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import known_rows, properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Origin
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import RecordedOrder
 from sframe_spark.storage.segments.order_verification import VerifiedOrder, claimed_orders, parts_of, require_unchanged, verified_order
@@ -215,7 +214,7 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
     return sources
 
 
-def _used_by(node: PlannerNode) -> Iterator[Origin]:
+def _used_by(node: PlannerNode) -> Iterator[tuple[int, int]]:
     """Yield the columns of inputs, as pairs of slot and position, whose order saves an operator work.
 
     In an order, they are the first column, and columns that follow only constant columns.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import SENT_BYTES, UNKNOWN_BYTES, rows_fit
+from sframe_spark.engine.memory_budget import SENT_BYTES, bytes_of_rows, rows_fit
 from sframe_spark.engine.physical.adaptive import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.local_strategies import (
     are_parts_cheaper_locally,
@@ -39,11 +39,10 @@ from sframe_spark.engine.physical.user_dataframes import require_fixed
 from sframe_spark.operators import sort
 from sframe_spark.operators.sources.segment_subset import lacks_key
 from sframe_spark.operators.udf_calls import functions_of
-from sframe_spark.planner.graph import consumers, postorder, rebuild, sizes_of
+from sframe_spark.planner.graph import consumers, postorder, rebuild
 from sframe_spark.planner.inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowSlice
-from sframe_spark.planner.row_sizes import row_bytes
 
 Placed = tuple[PlannerNode, Placement]
 MADE_WITHOUT_SPARK = "it is made without a Spark, which what reads it may not need then"
@@ -373,4 +372,4 @@ def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
     if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
         return False
     rows = operator.rows_of_part
-    return not rows or rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES
+    return not rows or bytes_of_rows(below, rows) <= SENT_BYTES

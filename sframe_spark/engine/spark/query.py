@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
+from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, bytes_of_rows
 from sframe_spark.engine.spark.actions import run_spark, translated_errors
 from sframe_spark.engine.spark.executor_environment import check_python_once
 from sframe_spark.engine.spark.file_checks import observed_rows, require_known_rows, require_readable, require_valid_pages
@@ -200,7 +200,7 @@ def bytes_read(root: PlannerNode, sizes: Mapping[int, Sizes]) -> float | None:
 
 def row_bytes_in_spark(source: PlannerNode) -> float:
     """Estimate the bytes of a row of a source in Spark's memory, with its hidden key."""
-    return row_bytes(sizes_of(source)[id(source)], UNKNOWN_BYTES) + BYTES_OF_KEY
+    return bytes_of_rows(source, 1) + BYTES_OF_KEY
 
 
 Value = TypeVar("Value")
