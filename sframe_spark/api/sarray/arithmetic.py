@@ -35,6 +35,15 @@ def _operator(function: str, reverse: bool = False) -> Callable[[Any, Any], SArr
     return method
 
 
+def _unary_operator(function: str) -> Callable[[Any], SArray]:
+    """Return a method for one of Python's operators with one operand."""
+
+    def method(self: Arithmetic) -> SArray:
+        return make_array(apply_function(function, self._node))
+
+    return method
+
+
 class Arithmetic:
     """Mixin of SArray: operators that are applied to each row. The other operand is an SArray of the same length, or one value for all rows.
 
@@ -67,9 +76,6 @@ class Arithmetic:
         operands = (operand, self._node) if reverse else (self._node, operand)
         return make_array(apply_function(function, *operands))
 
-    def _unary(self, function: str) -> SArray:
-        return make_array(apply_function(function, self._node))
-
     __add__, __radd__ = _operator("add"), _operator("add", reverse=True)
     __sub__, __rsub__ = _operator("subtract"), _operator("subtract", reverse=True)
     __mul__, __rmul__ = _operator("multiply"), _operator("multiply", reverse=True)
@@ -88,17 +94,7 @@ class Arithmetic:
 
     __ror__ = __rand__
 
-    def __neg__(self) -> SArray:
-        return self._unary("negate")
-
-    def __pos__(self) -> SArray:
-        return self._unary("positive")
-
-    def __abs__(self) -> SArray:
-        return self._unary("absolute")
-
-    def __invert__(self) -> SArray:
-        return self._unary("invert")
+    __neg__, __pos__, __abs__, __invert__ = map(_unary_operator, ("negate", "positive", "absolute", "invert"))
 
     def abs(self) -> SArray:
         """Return the absolute values.
@@ -114,7 +110,7 @@ class Arithmetic:
         >>> list(SArray([-3, 4, None]).abs())
         [3, 4, None]
         """
-        return self._unary("absolute")
+        return self.__abs__()
 
     @staticmethod
     def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:

@@ -586,11 +586,10 @@ def counted_node(source: PlannerNode) -> PlannerNode:
 
 def as_counted(element: Any, column_type: ColumnType) -> Any:
     """Return a value in the form in which the values of a column are counted; None if it cannot be converted."""
-    if column_type.is_zoned:
-        datetime_value = _constructed(element, DATETIME_KIND)
-        return None if datetime_value is None else make_array(node_from_values([datetime_value])).datetime_to_str(_WITH_OFFSET)[0]
     if column_type.kind == DATETIME_KIND:
-        return _constructed(element, DATETIME_KIND)
+        moment = _constructed(element, DATETIME_KIND)
+        is_counted_as_text = column_type.is_zoned and moment is not None
+        return make_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0] if is_counted_as_text else moment
     if column_type.kind != STR_KIND and column_type.kind not in NESTED:
         return element if is_number(element) else _constructed(element, FLOAT_KIND)
     if element is None or isinstance(element, str):

@@ -168,7 +168,6 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
-
     files = resolve(path, natural, "Parquet file", in_place=True)
     with files.named_in_errors():
         manifest = manifest_of_files(files)
@@ -181,7 +180,6 @@ def frame_from_parquet(path: Any) -> Frame:
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
     """Return the rows of external files, which are given by manifests in the order of rows."""
-
     return append(*map(segment_source, manifests)), list(manifests[0].names or ())
 
 

@@ -110,16 +110,10 @@ class Joins(Relational):
         return make_frame(node, joined_names(self._names, others, altered))
 
     def _join_keys(self, right: Columns, on: Any) -> list[tuple[str, str]]:
-        if on is None:
-            on = [name for name in self._names if name in right._names]
-        if isinstance(on, str):
-            on = [on]
-        if isinstance(on, Mapping):
-            pairs = list(on.items())
-        elif isinstance(on, list):
-            pairs = [(name, name) for name in on]
-        else:
+        names = [name for name in self._names if name in right._names] if on is None else [on] if isinstance(on, str) else on
+        if not isinstance(names, (Mapping, list)):
             raise SchemaError(f"on must be a name, a list of names or a dict of names, got {type(on).__name__}")
+        pairs = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names]
         if not pairs:
             raise UnsupportedOperationError("the frames have no column name in common: say with 'on' what to join by")
         if not all(isinstance(name, str) for pair in pairs for name in pair):
