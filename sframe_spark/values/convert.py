@@ -13,22 +13,10 @@ from typing import Any
 from sframe_spark.errors import SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.values import value_model
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
 from sframe_spark.values.tagged_json import MAX_LEVELS, display_text
 from sframe_spark.values.value_errors import RoundedNumbers, may_be_rounded
-from sframe_spark.values.value_model import (
-    LARGEST_INT,
-    MISSING,
-    NUMBERS,
-    SMALLEST_INT,
-    family_of,
-    float_of_number,
-    plain_array,
-    plain_dict,
-    plain_list,
-    plain_number,
-    plain_text,
-)
 
 
 def construct_value(value: Any, kind: str) -> Any:
@@ -44,8 +32,8 @@ def construct_value(value: Any, kind: str) -> Any:
     >>> construct_value(2.7, "int"), construct_value([1, "a"], "str")
     (2, '[1,"a"]')
     """
-    family = family_of(type(value))
-    if family == MISSING:
+    family = value_model.family_of(type(value))
+    if family == value_model.MISSING:
         return None
     convert = _CONSTRUCTORS.get((family, kind))
     if convert is None:
@@ -80,7 +68,7 @@ def float_to_int(value: float) -> int | None:
     """
     if math.isnan(value):
         return None
-    if not SMALLEST_INT <= value < float(LARGEST_INT):
+    if not value_model.SMALLEST_INT <= value < float(value_model.LARGEST_INT):
         raise SchemaError(f"{brief(value)} (float) is no int of 64 bits: ask for floats")
     return int(value)
 
@@ -93,7 +81,7 @@ def seconds_to_datetime(seconds: float) -> datetime.datetime:
     SchemaError
         If the point in time is not in the years 1 to 9999.
     """
-    microseconds = LARGEST_INT
+    microseconds = value_model.LARGEST_INT
     if math.isfinite(seconds):
         whole = math.floor(seconds)
         microseconds = whole * SECOND + int((seconds - whole) * SECOND)
@@ -115,16 +103,16 @@ def list_to_array(values: list[Any]) -> array.array:
     SchemaError
         If an element is neither a number nor a datetime.
     """
-    return plain_array([timestamp(item) if isinstance(item, datetime.datetime) else item for item in values])
+    return value_model.plain_array([timestamp(item) if isinstance(item, datetime.datetime) else item for item in values])
 
 
 def _integer(value: Any) -> int | None:
     number, is_rounded = _number_and_rounding(value)
-    if isinstance(value, decimal.Decimal) and is_rounded and SMALLEST_INT <= value <= LARGEST_INT:
+    if isinstance(value, decimal.Decimal) and is_rounded and value_model.SMALLEST_INT <= value <= value_model.LARGEST_INT:
         return int(value)
     if not isinstance(number, float):
         return number
-    if family_of(type(value)) == INT_KIND:
+    if value_model.family_of(type(value)) == INT_KIND:
         # The int had more than 64 bits, so that it has become a float.
         raise SchemaError(f"{brief(value)} (int) is no int of 64 bits: ask for floats, or for texts to keep all digits")
     return float_to_int(number)
@@ -139,14 +127,14 @@ def _number_text(value: Any) -> str:
 def _number_and_rounding(value: Any) -> tuple[int | float, bool]:
     """Return the plain number of a value, and whether it was rounded."""
     if not may_be_rounded(value):
-        return plain_number(value), False
+        return value_model.plain_number(value), False
     rounded = RoundedNumbers()
     with rounded.of(None):
-        return plain_number(value), rounded.has_any
+        return value_model.plain_number(value), rounded.has_any
 
 
 def _sequence_text(value: Any) -> str:
-    return display_text(plain_array(value) if isinstance(value, array.array) else plain_list(value))
+    return display_text(value_model.plain_array(value) if isinstance(value, array.array) else value_model.plain_list(value))
 
 
 def _when_known(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], Any]:
@@ -161,23 +149,23 @@ def _when_known(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], 
 
 def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
     table: dict[tuple[str, str], Callable[[Any], Any]] = {
-        (STR_KIND, STR_KIND): plain_text,
-        (DICT_KIND, DICT_KIND): plain_dict,
-        (DICT_KIND, STR_KIND): lambda value: display_text(plain_dict(value)),
+        (STR_KIND, STR_KIND): value_model.plain_text,
+        (DICT_KIND, DICT_KIND): value_model.plain_dict,
+        (DICT_KIND, STR_KIND): lambda value: display_text(value_model.plain_dict(value)),
         (DATETIME_KIND, DATETIME_KIND): to_datetime,
         (DATETIME_KIND, INT_KIND): _when_known(lambda value: to_microseconds(value)[0] // SECOND),
         (DATETIME_KIND, FLOAT_KIND): _when_known(timestamp),
         (DATETIME_KIND, STR_KIND): _when_known(display_text),
     }
-    for family in NUMBERS:
+    for family in value_model.NUMBERS:
         table[family, INT_KIND] = _integer
-        table[family, FLOAT_KIND] = float_of_number
+        table[family, FLOAT_KIND] = value_model.float_of_number
         table[family, STR_KIND] = _number_text
-        table[family, DATETIME_KIND] = lambda value: seconds_to_datetime(plain_number(value))
+        table[family, DATETIME_KIND] = lambda value: seconds_to_datetime(value_model.plain_number(value))
     for family in (LIST_KIND, ARRAY_KIND):
         table[family, STR_KIND] = _sequence_text
-        table[family, LIST_KIND] = lambda value: plain_list(plain_array(value) if isinstance(value, array.array) else value)
-        table[family, ARRAY_KIND] = lambda value: list_to_array(plain_list(value))
+        table[family, LIST_KIND] = lambda value: value_model.plain_list(value_model.plain_array(value) if isinstance(value, array.array) else value)
+        table[family, ARRAY_KIND] = lambda value: list_to_array(value_model.plain_list(value))
     return table
 
 
@@ -186,7 +174,7 @@ _CONSTRUCTORS = _constructors()
 
 # Parsing numbers, arrays, lists and dicts out of str columns.
 
-_MAX_DIGITS = len(str(LARGEST_INT))
+_MAX_DIGITS = len(str(value_model.LARGEST_INT))
 
 _SPACE = " \t\n\v\f\r"
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
@@ -217,7 +205,7 @@ def parse_int(text: str) -> int | None:
     if len(digits) > _MAX_DIGITS:
         return None
     number = -int(digits) if text[0] == "-" else int(digits)
-    return number if SMALLEST_INT <= number <= LARGEST_INT else None
+    return number if value_model.SMALLEST_INT <= number <= value_model.LARGEST_INT else None
 
 
 def parse_float(text: str) -> float | None:

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from sframe_spark.expressions.functions import (
-    arithmetic,
-    casts,
-    datetimes,
-    dicts,
-    element_access,
-    hashing,
-    membership,
-    packing,
-    predicates,
-    scalar_function,
-    strings,
-)
+from sframe_spark.expressions.functions import arithmetic, casts, datetimes, dicts, element_access, hashing, membership, packing, predicates, strings
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 
 __all__ = ["arithmetic", "casts", "datetimes", "dicts", "element_access", "hashing", "membership", "packing", "predicates", "strings"]
 
-scalar_function.FUNCTIONS.close()
+FUNCTIONS.close()

@@ -29,10 +29,7 @@ from sframe_spark.expressions.functions.scalar_function import (
     array_of,
     define_function,
     float_of,
-    integers,
     is_finite,
-    is_positive_finite,
-    masked,
     unsupported,
 )
 from sframe_spark.message_text import brief
@@ -152,11 +149,25 @@ def _infer_binary(name: str) -> Infer:
     return infer
 
 
+def _integers(argument: Argument) -> tuple[Any, Any]:
+    """Split an int argument into numpy ints, 0 for missing values, and a mask of missing values; both can be broadcast."""
+    if isinstance(argument, pa.Scalar):
+        return np.int64(argument.as_py() if argument.is_valid else 0), np.bool_(not argument.is_valid)
+    numbers = argument.fill_null(0).to_numpy(zero_copy_only=False)
+    return numbers, pc.is_null(argument).to_numpy(zero_copy_only=False) if argument.null_count else np.bool_(False)
+
+
+def _masked(numbers: Any, mask: Any, rows: int) -> pa.Array:
+    """Return an array from numpy numbers and a mask of missing values, both broadcast to ``rows`` entries."""
+    numbers = np.broadcast_to(numbers, (rows,))
+    return pa.array(numbers, mask=np.broadcast_to(mask, (rows,)) if np.any(mask) else None)
+
+
 def _divide_ints(name: str, left: Argument, right: Argument, rows: int) -> pa.Array:
-    (numbers, missing), (divisors, missing_divisor) = integers(left), integers(right)
+    (numbers, missing), (divisors, missing_divisor) = _integers(left), _integers(right)
     zero, operation = divisors == 0, np.floor_divide if name == "floor_divide" else np.remainder
     with np.errstate(all="ignore"):
-        return masked(operation(numbers, np.where(zero, 1, divisors)), missing | missing_divisor | zero, rows)
+        return _masked(operation(numbers, np.where(zero, 1, divisors)), missing | missing_divisor | zero, rows)
 
 
 def _compute_binary(name: str) -> Compute:
@@ -203,6 +214,11 @@ def _build_binary(name: str) -> Callable[..., Column | None]:
     return build
 
 
+def _is_positive_finite(value: Any) -> bool:
+    """Return whether a literal is a number above zero and below infinity."""
+    return isinstance(value, (int, float)) and 0 < value < float("inf")
+
+
 def _monotone_binary(name: str) -> MonotonyOf:
     """Return the ``monotone`` of a binary operation on a column and a literal.
 
@@ -220,9 +236,9 @@ def _monotone_binary(name: str) -> MonotonyOf:
         if not are_numbers(types):
             return None
         if name in ("divide", "floor_divide"):
-            keeps_order = is_positive_finite(constant)
+            keeps_order = _is_positive_finite(constant)
         elif name == "multiply":
-            keeps_order = FLOAT in types and (is_positive_finite(literals[0]) or is_positive_finite(constant))
+            keeps_order = FLOAT in types and (_is_positive_finite(literals[0]) or _is_positive_finite(constant))
         else:
             keeps_order = FLOAT in types and (is_finite(constant) or (name == "add" and is_finite(literals[0])))
         return INCREASING if keeps_order else None

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_type
 from sframe_spark.errors import (
@@ -408,20 +406,6 @@ def float_of(argument: Argument) -> Argument:
     return argument if pa.types.is_float64(argument.type) else argument.cast(pa.float64(), safe=False)
 
 
-def integers(argument: Argument) -> tuple[Any, Any]:
-    """Split an int argument into numpy ints, 0 for missing values, and a mask of missing values; both can be broadcast."""
-    if isinstance(argument, pa.Scalar):
-        return np.int64(argument.as_py() if argument.is_valid else 0), np.bool_(not argument.is_valid)
-    numbers = argument.fill_null(0).to_numpy(zero_copy_only=False)
-    return numbers, pc.is_null(argument).to_numpy(zero_copy_only=False) if argument.null_count else np.bool_(False)
-
-
-def masked(numbers: Any, mask: Any, rows: int) -> pa.Array:
-    """Return an array from numpy numbers and a mask of missing values, both broadcast to ``rows`` entries."""
-    numbers = np.broadcast_to(numbers, (rows,))
-    return pa.array(numbers, mask=np.broadcast_to(mask, (rows,)) if np.any(mask) else None)
-
-
 def to_ints(truths: Argument) -> Argument:
     """Return booleans as the ints 0 and 1."""
     return truths.cast(pa.int64())
@@ -431,11 +415,6 @@ def are_numbers(types: Sequence[ColumnType]) -> bool:
     """Return whether all types are int or float."""
     # Called several times per step of a program: a set of kinds is twice as fast as all() over the types.
     return NUMERIC_KINDS.issuperset([column_type.kind for column_type in types])
-
-
-def is_positive_finite(value: Any) -> bool:
-    """Return whether a literal is a number above zero and below infinity."""
-    return isinstance(value, (int, float)) and 0 < value < float("inf")
 
 
 def is_finite(value: Any) -> bool:

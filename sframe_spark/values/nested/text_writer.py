@@ -11,16 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
-from sframe_spark.values.nested import json_items
-from sframe_spark.values.nested.scalar_text import (
-    brief_floats,
-    compared_floats,
-    display_floats,
-    format_stored_datetimes,
-    instants_and_offsets,
-    json_floats,
-    signed_floats,
-)
+from sframe_spark.values.nested import json_items, scalar_text
 from sframe_spark.values.nested.text_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_duplicates, has_lists_of_numbers
 
 Brackets = tuple[str, str, str]
@@ -75,12 +66,12 @@ def in_quotes(texts: pa.Array) -> pa.Array:
 
 
 def _instants(texts: pa.Array) -> pa.Array | None:
-    parsed = instants_and_offsets(texts)
+    parsed = scalar_text.instants_and_offsets(texts)
     return None if parsed is None else pc.binary_join_element_wise("@", parsed[0].cast(pa.string()), "")
 
 
 def _json_datetimes(texts: pa.Array) -> pa.Array | None:
-    iso = format_stored_datetimes(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
+    iso = scalar_text.format_stored_datetimes(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
     return None if iso is None else in_quotes(iso)
 
 
@@ -97,16 +88,16 @@ def csv_string(value: str) -> str:
 
 _COMPACT_DATETIME = "%Y%m%dT%H%M%S%F"
 DISPLAY = TextForm(
-    display_floats,
+    scalar_text.display_floats,
     in_quotes,
-    lambda texts: format_stored_datetimes(texts, _COMPACT_DATETIME, ""),
+    lambda texts: scalar_text.format_stored_datetimes(texts, _COMPACT_DATETIME, ""),
     missing="",
     array=("[", " ", "]"),
     dict=("{", ", ", "}"),
     rewritten="\\",
 )
 CANONICAL = TextForm(
-    compared_floats,
+    scalar_text.compared_floats,
     json_items.json_strings,
     _instants,
     missing="null",
@@ -114,17 +105,17 @@ CANONICAL = TextForm(
     is_sorted=True,
 )
 IN_CSV = TextForm(
-    signed_floats,
+    scalar_text.signed_floats,
     lambda texts: json_items.json_strings(texts, csv_string),
-    lambda texts: format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
+    lambda texts: scalar_text.format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
     missing="",
     array=("[", " ", "]"),
     array_within=("[", ",", "]"),
     rewritten=r"\f",
-    floats_of_arrays=brief_floats,
+    floats_of_arrays=scalar_text.brief_floats,
 )
 IN_JSON = TextForm(
-    json_floats,
+    scalar_text.json_floats,
     json_items.json_strings,
     _json_datetimes,
     missing="null",
