@@ -1,4 +1,4 @@
-"""Conversion of single values to another kind: for construction with a dtype, and from strings for ``astype``."""
+"""Conversion of single values to a kind: for construction with a dtype, and by parsing of strings for ``astype``."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _integer(value: Any) -> int | None:
     if not isinstance(number, float):
         return number
     if value_model.family_of(type(value)) == INT_KIND:
-        # The int had more than 64 bits, so that it has become a float.
+        # The int has more than 64 bits, so its plain number is a float.
         raise SchemaError(f"{brief(value)} (int) is no int of 64 bits: ask for floats, or for texts to keep all digits")
     return float_to_int(number)
 
@@ -125,7 +125,7 @@ def _number_text(value: Any) -> str:
 
 
 def _number_and_rounding(value: Any) -> tuple[int | float, bool]:
-    """Return the plain number of a value, and whether it was rounded."""
+    """Return the plain number of a value, and whether digits were lost."""
     if not may_be_rounded(value):
         return value_model.plain_number(value), False
     rounded = RoundedNumbers()
@@ -137,14 +137,9 @@ def _sequence_text(value: Any) -> str:
     return display_text(value_model.plain_array(value) if isinstance(value, array.array) else value_model.plain_list(value))
 
 
-def _when_known(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], Any]:
-    """Return a function that converts values to datetimes and then as given; "not a time" of numpy and pandas becomes None."""
-
-    def converted(value: Any) -> Any:
-        time = to_datetime(value)
-        return None if time is None else convert(time)
-
-    return converted
+def _from_datetime(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], Any]:
+    """Return a function that makes a datetime of a value and converts it; "not a time" of numpy and pandas becomes None."""
+    return lambda value: None if (time := to_datetime(value)) is None else convert(time)
 
 
 def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
@@ -153,9 +148,9 @@ def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
         (DICT_KIND, DICT_KIND): value_model.plain_dict,
         (DICT_KIND, STR_KIND): lambda value: display_text(value_model.plain_dict(value)),
         (DATETIME_KIND, DATETIME_KIND): to_datetime,
-        (DATETIME_KIND, INT_KIND): _when_known(lambda value: to_microseconds(value)[0] // SECOND),
-        (DATETIME_KIND, FLOAT_KIND): _when_known(timestamp),
-        (DATETIME_KIND, STR_KIND): _when_known(display_text),
+        (DATETIME_KIND, INT_KIND): _from_datetime(lambda value: to_microseconds(value)[0] // SECOND),
+        (DATETIME_KIND, FLOAT_KIND): _from_datetime(timestamp),
+        (DATETIME_KIND, STR_KIND): _from_datetime(display_text),
     }
     for family in value_model.NUMBERS:
         table[family, INT_KIND] = _integer
@@ -172,7 +167,7 @@ def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
 _CONSTRUCTORS = _constructors()
 
 
-# Parsing numbers, arrays, lists and dicts out of str columns.
+# Parsing of strings to numbers, arrays, lists and dicts.
 
 _MAX_DIGITS = len(str(value_model.LARGEST_INT))
 
@@ -190,7 +185,7 @@ ESCAPED = "\"'/\\"
 
 
 def parse_int(text: str) -> int | None:
-    """Parse a 64-bit integer, after optional white space; return None if the string is anything else.
+    """Parse a 64-bit integer, after optional white space; return None if the string does not hold one.
 
     Examples
     --------
@@ -200,7 +195,7 @@ def parse_int(text: str) -> int | None:
     text = text.lstrip(_SPACE)
     if not _INTEGER.match(text):
         return None
-    # Python does not convert strings of thousands of digits to ints.
+    # Python refuses to convert strings of thousands of digits to ints.
     digits = text.lstrip("+-").lstrip("0") or "0"
     if len(digits) > _MAX_DIGITS:
         return None
@@ -209,7 +204,7 @@ def parse_int(text: str) -> int | None:
 
 
 def parse_float(text: str) -> float | None:
-    """Parse a decimal or hexadecimal float, after optional white space; return None if the string is anything else or too large for a float.
+    """Parse a decimal or hexadecimal float, after optional white space; return None if the string holds none, or a number too large for a float.
 
     Examples
     --------
@@ -229,7 +224,7 @@ def parse_float(text: str) -> float | None:
 
 
 def parse_array(text: str, whole: bool = False) -> array.array | None:
-    """Parse an array of numbers, which are separated by white space, comma or semicolon; return None if the string is anything else.
+    """Parse an array of numbers, which are separated by white space, comma or semicolon; return None if the string does not hold one.
 
     Characters after the closing bracket are ignored; with ``whole``, the result is None if there are any except white space.
 
@@ -246,13 +241,11 @@ def parse_array(text: str, whole: bool = False) -> array.array | None:
         return array.array("d")
     items = _ARRAY_SEPARATOR.split(body)
     numbers = [parse_float(item) if _FLOAT.match(item) else None for item in items]
-    if any(number is None for number in numbers):
-        return None
-    return array.array("d", [number for number in numbers if number is not None])
+    return None if None in numbers else array.array("d", numbers)  # type: ignore[arg-type]
 
 
 def parse_list(text: str, whole: bool = False) -> list[Any] | None:
-    """Parse a list; return None if the string is anything else. For ``whole`` see :func:`parse_array`.
+    """Parse a list; return None if the string does not hold one. For ``whole`` see :func:`parse_array`.
 
     Examples
     --------
@@ -263,7 +256,7 @@ def parse_list(text: str, whole: bool = False) -> list[Any] | None:
 
 
 def parse_dict(text: str, whole: bool = False) -> dict[Any, Any] | None:
-    """Parse a dict; return None if the string is anything else. For ``whole`` see :func:`parse_array`.
+    """Parse a dict; return None if the string does not hold one. For ``whole`` see :func:`parse_array`.
 
     Examples
     --------

@@ -229,12 +229,10 @@ def _sequence_type(values: Sequence[Any]) -> ColumnType:
 
 def _list_type(values: Sequence[Any]) -> ColumnType:
     cells = _cells(values)
-    families = families_of(chain.from_iterable(cells))
     if any(family_of(type(cell)) == ARRAY_KIND for cell in cells):
         # The elements of an array cell are floats, whatever its type code.
-        if families <= {FLOAT_KIND} or all(family_of(type(cell)) == ARRAY_KIND for cell in cells):
-            return list_of(FLOAT)
-        return ENCODED_LIST
+        are_floats = families_of(chain.from_iterable(cells)) <= {FLOAT_KIND} or all(family_of(type(cell)) == ARRAY_KIND for cell in cells)
+        return list_of(FLOAT) if are_floats else ENCODED_LIST
     element = _element_type(lambda: chain.from_iterable(cells))
     return ENCODED_LIST if element is None else list_of(element)
 

@@ -27,11 +27,11 @@ from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
 
 MISSING_KIND = "missing"
 ZONED_KIND = "zoned"
-"""Datetimes that are instants; others are of ``DATETIME_KIND``."""
+"""Datetimes that are instants; datetimes without a time zone are of ``DATETIME_KIND``."""
 DAMAGED_KIND = "damaged"
-"""No bytes: reported by :func:`refuse_damaged` where the column is known."""
+"""A VARIANT without bytes; :func:`refuse_damaged` raises the error, so that its message can name the column."""
 
-# A VARIANT stores each field name once, but every decoded dict has its own.
+# A VARIANT stores each field name once, but every decoded dict takes memory for its keys.
 MAX_NAME_BYTES = 1 << 30
 
 _PRIMITIVE, _SHORT_TEXT, _OBJECT = 0, 1, 2
@@ -48,7 +48,7 @@ _KINDS = {
 
 
 class VariantType(pa.ExtensionType):
-    """The Arrow type of VARIANTs as Spark sends them. It is not registered with Arrow, so tables of other origin never have it."""
+    """The Arrow type of VARIANTs as Spark sends them. It is not registered with Arrow, so tables from other sources never have it."""
 
     def __init__(self) -> None:
         super().__init__(pa.struct([("value", pa.binary()), ("metadata", pa.binary())]), "sframe_spark.variant")
@@ -83,7 +83,7 @@ def is_stored_variant(data_type: pa.DataType) -> bool:
 def variant_kind(start: bytes) -> str:
     """Return the kind of a VARIANT from its first two bytes: a column kind, "zoned", "missing", "damaged" if there are no bytes, or "number N".
 
-    The last form names a VARIANT type that no column holds.
+    "number N" stands for a type number that no column holds.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def variant_value(value: bytes, metadata: bytes) -> Any:
 
 
 def refuse_damaged(kinds: Collection[str]) -> None:
-    """Raise if one of these kinds, as :func:`variant_kind` returns them, is that of a damaged VARIANT.
+    """Raise if kinds that :func:`variant_kind` returned include the kind of a damaged VARIANT.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def refuse_damaged(kinds: Collection[str]) -> None:
 
 
 def _split(header: int) -> tuple[int, int]:
-    """Return the two low bits of a header, which are the form of a value (scalar, short string, dict or list), and its other bits."""
+    """Return the two low bits of a header, which tell scalars, short strings, dicts and lists apart, and the other bits of the header."""
     return header & 3, header >> 2
 
 
@@ -155,6 +155,8 @@ class _Reader:
         The two byte strings of the VARIANT.
     left
         The number of bytes not read yet. As no byte belongs to two values, it becomes negative only if values overlap.
+    names, name_bytes
+        The field names read so far, by index, and how many bytes the keys of all dicts take.
     """
 
     value: bytes
@@ -163,104 +165,104 @@ class _Reader:
     names: dict[int, str] = attrs.field(factory=dict)
     name_bytes: int = 0
 
-    def at(self, place: int, levels: int) -> Any:
+    def at(self, position: int, levels: int) -> Any:
         """Read the value at a position; raise if it is nested deeper than ``levels``."""
-        form, code = _split(self.read_bytes(place, 1)[0])
+        form, code = _split(self.read_bytes(position, 1)[0])
         if form == _PRIMITIVE:
-            return self.primitive(code, place + 1)
+            return self.primitive(code, position + 1)
         if form == _SHORT_TEXT:
-            return self.text(place + 1, code)
+            return self.text(position + 1, code)
         if not levels:
             raise too_deep()
-        return self.fields(code, place + 1, levels - 1) if form == _OBJECT else self.items(code, place + 1, levels - 1)
+        return self.fields(code, position + 1, levels - 1) if form == _OBJECT else self.items(code, position + 1, levels - 1)
 
-    def read_bytes(self, place: int, count: int) -> bytes:
+    def read_bytes(self, position: int, count: int) -> bytes:
         """Read bytes; raise if the value ends before, or if more bytes have been read than there are, so that values overlap."""
-        found = self.value[place : place + count]
+        content = self.value[position : position + count]
         self.left -= count
-        if len(found) < count:
+        if len(content) < count:
             raise _damaged("it ends amid a value")
         if self.left < 0:
             raise _damaged("parts of it stand for several values")
-        return found
+        return content
 
-    def number(self, place: int, count: int, signed: bool = False) -> int:
+    def number(self, position: int, count: int, signed: bool = False) -> int:
         """Read an int of ``count`` bytes."""
-        return int.from_bytes(self.read_bytes(place, count), "little", signed=signed)
+        return int.from_bytes(self.read_bytes(position, count), "little", signed=signed)
 
-    def primitive(self, code: int, place: int) -> Any:
+    def primitive(self, code: int, position: int) -> Any:
         """Read a value that is neither a list nor a dict nor a short string."""
         if code in (_TEXT, _BINARY):
-            return self.text(place + 4, self.number(place, 4), binary=code == _BINARY)
+            return self.text(position + 4, self.number(position, 4), binary=code == _BINARY)
         if code in _INT_BYTES:
-            return self.number(place, _INT_BYTES[code], signed=True)
+            return self.number(position, _INT_BYTES[code], signed=True)
         if code in _DECIMAL_BYTES:
-            return self.decimal(code, place)
+            return self.decimal(code, position)
         if code not in _SCALARS:
             raise SchemaError(f"no column holds values of VARIANT's kind number {code}: cast them to another type before they become VARIANTs")
         count, read = _SCALARS[code]
         try:
-            return read(self.read_bytes(place, count))
+            return read(self.read_bytes(position, count))
         except OverflowError as error:
             raise DateTimeRangeError(f"in a VARIANT, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}") from None
 
-    def decimal(self, code: int, place: int) -> int | float:
+    def decimal(self, code: int, position: int) -> int | float:
         """Read a decimal: an int if it has no fraction and at most 18 digits, otherwise the nearest float."""
-        scale, unscaled = self.number(place, 1), self.number(place + 1, _DECIMAL_BYTES[code], signed=True)
+        scale, unscaled = self.number(position, 1), self.number(position + 1, _DECIMAL_BYTES[code], signed=True)
         if scale > _MAX_SCALE:
             raise _damaged(f"a decimal of it has {scale} digits after the point")
         if not scale:
             return unscaled if code in _DECIMALS_OF_INTS else float(unscaled)
         return unscaled / 10**scale
 
-    def text(self, place: int, count: int, binary: bool = False) -> str:
+    def text(self, position: int, count: int, binary: bool = False) -> str:
         try:
-            return self.read_bytes(place, count).decode()
+            return self.read_bytes(position, count).decode()
         except UnicodeDecodeError:
             if binary:
                 raise SchemaError("in a VARIANT, texts are UTF-8: some binary values are not UTF-8") from None
             raise _damaged("a text of it is not UTF-8") from None
 
-    def items(self, code: int, place: int, levels: int) -> list[Any]:
+    def items(self, code: int, position: int, levels: int) -> list[Any]:
         """Read a list, which begins with the number of items, the start of each item, and the end of the last item."""
         width, wide = 1 + (code & 3), 4 if code & 4 else 1
-        count = self.number(place, wide)
-        starts = self.numbers(place + wide, count + 1, width)
-        first = place + wide + (count + 1) * width
+        count = self.number(position, wide)
+        starts = self.numbers(position + wide, count + 1, width)
+        first = position + wide + (count + 1) * width
         return [self.at(first + start, levels) for start in starts[:count]]
 
-    def fields(self, code: int, place: int, levels: int) -> dict[str, Any]:
+    def fields(self, code: int, position: int, levels: int) -> dict[str, Any]:
         """Read a dict, which begins with the number of fields, the indices of their names, the start of each value, and an end."""
         width, name_width, wide = 1 + (code & 3), 1 + (code >> 2 & 3), 4 if code & 16 else 1
-        count = self.number(place, wide)
-        names = self.numbers(place + wide, count, name_width)
-        starts = self.numbers(place + wide + count * name_width, count + 1, width)
-        first = place + wide + count * name_width + (count + 1) * width
+        count = self.number(position, wide)
+        names = self.numbers(position + wide, count, name_width)
+        starts = self.numbers(position + wide + count * name_width, count + 1, width)
+        first = position + wide + count * name_width + (count + 1) * width
         pairs = sorted(zip(starts, names, strict=False))
-        found = {self.name(name): self.at(first + start, levels) for start, name in pairs}
-        if len(found) < count:
+        items = {self.name(name): self.at(first + start, levels) for start, name in pairs}
+        if len(items) < count:
             raise _damaged("a dict of it has one key twice")
-        return found
+        return items
 
-    def numbers(self, place: int, count: int, width: int) -> list[int]:
+    def numbers(self, position: int, count: int, width: int) -> list[int]:
         """Read adjacent unsigned ints of ``width`` bytes each."""
-        found = self.read_bytes(place, count * width)
+        content = self.read_bytes(position, count * width)
         if width == 1:
-            return list(found)
-        return [int.from_bytes(found[at : at + width], "little") for at in range(0, count * width, width)]
+            return list(content)
+        return [int.from_bytes(content[start : start + width], "little") for start in range(0, count * width, width)]
 
-    def name(self, number: int) -> str:
+    def name(self, index: int) -> str:
         """Return the field name with an index; raise if all names of the VARIANT together become too long."""
-        name = self.names.get(number)
+        name = self.names.get(index)
         if name is None:
-            name = self.names[number] = self.name_read(number)
+            name = self.names[index] = self.name_read(index)
         # A character takes up to four bytes.
         self.name_bytes += len(name) if name.isascii() else 4 * len(name)
         if self.name_bytes > MAX_NAME_BYTES:
             raise SchemaError(f"the keys of a VARIANT take more than {MAX_NAME_BYTES >> 30} GB: take out of it what you need with variant_get()")
         return name
 
-    def name_read(self, number: int) -> str:
+    def name_read(self, index: int) -> str:
         """Decode the field name with an index from the metadata."""
         header = self.metadata[:1]
         if not header or header[0] & 15 != 1:
@@ -268,10 +270,10 @@ class _Reader:
         width = 1 + (header[0] >> 6)
         count = int.from_bytes(self.metadata[1 : 1 + width], "little")
         first = 1 + (count + 2) * width
-        if number >= count or first > len(self.metadata):
+        if index >= count or first > len(self.metadata):
             raise _damaged("a name of its keys is not there")
-        at = 1 + (number + 1) * width
-        start, end = (int.from_bytes(self.metadata[place : place + width], "little") for place in (at, at + width))
+        bounds = 1 + (index + 1) * width
+        start, end = (int.from_bytes(self.metadata[bound : bound + width], "little") for bound in (bounds, bounds + width))
         if not start <= end <= len(self.metadata) - first:
             raise _damaged("a name of its keys is not there")
         try:
@@ -295,10 +297,10 @@ _SCALARS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
     _TIMESTAMP_NTZ: (8, lambda content: from_microseconds(_whole(content), None)),
     _UUID: (16, lambda content: str(uuid.UUID(bytes=content))),
 }
-"""By kind: the number of bytes, and their decoder."""
+"""By type number: the number of bytes of a value, and the function that decodes them."""
 
 
-# Encoding: JSON from which Spark's ``parse_json`` makes a VARIANT of the same values.
+# JSON from which Spark's ``parse_json`` makes VARIANTs with the same values.
 
 # NaN and infinities as strings, as Spark's own `to_json` writes them; JSON has no numbers for them.
 _WORDS = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
@@ -307,7 +309,7 @@ _WORDS = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
 def variant_text(value: Any) -> str:
     """Write a plain value as JSON from which Spark reads every float as a double, also if it has no fraction.
 
-    Datetimes become ISO strings, keys of dicts become strings, NaN and the infinities the strings that Spark writes for them.
+    Datetimes become ISO strings, keys of dicts become strings, and NaN and the infinities become the strings that Spark writes for them.
 
     Raises
     ------
@@ -343,17 +345,17 @@ def _float(value: float) -> str:
 
 
 def _by_text(value: dict[Any, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    origins: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, item in value.items():
         text = _key(key)
-        if text in found:
+        if text in members:
+            other = next(other for other in value if _key(other) == text)
             raise SchemaError(
-                f"the keys {brief(origins[text])} and {brief(key)} of a dict are both {brief(text)} as texts, which all keys of a VARIANT are: "
+                f"the keys {brief(other)} and {brief(key)} of a dict are both {brief(text)} as texts, which all keys of a VARIANT are: "
                 "change one of them first, or leave the column out"
             )
-        found[text], origins[text] = item, key
-    return found
+        members[text] = item
+    return members
 
 
 def _key(key: Any) -> str:

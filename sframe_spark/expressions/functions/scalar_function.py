@@ -290,6 +290,7 @@ def define_function(
 
     Examples
     --------
+    >>> import pyarrow.compute as pc
     >>> from sframe_spark.types import INT
     >>> def twice(arguments, types, parameters, rows):
     ...     return pc.multiply(arguments[0], 2)

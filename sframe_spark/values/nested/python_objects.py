@@ -1,4 +1,4 @@
-"""Converts Python lists and dicts of a whole batch to tagged JSON and back, one level of nesting at a time instead of one value at a time."""
+"""Converts the Python lists and dicts of a batch to tagged JSON and back, all values of one level of nesting at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, as_f
 from sframe_spark.values.nested.scalar_text import instants_and_offsets, stored_datetimes
 from sframe_spark.values.value_errors import note_rounded
 
-# A list that contains itself is detected only value by value; these limits stop it from filling the memory before that.
+# A list that contains itself is detected only where values are converted one by one; these limits keep it from filling the memory here.
 MAX_LEVELS_AT_ONCE, MAX_ITEMS_AT_ONCE = 8, 1 << 24
 # Codes of classes; numbers come first.
 _INT, _LIKE_INT, _FLOAT, _TEXT, _MISSING, _DATETIME, _LIST, _DICT, _ARRAY, _NUMPY = range(10)
@@ -37,16 +37,16 @@ _PLAIN_CODES: dict[type, int] = {
     dict: _DICT,
     array.array: _ARRAY,
 }
-# Further classes in users' values, which are stored as one of these.
+# More classes of users' values, which are stored as values of the classes above.
 _CODES = {**_PLAIN_CODES, bool: _LIKE_INT, np.int64: _LIKE_INT, np.float64: _FLOAT, tuple: _LIST, np.ndarray: _NUMPY}
-# Ints from here on may be rounded.
+# Ints of at least this size may be rounded as floats.
 _FIRST_ROUNDED = 2.0**53
 _STORED_ARRAY = (text_spans.EMPTY_ARRAY[:-2], ",", text_spans.EMPTY_ARRAY[-2:])
 Writer = Callable[[list[Any]], pa.Array | None]
 
 
 def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.Array | None:
-    """Return Python lists or dicts as tagged JSON; None if they contain anything that has to be converted one by one.
+    """Return Python lists or dicts as tagged JSON; None if they hold a value that has to be converted on its own.
 
     Parameters
     ----------
@@ -68,18 +68,18 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
     if not set(map(type, present)) <= {list if kind == LIST_KIND else dict}:
         return None
     try:
-        found = _lists(present, MAX_LEVELS_AT_ONCE, True, are_plain) if kind == LIST_KIND else _dicts(present, MAX_LEVELS_AT_ONCE, are_plain)
+        texts = _lists(present, MAX_LEVELS_AT_ONCE, True, are_plain) if kind == LIST_KIND else _dicts(present, MAX_LEVELS_AT_ONCE, are_plain)
     except (OverflowError, UnicodeError, pa.ArrowInvalid, pa.ArrowCapacityError, TooLargeError):
         # An int beyond 64 bits, invalid UTF-8, or more than 2 GiB of strings.
         return None
-    if found is None or len(present) == len(cells):
-        return found
-    places = np.cumsum([cell is not None for cell in cells]) - 1
-    return found.take(pa.array(places, mask=np.array([cell is None for cell in cells], bool)))
+    if texts is None or len(present) == len(cells):
+        return texts
+    missing = np.array([cell is None for cell in cells], bool)
+    return texts.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
 
 
 def _codes_of(values: list[Any], are_plain: bool) -> np.ndarray | None:
-    """Return the code of each value's class; None if one is of another class."""
+    """Return the code of the class of each value; None if there is a value whose class has no code."""
     try:
         return np.fromiter(map((_PLAIN_CODES if are_plain else _CODES).__getitem__, map(type, values)), np.int8, len(values))
     except KeyError:
@@ -133,28 +133,26 @@ def _lists(lists: list[Any], levels: int, stay_lists: bool, are_plain: bool) -> 
 
 def _arrays(arrays: list[Any]) -> pa.Array | None:
     counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
-    if not all(type(one) is not array.array or one.typecode == "d" for one in arrays):
+    if any(type(values) is array.array and values.typecode != "d" for values in arrays):
         return None
     items = [*chain.from_iterable(arrays)]
     numbers = np.fromiter(map(float, items), np.float64, len(items))
-    for place in np.flatnonzero(np.abs(numbers) >= _FIRST_ROUNDED).tolist():
-        if isinstance(items[place], (int, np.integer)) and int(numbers[place]) != int(items[place]):
-            note_rounded(items[place])
+    for index in np.flatnonzero(np.abs(numbers) >= _FIRST_ROUNDED).tolist():
+        if isinstance(items[index], (int, np.integer)) and int(numbers[index]) != int(items[index]):
+            note_rounded(items[index])
     return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
 
 
 def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
     """Write one-dimensional numpy arrays of numbers as arrays; None if an array is empty (a list) or has more dimensions (a list of arrays)."""
-    if not all(one.ndim == 1 and one.size and one.dtype.kind in "biuf" and one.dtype.itemsize <= 8 for one in arrays):
+    if not all(values.ndim == 1 and values.size and values.dtype.kind in "biuf" and values.dtype.itemsize <= 8 for values in arrays):
         return None
     counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
-    numbers = np.concatenate([one.astype(np.float64) for one in arrays])
+    numbers = np.concatenate([values.astype(np.float64) for values in arrays])
     if (np.abs(numbers) >= _FIRST_ROUNDED).any():
-        for one in arrays:
-            if one.dtype.kind in "iu":
-                rounded = [number for number in one.tolist() if int(float(number)) != number]
-                if rounded:
-                    note_rounded(rounded[0])
+        for number in chain.from_iterable(values.tolist() for values in arrays if values.dtype.kind in "iu"):
+            if int(float(number)) != number:
+                note_rounded(number)
     return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
 
 
@@ -169,7 +167,7 @@ def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Arra
 
 
 def _before_values(keys: list[Any]) -> pa.Array | None:
-    """Return the JSON before the value of each entry, for keys that are strings or ints, most of which repeat; else None."""
+    """Return the JSON before the value of each entry, for keys that are strings or ints, most of which repeat; None for other keys."""
     codes = _codes_of(keys, are_plain=True)
     if codes is None or not np.isin(codes, (_INT, _TEXT)).all():
         return None
@@ -219,7 +217,7 @@ _PLAIN, _LIST_TEXT, _DICT_TEXT, _ARRAY_TEXT, _DATETIME_TEXT, _OTHER = range(6)
 
 
 def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    """Return the Python values of tagged JSON strings, which must be as this package writes them and not missing.
+    """Return the Python values of tagged JSON strings, which must have the form in which this package writes them, and not be missing.
 
     Rare forms are parsed one by one with ``read``.
 
@@ -249,7 +247,7 @@ def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     for code in present:
         chosen = codes == code
         values[chosen] = np.fromiter(_READERS[code](texts.filter(pa.array(chosen)), read), object, int(chosen.sum()))
-    # The values themselves, not numpy scalars.
+    # ``tolist`` returns the values themselves, not numpy scalars.
     return values.tolist()
 
 
@@ -268,13 +266,13 @@ def _python_dicts(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     counts, keys, items = text_spans.cut_dicts(texts)
     values = python_values(items, read)
     names = keys.dictionary_encode()
-    known, places = _plain(names.dictionary, read), names.indices.to_numpy()
+    distinct, indices = _plain(names.dictionary, read), names.indices.to_numpy()
     count = int(counts[0])
-    if count and (counts == count).all() and (places.reshape(-1, count) == places[:count]).all():
-        # The common case: all have the same keys.
-        same = [known[place] for place in places[:count].tolist()]
+    if count and (counts == count).all() and (indices.reshape(-1, count) == indices[:count]).all():
+        # The common case: all dicts have the same keys.
+        same = [distinct[index] for index in indices[:count].tolist()]
         return [*named_rows(same, zip(*[iter(values)] * count, strict=True))]
-    entries = zip(map(known.__getitem__, places.tolist()), values, strict=True)
+    entries = zip(map(distinct.__getitem__, indices.tolist()), values, strict=True)
     return [dict(islice(entries, count)) for count in counts.tolist()]
 
 
@@ -288,8 +286,8 @@ def _python_arrays(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
 
 
 def _datetimes(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    found = instants_and_offsets(texts)
-    return _read_each(texts, read) if found is None else [*map(from_microseconds, *(part.to_pylist() for part in found))]
+    parsed = instants_and_offsets(texts)
+    return _read_each(texts, read) if parsed is None else [*map(from_microseconds, *(part.to_pylist() for part in parsed))]
 
 
 def _read_each(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
