@@ -36,7 +36,7 @@ class PythonFunction:
     Parameters
     ----------
     function
-        The callable; two are equal only if they are the same object.
+        The callable; callables are equal only if they are the same object.
     result
         Column type of the results.
     names
@@ -44,8 +44,8 @@ class PythonFunction:
     skip_missing
         Whether the function is not called for missing values, for which the result is missing.
     memo
-        A cache of the results of this application of the function; None if results are not cached. Two are equal only if they are the same
-        object, as a function applied twice makes two columns.
+        A cache of the results of this application of the function; None if results are not cached. Caches are equal only if they are the same
+        object, as a function that is applied twice makes two columns.
     numbered
         Whether the last argument is the row id. The function is then not called for rows whose results the memo has.
     guess
@@ -97,27 +97,27 @@ class PythonFunction:
         assert self.memo is not None
         numbers = np.asarray(values[-1])
 
-        def call(places: np.ndarray) -> tuple[Chunk, None]:
-            chosen = Chunk(tuple(values[:-1]), rows).rows_at(places)
-            return Chunk.of([self._completed(chosen.columns, types[:-1], chosen.rows, numbers[places])]), None
+        def call(indices: np.ndarray) -> tuple[Chunk, None]:
+            chosen = Chunk(tuple(values[:-1]), rows).rows_at(indices)
+            return Chunk.of([self._completed(chosen.columns, types[:-1], chosen.rows, numbers[indices])]), None
 
         return self.memo.completed(numbers, call).columns[0]
 
     def _completed(self, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int, numbers: np.ndarray | None) -> pa.Array:
-        """Return the results of rows that are not in the memo; ``numbers`` are their row ids, or None."""
+        """Return the results of rows that are not in the memo; ``numbers`` are the row ids, or None if they are not known."""
         if self.made is None:
             return next(self._called(columns, types, rows, None))
 
-        def call(places: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
-            chosen, done = Chunk(tuple(columns), rows).rows_at(places), 0
-            for made in self._called(chosen.columns, types, chosen.rows, self.made):
-                yield places[done : done + len(made)], Chunk.of([made])
-                done += len(made)
+        def call(indices: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
+            chosen, done = Chunk(tuple(columns), rows).rows_at(indices), 0
+            for results in self._called(chosen.columns, types, chosen.rows, self.made):
+                yield indices[done : done + len(results)], Chunk.of([results])
+                done += len(results)
 
         return self.made.completed(numbers, rows, call, keeping(self.memo) if self.numbered else None).columns[0]
 
     def _called(self, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int, made: MadeResults | None) -> Iterator[pa.Array]:
-        """Call the function for all rows and yield the results in several arrays, each limited to a part of the bytes that a batch may have."""
+        """Call the function for all rows and yield the results in several arrays, so that no array takes all the bytes that a batch may have."""
         lists = decode_columns(columns, types)
         values, done = self._values(lists, rows), 0
         steps = Steps(rows) if made is None or fixed_size(self.result) is not None else Steps.of(made.max_bytes)
@@ -139,7 +139,8 @@ class PythonFunction:
                 values = islice(self._values(lists, rows), done, None)
                 continue
             if failed is not None:
-                raise user_error(self.describe(), self._value(lists, rows, done + len(results)), failed) from None
+                value = next(islice(self._values(lists, rows), done + len(results), None))
+                raise user_error(self.describe(), value, failed) from None
             try:
                 result = stored_results(results, self.result, self.guess)
             except (TypeError, ValueError, OverflowError, pa.ArrowException):
@@ -149,10 +150,6 @@ class PythonFunction:
             if done >= rows:
                 return
             steps.saw(len(results), result)
-
-    def _value(self, lists: Sequence[list[Any]], rows: int, place: int) -> Any:
-        """Return the argument with which the function is called for one row."""
-        return next(islice(self._values(lists, rows), place, None))
 
     def _values(self, lists: Sequence[list[Any]], rows: int) -> Iterator[Any]:
         """Return an iterator over the arguments of the function, one for each row."""

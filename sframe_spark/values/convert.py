@@ -42,7 +42,7 @@ def construct_value(value: Any, kind: str) -> Any:
 
 
 def becomes(kind: str, other: str) -> bool:
-    """Return whether construction converts values of a kind to another kind.
+    """Return whether construction converts values of one kind to another.
 
     Examples
     --------
@@ -178,7 +178,7 @@ _HEX_FLOAT = re.compile(r"[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?[0-9]+)?\Z", re.I
 _ARRAY = re.compile(r"\s*\[([^\]]*)\]")
 _ARRAY_SEPARATOR = re.compile(r"\s*[,;\s]\s*")
 _UNICODE = re.compile(r"u(?:(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|(?!d[89a-f])([0-9a-f]{4}))", re.IGNORECASE)
-# Characters that stand for another character after a backslash.
+# What characters stand for after a backslash.
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}
 # Characters before which a backslash is dropped; before other characters it is kept, as in a Windows path.
 ESCAPED = "\"'/\\"
@@ -347,7 +347,7 @@ class _Reader:
         return _bare_value(self.text[start : self.position].strip(_SPACE))
 
     def read_inner(self, opening: str) -> Any:
-        """Read a list or dict inside another list or dict."""
+        """Read a list or dict that is inside a list or dict."""
         self.level += 1
         if self.level >= MAX_LEVELS:
             raise _MalformedError

@@ -23,6 +23,8 @@ from sframe_spark.errors import DateTimeRangeError, LostNanosecondsWarning, list
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
+MAX_OFFSET = 24 * 60 - 1
+"""The largest offset from UTC of Python's ``datetime``, in minutes."""
 # How many of each short numpy unit make up a microsecond.
 _PER_MICROSECOND = {"us": 1, "ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12, "generic": 1}
 
@@ -59,7 +61,7 @@ def to_datetime(value: Any) -> datetime.datetime | None:
 
 
 def numpy_microseconds(values: Any) -> Any:
-    """Convert numpy ``datetime64`` or ``timedelta64`` values to microseconds; numpy's own cast would let 64 bits wrap around silently.
+    """Convert numpy ``datetime64`` or ``timedelta64`` values to microseconds; in numpy's own cast ints of 64 bits wrap around silently.
 
     Raises
     ------
@@ -71,22 +73,21 @@ def numpy_microseconds(values: Any) -> Any:
     >>> numpy_microseconds(np.datetime64("2024-01-01"))
     np.datetime64('2024-01-01T00:00:00.000000')
     """
-    kind = "datetime64" if values.dtype.kind == "M" else "timedelta64"
-    found = values.astype(f"{kind}[us]")
+    microseconds = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
     unit, step = np.datetime_data(values.dtype)
     if unit in _PER_MICROSECOND:
         if step == 1:
-            return found
+            return microseconds
         # The cast truncates, so it cannot be checked by casting back; a value that wrapped around is far from the right one.
         expected = values.astype(np.int64) * (step / _PER_MICROSECOND[unit])
-        wrong = np.abs(found.astype(np.int64) - expected) > 1 + 1e-9 * np.abs(expected)
+        wrong = np.abs(microseconds.astype(np.int64) - expected) > 1 + 1e-9 * np.abs(expected)
     else:
-        wrong = found.astype(values.dtype) != values
+        wrong = microseconds.astype(values.dtype) != values
     wrong &= ~np.isnat(values)
     if np.any(wrong):
         first = values.ravel()[np.argmax(wrong)]
         raise DateTimeRangeError(f"{first!r} is no time of a column: its microseconds need more than 64 bits")
-    return found
+    return microseconds
 
 
 def floored(ticks: pa.Array, step: int) -> pa.Array:
@@ -137,22 +138,20 @@ def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
     return instant, offset // datetime.timedelta(minutes=1)
 
 
-def _offset_of_zone(value: datetime.datetime, instant: int, known: datetime.timedelta) -> datetime.timedelta:
+def _offset_of_zone(value: datetime.datetime, instant: int, rounded: datetime.timedelta) -> datetime.timedelta:
     """Return the offset of a pytz zone at an instant, including seconds, as pytz (which pandas uses) rounds offsets to minutes.
 
-    The known offset is returned if it is not the zone's offset at that time. So it is after ``datetime(..., tzinfo=...)`` with a pytz zone, which
-    then has the first offset in its history.
+    The datetime's own offset ``rounded`` is returned if it is not the zone's offset at that time. This happens in ``datetime(..., tzinfo=zone)``,
+    where a pytz zone has the first offset in its history.
     """
     zone: Any = value.tzinfo
-    if zone.zone is None:
-        return known
     try:
-        if zone.normalize(value).utcoffset() != known:
-            return known
-        found = (_UTC_EPOCH + instant * MICROSECOND).astimezone(zoneinfo.ZoneInfo(zone.zone)).utcoffset()
+        if zone.zone is None or zone.normalize(value).utcoffset() != rounded:
+            return rounded
+        exact = (_UTC_EPOCH + instant * MICROSECOND).astimezone(zoneinfo.ZoneInfo(zone.zone)).utcoffset()
     except (OSError, ValueError, OverflowError, zoneinfo.ZoneInfoNotFoundError):
-        return known
-    return known if found is None else found
+        return rounded
+    return rounded if exact is None else exact
 
 
 def is_in_years_of_python(microseconds: int, offset: int | None = None) -> bool:
@@ -272,7 +271,7 @@ def has_nanoseconds(data_type: pa.DataType) -> bool:
         return has_nanoseconds(data_type.storage_type)
     if pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
         return has_nanoseconds(data_type.value_type)
-    return any(has_nanoseconds(data_type.field(place).type) for place in range(data_type.num_fields))
+    return any(has_nanoseconds(data_type.field(index).type) for index in range(data_type.num_fields))
 
 
 def lost_nanoseconds(values: Any) -> int:
@@ -333,20 +332,19 @@ def directives(form: str) -> list[str]:
     >>> directives("on %D %ZP")
     ['on ', '%m', '/', '%d', '/', '%y', ' ', '%ZP']
     """
-    found, position = [], 0
+    parts, position = [], 0
     for match in _DIRECTIVE.finditer(form):
-        found.append(form[position : match.start()])
+        parts.append(form[position : match.start()])
         position = match.end()
-        name = match[1]
-        found += directives(_SHORT_FOR[name]) if name in _SHORT_FOR else [match[0]]
+        parts += directives(_SHORT_FOR[match[1]]) if match[1] in _SHORT_FOR else [match[0]]
     # A % at the end is dropped.
-    found.append(form[position:].removesuffix("%"))
-    return [part for part in found if part]
+    parts.append(form[position:].removesuffix("%"))
+    return [part for part in parts if part]
 
 
-def _names(names: Sequence[str], letters: int | None, place: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], pa.Array]:
+def _names(names: Sequence[str], letters: int | None, index: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], pa.Array]:
     texts = pa.array([name[:letters] for name in names], pa.string())
-    return lambda wall: texts.take(place(wall))
+    return lambda wall: texts.take(index(wall))
 
 
 def _number(part: Callable[[pa.Array], pa.Array], width: int, padding: str = "0") -> Callable[[pa.Array], pa.Array]:
@@ -429,8 +427,8 @@ def _offset_texts(name: str, offsets: pa.Array) -> pa.Array:
 
     The last form leaves out ``:00``, and is empty if there is no offset.
     """
-    known = offsets.fill_null(0).cast(pa.int64())
-    sign, size = pc.if_else(pc.less(known, 0), "-", "+"), pc.abs(known)
+    filled = offsets.fill_null(0).cast(pa.int64())
+    sign, size = pc.if_else(pc.less(filled, 0), "-", "+"), pc.abs(filled)
     hours, minutes = (pc.utf8_lpad(part.cast(pa.string()), 2, "0") for part in (pc.divide(size, 60), _remainder(size, 60)))
     if name in ("%z", "%q"):
         return pc.binary_join_element_wise(sign, hours, minutes, "")

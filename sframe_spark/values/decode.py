@@ -109,9 +109,9 @@ def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeErro
     instants, offsets = values.flatten() if column_type.is_zoned else (values, pa.nulls(len(values), pa.int32()))
     for row, (instant, offset) in enumerate(zip(instants.cast(pa.int64()).to_pylist(), offsets.to_pylist(), strict=True)):
         if instant is not None and not is_in_years_of_python(instant, offset):
-            what = timestamp_text(instant) + (" UTC" if offset is not None else "")
+            time = timestamp_text(instant) + (" UTC" if offset is not None else "")
             advice = "leave such rows out, move them with +, or cast the column to int, which counts seconds"
-            return DateTimeRangeError(f"the date-time {what} lies outside the years 1 to 9999, which is all that Python shows: {advice}", row)
+            return DateTimeRangeError(f"the date-time {time} lies outside the years 1 to 9999, which is all that Python shows: {advice}", row)
     return None
 
 

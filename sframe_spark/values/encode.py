@@ -404,7 +404,7 @@ def _encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array | pa.C
 
 
 def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
-    """Convert an array to another column type of the same kind, which stores the same values in another encoding.
+    """Convert an array to a column type of the same kind, which stores the same values in a different encoding.
 
     Raises
     ------

@@ -26,7 +26,7 @@ from sframe_spark.types import (
     list_of,
 )
 from sframe_spark.values.arrow_layouts import TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
-from sframe_spark.values.datetimes import DAY, MINUTE, SECOND, arrow_microseconds, floored
+from sframe_spark.values.datetimes import DAY, MAX_OFFSET, MINUTE, SECOND, arrow_microseconds, floored
 from sframe_spark.values.tagged_json import encode_value
 from sframe_spark.values.value_errors import DIGITS_OF_FLOAT
 from sframe_spark.values.value_model import LARGEST_INT, plain, plain_dict, plain_list
@@ -89,8 +89,6 @@ def _warn(rounded: list[str]) -> None:
         )
         warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())
 
-
-MAX_MINUTES = 24 * 60 - 1
 
 BEYOND_64_BITS = (
     "an int column has 64 bits with a sign, and some uint64 values are beyond that: cast them to another type first, to texts to keep all digits"
@@ -308,7 +306,7 @@ def _check_offsets(minutes: pa.Array) -> None:
         If there is such an offset.
     """
     for limit in pc.min_max(minutes).as_py().values():
-        if limit is not None and abs(limit) > MAX_MINUTES:
+        if limit is not None and abs(limit) > MAX_OFFSET:
             raise DateTimeRangeError(f"an offset of {limit} minutes from UTC is none of a date-time: offsets are less than a day")
 
 

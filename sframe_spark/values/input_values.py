@@ -152,9 +152,7 @@ def simplify(values: Any) -> SimpleValues:
     if isinstance(values, list):
         return values
     if _is_arrow_column(values):
-        values = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values
+        return pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
     if library_of(values) == "pandas":
         values = _from_pandas(values)
     if isinstance(values, array.array):

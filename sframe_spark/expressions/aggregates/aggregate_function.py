@@ -31,12 +31,12 @@ ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, .
 
 @attrs.frozen
 class Way:
-    """How a Spark query computes its aggregates.
+    """Properties of a Spark query on which its aggregates depend.
 
     Parameters
     ----------
     summed
-        Which floats the query can sum. Other floats make it fail; it is then built again for more floats.
+        Which floats the query can sum. If there are other floats, it fails, and is built again for more floats.
     is_whole
         Whether the aggregates are over all rows, not over groups.
     """
@@ -50,9 +50,9 @@ class Way:
         return self.summed is SummedFloats.EVERY
 
 
-def the_only(made: Sequence[str]) -> Column:
+def the_only(names: Sequence[str]) -> Column:
     """Return the only column that Spark computed."""
-    return F.col(made[0])
+    return F.col(names[0])
 
 
 @attrs.frozen(eq=False)
@@ -136,8 +136,8 @@ class AggregateFunction:
         result = None if self.exact is None else self.exact(names, types, parameters, way)
         if result is not None:
             return result
-        made, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
-        return SeveralColumns(made) if finish is None else SeveralColumns(made, lambda made: finish(F.col(made[0]), types, parameters))
+        columns, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
+        return SeveralColumns(columns) if finish is None else SeveralColumns(columns, lambda names: finish(F.col(names[0]), types, parameters))
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
         """Return whether the aggregate of columns of these types is computed from partial results; sums of vectors have their own."""
@@ -277,9 +277,9 @@ def _orderable(column: Column, column_type: ColumnType) -> Column:
 
 
 class ReduceCollected:
-    """The step after :func:`collect_rows`: the Arrow implementation over the rows of each group, in an Arrow UDF.
+    """The step after :func:`collect_rows`: applies the Arrow implementation to the rows of each group, in an Arrow UDF.
 
-    One meaning for both lowerings; for results that Spark's own functions cannot build.
+    It is used for results that Spark's own functions cannot build, and yields the same values as without Spark.
     """
 
     def __init__(self, infer: Infer, reduce: ReduceColumns) -> None:
@@ -315,7 +315,7 @@ def reduce_groups(
 
 
 def restored(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return a collected column, converted back to its physical type."""
+    """Return a column that Spark has collected, converted back to its physical type."""
     physical = column_type.physical
     if pa.types.is_map(physical) and not pa.types.is_map(column.type):
         cells = column.to_pylist()

@@ -22,7 +22,7 @@ from sframe_spark.values.decode import decode
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 PLAIN = (INT, FLOAT, STR)
-"""Types whose values Spark compares, hashes and puts into lists as we do; the others go through Python."""
+"""Types whose values Spark compares, hashes and collects in lists with our results; for other types the rows of groups go through Python."""
 
 
 def _infer_concat(types: Types, parameters: Parameters) -> ColumnType:
@@ -48,7 +48,7 @@ def reduce_concat(arrays: Sequence[pa.Array], types: Types, parameters: Paramete
 
 
 def distinct_codes(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
-    """Return an int for each row, which is the same for equal values, and the number of distinct values; ints are consecutive from zero."""
+    """Return an int for each row, the same for equal values and counting from zero, and the number of distinct values."""
     codes = codes_of(comparable_values(column, column_type))
     return codes, int(codes.max(initial=-1)) + 1
 
@@ -56,10 +56,10 @@ def distinct_codes(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarra
 def reduce_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Return the distinct values, including the missing value, in order of first occurrence; -0.0 becomes 0.0."""
     codes, count = distinct_codes(arrays[0], types[0])
-    places = np.empty(count, dtype=np.int64)
+    indices = np.empty(count, dtype=np.int64)
     # If several rows have the same code, the last assignment stays, so rows are assigned in reverse order.
-    places[codes[::-1]] = np.arange(len(codes))[::-1]
-    result = decode(arrays[0].take(pa.array(np.sort(places))), types[0])
+    indices[codes[::-1]] = np.arange(len(codes))[::-1]
+    result = decode(arrays[0].take(pa.array(np.sort(indices))), types[0])
     return [0.0 if value == 0 else value for value in result] if types[0] == FLOAT else result
 
 
@@ -134,7 +134,7 @@ def _finish_distinct(column: Column, types: Types, parameters: Parameters) -> Co
 
 
 def is_countable(column_type: ColumnType) -> bool:
-    """Return whether Spark's equality of a column is equality of its values; not so for encoded values and maps."""
+    """Return whether values of a type are equal exactly if Spark finds them equal, which does not hold for encoded values and maps."""
     return not column_type.is_encoded and not pa.types.is_map(column_type.physical)
 
 
@@ -157,8 +157,8 @@ def _quantile_column(columns: Sequence[Column], types: Types, parameters: Parame
 
 def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Column:
     count = F.size(column)
-    places = [F.least(count - 1, F.floor(F.lit(float(share)) * count).cast("int")) for share in parameters]
-    values = [F.when(count == 0, F.lit(0.0)).otherwise(F.get(column, place)) for place in places]
+    indices = [F.least(count - 1, F.floor(F.lit(float(share)) * count).cast("int")) for share in parameters]
+    values = [F.when(count == 0, F.lit(0.0)).otherwise(F.get(column, index)) for index in indices]
     return F.array(*values).cast("array<double>")
 
 

@@ -1,4 +1,4 @@
-"""The aggregates for the smallest and the largest value, and for the value of another column in the same row."""
+"""The aggregates for the smallest and the largest value, and for the value of a second column in the same row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.values.decode import decode, decode_scalar
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-# The sort rank of an extreme value, and the value of another column in its row.
+# The sort rank of an extreme value, and the value of a second column in the same row.
 ExtremeRow = tuple[tuple[bool, Any], Any]
 ORDERED = ("int", "float", "datetime")
 
@@ -91,23 +91,23 @@ def _descending(column: Column, column_type: ColumnType) -> Column:
 def _value_at(name: str, largest: bool, last: bool = False) -> None:
     """Define the aggregate for the value of the second argument in the row where the first argument is smallest or largest.
 
-    NaN counts only if there is no other value. Of rows that tie the first counts, or with ``last`` the last; the second argument must then be the
-    row number.
+    NaN counts only if there is no other value. Of rows with equal values the first counts, or with ``last`` the last; the second argument must
+    then be the row id.
     """
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
         by = comparable(columns[0], types[0])
         ranked = _descending(by, types[0]) if largest else by
-        place = F.bitwise_not(columns[1]) if last else order
-        return F.min_by(columns[1], F.when(columns[0].isNotNull(), F.struct(ranked, place)))
+        tie_breaker = F.bitwise_not(columns[1]) if last else order
+        return F.min_by(columns[1], F.when(columns[0].isNotNull(), F.struct(ranked, tie_breaker)))
 
     def lift(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> ExtremeRow | None:
-        places = extreme_places(ranks_of(arrays[0], types[0]), largest)
-        if not len(places):
+        extreme_rows = rows_of_extremes(ranks_of(arrays[0], types[0]), largest)
+        if not len(extreme_rows):
             return None
-        # The last row is the one with the largest row number, as the rows may have been collected in any order.
-        place = places[np.argmax(arrays[1].to_numpy(zero_copy_only=False)[places])] if last else places[0]
-        value, partner = (decode(column.slice(int(place), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
+        # The last row is the row with the largest id, as the rows may have been collected in any order.
+        row = extreme_rows[np.argmax(arrays[1].to_numpy(zero_copy_only=False)[extreme_rows])] if last else extreme_rows[0]
+        value, partner = (decode(column.slice(int(row), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
         return rank_of(value, largest), partner
 
     def combine(first: ExtremeRow | None, second: ExtremeRow | None, types: Types) -> ExtremeRow | None:
@@ -128,8 +128,8 @@ def ranks_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
     return microseconds_of(column, column_type) if column_type.kind == DATETIME_KIND else column
 
 
-def extreme_places(values: pa.Array, largest: bool) -> np.ndarray:
-    """Return the positions of the rows with the smallest or largest value; NaN counts only if there is no other value, missing never."""
+def rows_of_extremes(values: pa.Array, largest: bool) -> np.ndarray:
+    """Return the indices of the rows with the smallest or largest value; NaN counts only if there is no other value, and missing values never."""
     numbers = values.filter(pc.invert(pc.is_nan(values))) if pa.types.is_floating(values.type) else values
     best = pc.min_max(numbers)["max" if largest else "min"]
     result = pc.equal(values, best) if best.is_valid else values.is_valid()

@@ -44,7 +44,7 @@ from sframe_spark.udf.errors import error_transport
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 Values = Callable[[np.ndarray, Digits, Digits | None], np.ndarray]
-# A place of digits not above the square of the smallest float.
+# A position of digits at or below the square of the smallest float.
 LOWEST_SQUARE, MORE_BITS = -54, 40 * 54 - 2148
 INFINITE = "DOUBLE('Infinity')"
 LEFT_OUT = "numbers that are not usual ones were left out"

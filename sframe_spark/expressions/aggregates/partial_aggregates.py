@@ -1,4 +1,4 @@
-"""Aggregates that are computed from partial results ("parts"), which tasks compute in parallel for ranges of rows and then merge."""
+"""Functions from which aggregates with partial states ("parts") are built: tasks compute parts of ranges of rows, and parts are merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VarianceParts = tuple[int, VarianceState]
 
 @attrs.frozen(eq=False)
 class Decomposition:
-    """How an aggregate is computed from parts: partial results of consecutive rows, which are merged associatively.
+    """How an aggregate is computed from parts: the partial states of consecutive rows, which are merged in any grouping.
 
     Parameters
     ----------

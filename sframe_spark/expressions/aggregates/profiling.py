@@ -25,7 +25,8 @@ from sframe_spark.values.nested.json_items import KINDS, any_items, kinds_of
 from sframe_spark.values.tagged_json import canonical_value
 from sframe_spark.values.value_model import family_of
 
-# Histograms of one column and of pairs of columns, for all rows or rows with a label. The range of the numbers, needed for bins, is found before.
+# Histograms of one column and of pairs of columns, for all rows or for rows with a label. The range of the numbers, from which bins follow, is an
+# aggregate of its own.
 
 _NUMBERS = (INT_KIND, FLOAT_KIND)
 Types = Sequence[ColumnType]
@@ -75,16 +76,16 @@ def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np
     >>> bin_numbers(np.array([1.005]), 0, 0.005, 300).tolist()
     [201]
     """
-    in_one = round(1 / step)
-    if step < 1 and abs(1 / step - in_one) < 1e-9 / step and 1 / step < 2**53:
-        places = np.floor(numbers * in_one)
+    bins_in_one = round(1 / step)
+    if step < 1 and abs(1 / step - bins_in_one) < 1e-9 / step and 1 / step < 2**53:
+        indices = np.floor(numbers * bins_in_one)
         # Neither quotients nor products find all edges, because of rounding: 0.3 / 0.1 is less than 3, and 1.005 * 200 is less than 201.
         # The edges themselves, 201 / 200, are the floats nearest to the decimal numbers.
-        places += (places + 1) / in_one <= numbers
-        places -= places / in_one > numbers
+        indices += (indices + 1) / bins_in_one <= numbers
+        indices -= indices / bins_in_one > numbers
     else:
-        places = np.floor(numbers / step)
-    return np.clip(places - first, 0, bins - 1).astype(np.int64)
+        indices = np.floor(numbers / step)
+    return np.clip(indices - first, 0, bins - 1).astype(np.int64)
 
 
 def _bin_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
@@ -94,12 +95,12 @@ def _bin_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters:
     """
     columns = [with_nan(column) for column in arrays]
     is_finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
-    places, size = np.zeros(int(is_finite.sum()), dtype=np.int64), 1
+    indices, size = np.zeros(int(is_finite.sum()), dtype=np.int64), 1
     for position, column in enumerate(columns):
         first, step, bins = parameters[3 * position : 3 * position + 3]
-        places = places * bins + bin_numbers(column[is_finite], first, step, bins)
+        indices = indices * bins + bin_numbers(column[is_finite], first, step, bins)
         size *= bins
-    return np.bincount(places, minlength=size)
+    return np.bincount(indices, minlength=size)
 
 
 def added_counts(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
@@ -116,7 +117,7 @@ define_aggregate("finite_range", _infer_histogram, parts=Decomposition(_range_pa
 define_aggregate("histogram", _infer_histogram, parts=Decomposition(_bin_counts, added_counts, as_floats), order_sensitive=False, arguments=(1, 2))
 
 
-# Counts, ranges and histograms of the rows with each of a few labels, or in each of some bins, as charts of groups need them, in one pass.
+# Counts, ranges and histograms of the rows with each of a few labels, or in each of some bins, in one pass, for charts of groups.
 
 
 def _infer_counts(types: Types, parameters: Parameters) -> ColumnType:
@@ -137,7 +138,7 @@ def _infer_binned(types: Types, parameters: Parameters) -> ColumnType:
     return ARRAY
 
 
-def _places(column: pa.Array, labels: Sequence[str | None]) -> np.ndarray:
+def _label_indices(column: pa.Array, labels: Sequence[str | None]) -> np.ndarray:
     """Return the index of each value in a list of labels, which may include None; -1 for values that are not in the list."""
     result = pc.index_in(column, value_set=pa.array(labels, column.type), skip_nulls=False)
     return result.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -148,13 +149,13 @@ def _label_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameter
 
     Parameters are the labels of each column.
     """
-    places, size, inside = np.zeros(rows, dtype=np.int64), 1, np.ones(rows, dtype=bool)
+    indices, size, inside = np.zeros(rows, dtype=np.int64), 1, np.ones(rows, dtype=bool)
     for column, labels in zip(arrays, parameters, strict=True):
-        result = _places(column, labels)
+        result = _label_indices(column, labels)
         inside &= result >= 0
-        places = places * len(labels) + result
+        indices = indices * len(labels) + result
         size *= len(labels)
-    return np.bincount(places[inside], minlength=size)
+    return np.bincount(indices[inside], minlength=size)
 
 
 def _label_histograms(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
@@ -163,29 +164,29 @@ def _label_histograms(arrays: Sequence[pa.Array], rows: int, types: Types, param
     Parameters are the labels, and ``(first, step, bins)`` for each label.
     """
     labels, bins = parameters
-    places, numbers = _places(arrays[0], labels), with_nan(arrays[1])
+    indices, numbers = _label_indices(arrays[0], labels), with_nan(arrays[1])
     is_finite = np.isfinite(numbers)
     return np.concatenate(
-        [np.bincount(bin_numbers(numbers[is_finite & (places == place)], *of_label), minlength=of_label[2]) for place, of_label in enumerate(bins)]
+        [np.bincount(bin_numbers(numbers[is_finite & (indices == index)], *of_label), minlength=of_label[2]) for index, of_label in enumerate(bins)]
     )
 
 
-def _ranges(places: np.ndarray, numbers: np.ndarray, size: int) -> np.ndarray:
-    """Return for each place the count, the smallest, the largest and the mean of its finite numbers; the mean is zero if there are none."""
-    inside = np.isfinite(numbers) & (places >= 0)
-    places, numbers = places[inside], numbers[inside]
-    counts = np.bincount(places, minlength=size)
+def _ranges(indices: np.ndarray, numbers: np.ndarray, size: int) -> np.ndarray:
+    """Return for each index the count, the smallest, the largest and the mean of its finite numbers; the mean is zero if there are none."""
+    inside = np.isfinite(numbers) & (indices >= 0)
+    indices, numbers = indices[inside], numbers[inside]
+    counts = np.bincount(indices, minlength=size)
     smallest, largest = np.full(size, math.inf), np.full(size, -math.inf)
-    np.minimum.at(smallest, places, numbers)
-    np.maximum.at(largest, places, numbers)
+    np.minimum.at(smallest, indices, numbers)
+    np.maximum.at(largest, indices, numbers)
     # Each number is divided by the count before the sum, as the sum of the numbers might overflow.
-    means = np.bincount(places, numbers / counts[places], size)
+    means = np.bincount(indices, numbers / counts[indices], size)
     return np.stack([counts.astype(np.float64), smallest, largest, means], axis=1)
 
 
 def _label_ranges(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
     """Return count, smallest, largest and mean of the second column for each label of the first column; parameters are the labels."""
-    return _ranges(_places(arrays[0], parameters), with_nan(arrays[1]), len(parameters))
+    return _ranges(_label_indices(arrays[0], parameters), with_nan(arrays[1]), len(parameters))
 
 
 def _bin_ranges(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
@@ -297,9 +298,9 @@ def _infer_items(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
 define_aggregate("item_kinds", _infer_items, parts=Decomposition(_kinds, _merged_items, _as_texts), order_sensitive=False)
 
 
-# Up to so many distinct values, of so many bytes, are all counted.
+# All distinct values are counted while there are at most this many, and they have at most this many bytes.
 MAX_VALUES, MAX_BYTES = 1 << 16, 8 << 20
-# If there are more, only frequent values are kept, including every value that is in more than one of FREQUENT_SHARE rows.
+# Of more distinct values only frequent ones are kept, including every value that is in more than one of FREQUENT_SHARE rows.
 FREQUENT_SHARE = 1 << 12
 # The estimate of the number of distinct values has 2 ** REGISTER_BITS registers: its standard error is 1.04 / sqrt(2 ** 14), or 0.8%.
 REGISTER_BITS = 14
@@ -358,7 +359,7 @@ def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
     if len(values):
         words = evaluate("hash", [values], [column_type], (), len(values))[0].to_numpy(zero_copy_only=False).view(np.uint64)
         rest = (words << np.uint64(REGISTER_BITS)) | np.uint64((1 << REGISTER_BITS) - 1)
-        # The exponent of a float is the place of its highest bit; rounding up may add one where all bits are set, once in 2 ** 53.
+        # The exponent of a float is the position of its highest bit; rounding up may add one where all bits are set, once in 2 ** 53.
         highest = np.frexp(rest.astype(np.float64))[1]
         np.maximum.at(registers, (words >> np.uint64(64 - REGISTER_BITS)).astype(np.int64), np.minimum(65 - highest, 64).astype(np.uint8))
     return registers
@@ -373,7 +374,7 @@ def _merged_summaries(first: ColumnSummary, second: ColumnSummary, types: Sequen
 
 
 def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Array, pa.Array, int]:
-    # In the order in which values come first. Arrow's own grouping takes ten times as long where floats have few digits, whose hashes are alike.
+    # Values are in the order of their first occurrence. Arrow's own grouping takes ten times as long for floats of few digits (similar hashes).
     encoded = pa.concat_arrays([first.values, second.values]).dictionary_encode()
     both = np.concatenate([first.counts.to_numpy(), second.counts.to_numpy()])
     counts = np.bincount(encoded.indices.to_numpy(), weights=both, minlength=len(encoded.dictionary)).astype(np.int64)
@@ -383,8 +384,7 @@ def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Arra
 def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa.Array, pa.Array, int]:
     """Return all values with their counts if they are few; otherwise drop values, but none that is in more than one of ``FREQUENT_SHARE`` rows.
 
-    What is subtracted from one count is subtracted from more than ``FREQUENT_SHARE`` other counts too, so in total it is less than that share of the
-    rows.
+    The same number is subtracted from more than ``FREQUENT_SHARE`` counts, so it is less than that share of the rows.
 
     Source: Agarwal, Cormode, Huang, Phillips, Wei, Yi, "Mergeable summaries" (2012).
     """
@@ -445,7 +445,7 @@ def _infer_summary(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
 define_aggregate("summary", _infer_summary, parts=Decomposition(_part, _merged_summaries, _as_dict), order_sensitive=False)
 
 
-# To find the number with some rank without sorting: counts of numbers in each of many ranges, and the numbers in one range.
+# Aggregates that find the number with some rank without sorting: counts of the numbers in each of many ranges, and the numbers in one range.
 
 RANGES = 1 << 14
 LARGEST_KEY = (1 << 64) - 1

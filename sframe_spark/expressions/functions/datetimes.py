@@ -58,11 +58,16 @@ def shift(datetimes: Argument, seconds: Argument, column_type: ColumnType, sign:
     floats = seconds.cast(pa.float64(), safe=False)
     within = pc.less(pc.abs(floats), _MAX_SECONDS)
     moved = seconds_to_microseconds(pc.if_else(within, floats, 0.0))
+    microseconds = _added(microseconds_of(datetimes, column_type), pc.multiply(moved, sign), BEYOND_BITS)
+    return with_offsets_of(datetimes, microseconds.cast(DATETIME.physical), column_type)
+
+
+def _added(numbers: pa.Array, others: pa.Array | pa.Scalar, message: str) -> pa.Array:
+    """Return the sums of ints; raise with a message if a sum does not fit in 64 bits."""
     try:
-        instants = pc.add_checked(microseconds_of(datetimes, column_type), pc.multiply(moved, sign)).cast(DATETIME.physical)
+        return pc.add_checked(numbers, others)
     except pa.ArrowInvalid:
-        raise ExecutionError(BEYOND_BITS) from None
-    return with_offsets_of(datetimes, instants, column_type)
+        raise ExecutionError(message) from None
 
 
 def with_offsets_of(datetimes: pa.Array, instants: pa.Array, column_type: ColumnType) -> pa.Array:
@@ -78,9 +83,21 @@ def difference(left: Argument, right: Argument, types: Sequence[ColumnType]) -> 
     return pc.divide(microseconds.cast(pa.float64(), safe=False), float(SECOND))
 
 
-def raised(error: SFrameError, spark_type: str = "bigint") -> Column:
-    """Return a Spark column that raises an error."""
-    return F.raise_error(F.lit(error_transport().packed(error))).cast(spark_type)
+def raised(error: SFrameError) -> Column:
+    """Return a Spark column of ints that raises an error."""
+    return F.raise_error(F.lit(error_transport().packed(error))).cast("bigint")
+
+
+def _added_column(numbers: Column, others: Column, message: str) -> Column:
+    """Return a Spark column that does the same as :func:`_added`."""
+    total = numbers + others
+    # If the sum wraps around in 64 bits, it lies on the wrong side of the first number.
+    return F.when((total < numbers) != (others < 0), raised(ExecutionError(message))).otherwise(total)
+
+
+def _wall_column(microseconds: Column, datetimes: Column, column_type: ColumnType) -> Column:
+    """Return a Spark column of microseconds in local time at the offsets of ``datetimes``."""
+    return microseconds + F.coalesce(datetimes["offset"], F.lit(0)).cast("bigint") * MINUTE if column_type.is_zoned else microseconds
 
 
 def microseconds_column(column: Column, column_type: ColumnType) -> Column:
@@ -104,11 +121,7 @@ def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, si
     whole = F.floor(floats)
     fraction = ((floats - whole.cast("double")) * float(SECOND)).cast("bigint")
     moved = F.when(F.abs(floats) < _MAX_SECONDS, whole * SECOND + fraction).when(floats.isNotNull(), F.lit(0))
-    start = microseconds_column(datetimes, column_type)
-    total = start + moved * sign
-    # If the sum wraps around in 64 bits, it lies on the wrong side of the datetime.
-    wrapped = (total < start) != (moved * sign < 0)
-    return datetime_column(F.when(wrapped, raised(ExecutionError(BEYOND_BITS))).otherwise(total), datetimes, column_type)
+    return datetime_column(_added_column(microseconds_column(datetimes, column_type), moved * sign, BEYOND_BITS), datetimes, column_type)
 
 
 def difference_column(left: Column, right: Column, types: Sequence[ColumnType]) -> Column:
@@ -150,26 +163,16 @@ def _moved(datetimes: pa.Array, duration: pa.Scalar, column_type: ColumnType) ->
     return with_offsets_of(datetimes, microseconds.cast(DATETIME.physical), column_type)
 
 
-def _added(numbers: pa.Array, duration: pa.Scalar, message: str) -> pa.Array:
-    try:
-        return pc.add_checked(numbers, duration)
-    except pa.ArrowInvalid:
-        raise ExecutionError(message) from None
-
-
 def _build_duration(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     key, duration = columns
     if types[0].kind == DATETIME_KIND:
         total = microseconds_column(key, types[0]) + duration
-        wall = total + F.coalesce(key["offset"], F.lit(0)).cast("bigint") * MINUTE if types[0].is_zoned else total
+        wall = _wall_column(total, key, types[0])
         beyond = (wall < FIRST_MICROSECOND) | (wall > LAST_MICROSECOND)
         return datetime_column(F.when(beyond, raised(ExecutionError(BEYOND_YEARS))).otherwise(total), key, types[0])
     if _infer_duration(types, parameters) == FLOAT:
         return key.cast("double") + duration.cast("double")
-    total = key + duration
-    # If the sum wraps around in 64 bits, it lies on the wrong side of the key.
-    wrapped = (total < key) != (duration < 0)
-    return F.when(wrapped, raised(ExecutionError(BEYOND_INTS))).otherwise(total)
+    return _added_column(key, duration, BEYOND_INTS)
 
 
 def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
@@ -275,9 +278,7 @@ def _build_part(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     column, part = columns[0], parameters[0]
     if part == TIMEZONE:
         return column["offset"].cast("double") / 60.0 if types[0].is_zoned else F.lit(None).cast("double")
-    wall = microseconds_column(column, types[0])
-    if types[0].is_zoned:
-        wall = wall + F.coalesce(column["offset"], F.lit(0)).cast("bigint") * MINUTE
+    wall = _wall_column(microseconds_column(column, types[0]), column, types[0])
     if part in ("year", "month", "day"):
         return getattr(F, part)(F.timestamp_micros(wall)).cast("bigint")
     if part == "us":

@@ -239,7 +239,7 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
 
 
 def _bounds_of(items: pa.DataType, lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
-    """Convert bounds to the type of the items, such that the same items are within the bounds."""
+    """Convert bounds to the type of the items, so that the same items are within the bounds."""
     if items == pa.int64():
         return _whole_bounds(lower, upper)
     return _float_bound(lower, math.inf), _float_bound(upper, -math.inf)
@@ -330,7 +330,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
 
 define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
 define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
-# May fail: it raises if a key has another class than the keys of a row.
+# May fail: it raises if no key of a row has the class of a requested key.
 define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_keys", _infer_trimmed, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
 # The values of native dicts have one type; other values are compared one by one.

@@ -76,7 +76,7 @@ def _as_kind(value: Any, kind: str) -> Any:
     try:
         return construct_value(value, kind)
     except SchemaError:
-        return None  # an element of another kind than the column it goes to is missing there
+        return None  # the element is missing in a column that cannot hold it
 
 
 def _infer_vector_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -193,7 +193,7 @@ def _infer_slots(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     if types[0].kind not in (LIST_KIND, ARRAY_KIND, DICT_KIND):
         raise SchemaError(f"values of {types[0].kind} have no items: this takes lists, arrays or dicts")
     item = item_type(types[0])
-    if types[0].kind != DICT_KIND and not all(isinstance(place, int) for place in parameters[0]):
+    if types[0].kind != DICT_KIND and not all(isinstance(position, int) for position in parameters[0]):
         raise SchemaError(f"places in lists are ints, and one of {parameters[0]!r:.80} is none")
     if types[0].kind == DICT_KIND and item is not None:
         native_keys(types[0], parameters[0])
@@ -238,7 +238,7 @@ def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
-    """Return whether all keys have the same class. Keys that a user lists must have; keys collected from all rows may have several classes.
+    """Return whether all keys have the same class. Keys that a user lists must do so; keys collected from all rows may have several classes.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def _build_slots(columns: Sequence[Column], types: Sequence[ColumnType], paramet
         keys = native_keys(types[0], parameters[0])
         kind = "bigint" if types[0].physical.key_type == pa.int64() else "string"
         return F.array(*[F.try_element_at(columns[0], F.lit(key).cast(kind)) for key in keys])
-    return F.array(*[F.get(columns[0], F.lit(min(place, 2**31 - 1))) for place in parameters[0]])
+    return F.array(*[F.get(columns[0], F.lit(min(position, 2**31 - 1))) for position in parameters[0]])
 
 
 def _infer_slot(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -298,9 +298,9 @@ def _infer_slot(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
 
 
 def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    place, requested, are_texts, absent = parameters
+    position, requested, are_texts, absent = parameters
     # All lists have the same length, and none is missing.
-    item = pc.list_element(array_of(arguments[0], rows), place)
+    item = pc.list_element(array_of(arguments[0], rows), position)
     if types[0].kind == ARRAY_KIND:
         item = pc.if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
     # Both an encoded value and a string are stored as strings, but mean different things.
@@ -340,13 +340,13 @@ def _as_requested(value: Any, requested: ColumnType) -> Any:
 
 
 def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    place, requested, are_texts, absent = parameters
+    position, requested, are_texts, absent = parameters
     if are_texts or absent is not None or requested != item_type(types[0]):
         return None
-    item = F.get(columns[0], F.lit(place))
+    item = F.get(columns[0], F.lit(position))
     return F.when(~F.isnan(item), item) if types[0].kind == ARRAY_KIND else item
 
 
-# May fail: it raises if a key has another class than the keys of a row.
+# May fail: it raises if no key of a row has the class of a requested key.
 define_function("slots", _infer_slots, _compute_slots, _build_slots, may_fail=True, by_arrow=always_by_arrow)
 define_function("slot", _infer_slot, _compute_slot, _build_slot, may_fail=True, by_arrow=_slot_by_arrow)

@@ -104,8 +104,8 @@ def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any)
 
 def _row_by_row(columns: Sequence[pa.Array]) -> pa.Array:
     """Return the values of columns of one type in one array, row by row."""
-    places = np.arange(sum(map(len, columns))).reshape(len(columns), -1).T.ravel()
-    return pa.concat_arrays(columns).take(pa.array(places))
+    indices = np.arange(sum(map(len, columns))).reshape(len(columns), -1).T.ravel()
+    return pa.concat_arrays(columns).take(pa.array(indices))
 
 
 def even_offsets(rows: int, width: int) -> pa.Array:

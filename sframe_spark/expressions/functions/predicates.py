@@ -62,14 +62,16 @@ def _are_on_one_scale(types: Sequence[ColumnType]) -> bool:
     return all(column_type.is_numeric or column_type.kind == DATETIME_KIND for column_type in types)
 
 
-def _comparable(arguments: Sequence[Argument], types: Sequence[ColumnType]) -> list[Argument]:
-    """Convert two comparable arguments to the same Arrow type; nothing is lost if both have the same kind."""
+Conversion = Callable[[Any, ColumnType], Any]
+
+
+def _comparable(values: Sequence[Any], types: Sequence[ColumnType], microseconds: Conversion, seconds: Conversion) -> Sequence[Any]:
+    """Convert two comparable arguments, or Spark columns, to the same type by one of the conversions; nothing is lost if both have the same kind."""
     kinds = {column_type.kind for column_type in types}
-    if kinds == {DATETIME_KIND}:
-        return [microseconds_of(a, t) for a, t in zip(arguments, types, strict=True)]
-    if len(kinds) == 1:
-        return list(arguments)
-    return [_seconds(a, t) for a, t in zip(arguments, types, strict=True)]
+    if len(kinds) == 1 and DATETIME_KIND not in kinds:
+        return values
+    convert = microseconds if len(kinds) == 1 else seconds
+    return [convert(value, column_type) for value, column_type in zip(values, types, strict=True)]
 
 
 def _seconds(argument: Argument, column_type: ColumnType) -> Argument:
@@ -86,7 +88,7 @@ def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], p
     left, right = arguments
     both_missing = pc.and_(pc.is_null(left), pc.is_null(right))
     if _are_on_one_scale(types):
-        first, second = _comparable(arguments, types)
+        first, second = _comparable(arguments, types, microseconds_of, _seconds)
         same = pc.equal(first, second)
         if pa.types.is_float64(first.type):
             same = pc.or_(same, pc.and_(pc.is_nan(first), pc.is_nan(second)))
@@ -107,7 +109,7 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
         same = _equal_items(columns[0], columns[1], types[0].kind == ARRAY_KIND)
         if types[0].kind != DICT_KIND:
             return same
-        # Dicts that differ item by item may have the same items in another order.
+        # Dicts that differ item by item may have the same items in a different order.
         unequal = pc.equal(same, False).fill_null(False)
         texts = [canonical_text(column.filter(unequal), types[0]) for column in columns]
         return pc.replace_with_mask(same, unequal, pc.equal(*texts))
@@ -155,22 +157,13 @@ def _infer_ordering(name: str) -> Infer:
 
 def _compute_ordering(name: str) -> Compute:
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-        first, second = _comparable(arguments, types)
+        first, second = _comparable(arguments, types, microseconds_of, _seconds)
         result = _KERNELS[name](first, second)
         if name.endswith("equal") and pa.types.is_float64(first.type):
             result = pc.or_(result, pc.and_(pc.is_nan(first), pc.is_nan(second)))
         return to_ints(result)
 
     return compute
-
-
-def _comparable_columns(columns: Sequence[Column], types: Sequence[ColumnType]) -> list[Column]:
-    kinds = {column_type.kind for column_type in types}
-    if kinds == {DATETIME_KIND}:
-        return [microseconds_column(c, t) for c, t in zip(columns, types, strict=True)]
-    if len(kinds) == 1:
-        return list(columns)
-    return [_seconds_column(c, t) for c, t in zip(columns, types, strict=True)]
 
 
 def _seconds_column(column: Column, column_type: ColumnType) -> Column:
@@ -182,7 +175,7 @@ def _seconds_column(column: Column, column_type: ColumnType) -> Column:
 def _build_equality(is_equal: bool) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
         if _are_on_one_scale(types):
-            first, second = _comparable_columns(columns, types)
+            first, second = _comparable(columns, types, microseconds_column, _seconds_column)
             same = first.eqNullSafe(second)  # in Spark NaN equals NaN for doubles, as here
         elif types[0].kind != types[1].kind:
             same = columns[0].isNull() & columns[1].isNull()
@@ -195,7 +188,7 @@ def _build_equality(is_equal: bool) -> Callable[..., Column | None]:
 
 def _build_ordering(name: str) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-        first, second = _comparable_columns(columns, types)
+        first, second = _comparable(columns, types, microseconds_column, _seconds_column)
         if name.startswith("greater"):
             first, second = second, first
         result = first <= second if name.endswith("equal") else first < second
@@ -453,7 +446,7 @@ def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _pick(values: pa.Array, fill: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the values with missing values replaced by those of ``fill``, which has one value for each row, or one for all rows."""
+    """Return the values, but in rows where they are missing the value of ``fill``, which has one value for each row, or one for all rows."""
     present = pc.invert(_is_missing(values, column_type))
     if pa.types.is_nested(values.type):
         return choose_nested(present, values, fill)

@@ -56,7 +56,7 @@ class FunctionTable(dict[str, Entry]):
         self._packing = threading.local()
 
     def add(self, entry: Entry) -> Entry:
-        """Add an entry; it replaces one that was defined at the same place in the source, as when a notebook cell runs again.
+        """Add an entry; it replaces an earlier version of itself, as when a notebook cell runs again.
 
         Raises
         ------

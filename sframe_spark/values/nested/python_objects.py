@@ -55,7 +55,7 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
     kind
         ``"list"`` or ``"dict"``.
     are_plain
-        Whether items are stored as they are; otherwise nested lists of numbers become arrays, and other classes become those that columns hold.
+        Whether items are plain values; otherwise nested lists of numbers become arrays, and values of other classes become plain values.
 
     Examples
     --------

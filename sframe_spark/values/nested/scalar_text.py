@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.values.datetimes import MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
+from sframe_spark.values.datetimes import MAX_OFFSET, MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
 from sframe_spark.values.nested.text_spans import BEFORE_DATETIME, map_distinct, seem_repeated
 
 # Between these, Arrow writes floats as Python does, with the fewest digits that read back the same.
@@ -163,8 +163,6 @@ def _distinct(values: pa.Array, write: Writer) -> pa.Array:
 # Datetimes inside stored lists and dicts.
 
 _PARTS = r'^\{"\$datetime":(?P<instant>-?[0-9]+),"offset":(?P<offset>-?[0-9]+|null)\}$'
-# Python's offsets are less than a day.
-_MAX_MINUTES = 24 * 60 - 1
 
 
 def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
@@ -181,7 +179,7 @@ def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
     offset = parts.field("offset")
     instants = parts.field("instant").cast(pa.int64())
     offsets = pc.if_else(pc.equal(offset, "null"), pa.scalar(None, pa.string()), offset).cast(pa.int32())
-    is_near = pc.all(pc.less_equal(pc.abs(offsets), _MAX_MINUTES)).as_py() is not False
+    is_near = pc.all(pc.less_equal(pc.abs(offsets), MAX_OFFSET)).as_py() is not False
     return (instants, offsets) if is_near and all_in_years_of_python(_wall(instants, offsets)) else None
 
 

@@ -26,7 +26,7 @@ _ELEMENT = f"(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})"
 ARRAY_ITEM = rf'\{{"\$array":\[(?:{_ELEMENT}(?:,{_ELEMENT})*)?\]\}}'
 _DATETIME = r'\{"\$datetime":-?(?:0|[1-9][0-9]{0,17}),"offset":(?:-?(?:0|[1-9][0-9]{0,4})|null)\}'
 _SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_DATETIME}"
-# Nested lists of only numbers, except those of arrays; entries of dicts whose keys and values are numbers match too.
+# Nested lists of only numbers, except the lists inside stored arrays; entries of dicts whose keys and values are numbers match, too.
 _LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
 KEY = f"(?:{TEXT}|{WHOLE})"
 # The deepest nesting for which a pattern pays off (each level makes it four times as long); with many values one level more.
