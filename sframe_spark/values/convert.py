@@ -241,7 +241,7 @@ def parse_array(text: str, whole: bool = False) -> array.array | None:
         return array.array("d")
     items = _ARRAY_SEPARATOR.split(body)
     numbers = [parse_float(item) if _FLOAT.match(item) else None for item in items]
-    return None if None in numbers else array.array("d", numbers)  # type: ignore[arg-type]
+    return None if None in numbers else array.array("d", numbers)
 
 
 def parse_list(text: str, whole: bool = False) -> list[Any] | None:

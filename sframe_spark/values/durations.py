@@ -160,7 +160,12 @@ def text_duration(text: str, what: str) -> int:
     position = sign.end() if sign else 0
     total, parts = Fraction(0), 0
     while part := PART.match(text, position):
-        total += one_number(part.group(1), text, what) * unit_length(part.group(2), text, what)
+        number, unit = part.groups()
+        try:
+            count = Fraction(number or 1)
+        except ValueError:
+            raise InvalidArgumentError(f"{what}: {number!r} in {text!r} is not a number") from None
+        total += count * unit_length(unit, text, what)
         position, parts = part.end(), parts + 1
     if position < len(text) or not parts:
         raise InvalidArgumentError(f"{what}: {text!r} is not a duration: give {ACCEPTED}")
@@ -169,21 +174,15 @@ def text_duration(text: str, what: str) -> int:
     return -int(total) if sign and sign.group(1) == "-" else int(total)
 
 
-def one_number(number: str, text: str, what: str) -> Fraction:
-    """Return the number before a unit, or 1 if it is empty."""
-    try:
-        return Fraction(number or 1)
-    except ValueError:
-        raise InvalidArgumentError(f"{what}: {number!r} in {text!r} is not a number") from None
-
-
 def unit_length(unit: str, text: str, what: str) -> int:
     """Return the length of a unit in microseconds."""
     name = unit.lower()
     if name in UNITS:
         return UNITS[name]
     if name in CALENDAR_UNITS:
-        raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} has no fixed length (months and years differ): use weeks, days or smaller units")
-    if name == "m":
-        raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} may be minutes or months: write 'min' for minutes; months have no fixed length")
-    raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} is not a unit: use us, ms, s, min, h, d or w, or their names")
+        problem = "has no fixed length (months and years differ): use weeks, days or smaller units"
+    elif name == "m":
+        problem = "may be minutes or months: write 'min' for minutes; months have no fixed length"
+    else:
+        problem = "is not a unit: use us, ms, s, min, h, d or w, or their names"
+    raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} {problem}")

@@ -1,7 +1,7 @@
 """A 64-bit hash of every value, the same across runs, machines and encodings, for sampling and splitting.
 
-Ints, floats, strings and arrays hash as in Turi Create, so that programs written for it draw the same rows for a seed. The formulas were found
-by comparing outputs: the bits of numbers are mixed, strings and arrays are hashed by CityHash64, and the result is mixed with the seed's hash.
+Ints, floats, strings and arrays have the hashes of Turi Create, so that programs written for it draw the same rows for a seed. The formulas were
+found by comparing outputs: the bits of numbers are mixed, strings and arrays are hashed by CityHash64, and the result is mixed with the seed's hash.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.hashing import city_hashes, city_hashes_of_bytes, text_hashes
+from sframe_spark.compute.key_encoding import one_float
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.cast import canonical_text, microseconds_of
@@ -40,7 +41,7 @@ def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _compute_drawn(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-    """Return 1 for rows that are drawn, otherwise 0; the argument is the row number. Parameters: the seed, and the fraction of rows to draw."""
+    """Return 1 for rows that are drawn, otherwise 0; the argument is the row id. Parameters: the seed, and the fraction of rows to draw."""
     numbers = array_of(arguments[0], rows).to_numpy(zero_copy_only=False).view(np.uint64)
     seed, fraction = parameters
     return pa.array((_mixed(numbers ^ _word_of_seed(seed)) <= np.uint64(largest_drawn(fraction))).astype(np.int64))
@@ -68,7 +69,7 @@ def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
     if column_type.kind == INT_KIND:
         return _mixed(values.fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
     if column_type.kind == FLOAT_KIND:
-        return _mixed(_one_of_equal(values.fill_null(0.0)).view(np.uint64))
+        return _mixed(one_float(values.fill_null(0.0)).to_numpy(zero_copy_only=False).view(np.uint64))
     if column_type.kind == DATETIME_KIND:
         return _mixed(microseconds_of(values, column_type).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
     if column_type.kind == ARRAY_KIND:
@@ -78,16 +79,10 @@ def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
     return text_hashes(canonical_text(values, column_type).fill_null(""))
 
 
-def _one_of_equal(numbers: pa.Array) -> np.ndarray:
-    """Return floats with -0.0 replaced by 0.0, and every NaN by the same NaN."""
-    floats = numbers.to_numpy(zero_copy_only=False) + 0.0
-    return np.where(np.isnan(floats), np.nan, floats)
-
-
 def _array_words(values: pa.Array) -> np.ndarray:
     """Return the hash of the bytes of each array's elements."""
     lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    data = _one_of_equal(values.flatten().fill_null(np.nan)).astype("<f8").view(np.uint8)
+    data = one_float(values.flatten().fill_null(np.nan)).to_numpy(zero_copy_only=False).astype("<f8").view(np.uint8)
     return city_hashes_of_bytes(data, np.concatenate([[0], np.cumsum(lengths)]) * _WIDTH)
 
 
