@@ -137,34 +137,33 @@ def _sequence_text(value: Any) -> str:
     return display_text(value_model.plain_array(value) if isinstance(value, array.array) else value_model.plain_list(value))
 
 
+def _sequence_list(value: Any) -> list[Any]:
+    return value_model.plain_list(value_model.plain_array(value) if isinstance(value, array.array) else value)
+
+
 def _from_datetime(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], Any]:
     """Return a function that makes a datetime of a value and converts it; "not a time" of numpy and pandas becomes None."""
     return lambda value: None if (time := to_datetime(value)) is None else convert(time)
 
 
-def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
-    table: dict[tuple[str, str], Callable[[Any], Any]] = {
-        (STR_KIND, STR_KIND): value_model.plain_text,
-        (DICT_KIND, DICT_KIND): value_model.plain_dict,
-        (DICT_KIND, STR_KIND): lambda value: display_text(value_model.plain_dict(value)),
-        (DATETIME_KIND, DATETIME_KIND): to_datetime,
-        (DATETIME_KIND, INT_KIND): _from_datetime(lambda value: to_microseconds(value)[0] // SECOND),
-        (DATETIME_KIND, FLOAT_KIND): _from_datetime(timestamp),
-        (DATETIME_KIND, STR_KIND): _from_datetime(display_text),
-    }
-    for family in value_model.NUMBERS:
-        table[family, INT_KIND] = _integer
-        table[family, FLOAT_KIND] = value_model.float_of_number
-        table[family, STR_KIND] = _number_text
-        table[family, DATETIME_KIND] = lambda value: seconds_to_datetime(value_model.plain_number(value))
-    for family in (LIST_KIND, ARRAY_KIND):
-        table[family, STR_KIND] = _sequence_text
-        table[family, LIST_KIND] = lambda value: value_model.plain_list(value_model.plain_array(value) if isinstance(value, array.array) else value)
-        table[family, ARRAY_KIND] = lambda value: list_to_array(value_model.plain_list(value))
-    return table
-
-
-_CONSTRUCTORS = _constructors()
+_SEQUENCES = (LIST_KIND, ARRAY_KIND)
+_CONSTRUCTORS: dict[tuple[str, str], Callable[[Any], Any]] = {
+    (STR_KIND, STR_KIND): value_model.plain_text,
+    (DICT_KIND, DICT_KIND): value_model.plain_dict,
+    (DICT_KIND, STR_KIND): lambda value: display_text(value_model.plain_dict(value)),
+    (DATETIME_KIND, DATETIME_KIND): to_datetime,
+    (DATETIME_KIND, INT_KIND): _from_datetime(lambda value: to_microseconds(value)[0] // SECOND),
+    (DATETIME_KIND, FLOAT_KIND): _from_datetime(timestamp),
+    (DATETIME_KIND, STR_KIND): _from_datetime(display_text),
+    **{(family, INT_KIND): _integer for family in value_model.NUMBERS},
+    **{(family, FLOAT_KIND): value_model.float_of_number for family in value_model.NUMBERS},
+    **{(family, STR_KIND): _number_text for family in value_model.NUMBERS},
+    **{(family, DATETIME_KIND): lambda value: seconds_to_datetime(value_model.plain_number(value)) for family in value_model.NUMBERS},
+    **{(family, STR_KIND): _sequence_text for family in _SEQUENCES},
+    **{(family, LIST_KIND): _sequence_list for family in _SEQUENCES},
+    **{(family, ARRAY_KIND): lambda value: list_to_array(value_model.plain_list(value)) for family in _SEQUENCES},
+}
+"""How values of a family (the first kind) are converted to values of a kind (the second)."""
 
 
 # Parsing of strings to numbers, arrays, lists and dicts.

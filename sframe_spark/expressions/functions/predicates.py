@@ -266,14 +266,10 @@ def truth_column(column: Column, column_type: ColumnType) -> Column:
     return F.when(column.isNotNull(), F.size(column) > 0)
 
 
-def _has_truth(column_type: ColumnType) -> bool:
-    return column_type.kind != DATETIME_KIND
-
-
 def _infer_truth(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    if _has_truth(types[0]):
-        return LOGICAL
-    raise unsupported("truth", types)
+    if types[0].kind == DATETIME_KIND:
+        raise unsupported("truth", types)
+    return LOGICAL
 
 
 def _compute_truth(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -297,9 +293,9 @@ def _truth_column_without_nan(column: Column, column_type: ColumnType) -> Column
 
 def _infer_connective(symbol: str) -> Infer:
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-        if all(map(_has_truth, types)):
-            return LOGICAL
-        raise unsupported(symbol, types)
+        if DATETIME_KIND in (types[0].kind, types[1].kind):
+            raise unsupported(symbol, types)
+        return LOGICAL
 
     return infer
 
@@ -335,7 +331,7 @@ def _compute_nothing(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 def _infer_if_else(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     condition, first, second = types
-    if not _has_truth(condition):
+    if condition.kind == DATETIME_KIND:
         raise unsupported("a condition", [condition])
     if first.kind != second.kind:
         raise unsupported("a choice", [first, second])
