@@ -14,29 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark import types
 from sframe_spark.errors import MixedTypesError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
-from sframe_spark.types import (
-    ARRAY,
-    ARRAY_KIND,
-    DATETIME,
-    DATETIME_KIND,
-    DICT_KIND,
-    ENCODED_DICT,
-    ENCODED_LIST,
-    FLOAT,
-    FLOAT_KIND,
-    INT,
-    INT_KIND,
-    LIST_KIND,
-    STR,
-    STR_KIND,
-    ZONED_DATETIME,
-    ColumnType,
-    dict_of,
-    list_of,
-    type_of_class,
-)
+from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.datetimes import to_datetime, to_microseconds
@@ -65,17 +46,17 @@ from sframe_spark.values.value_model import (
 
 # The column type that fits Python values, or a dtype that a user asked for.
 
-_SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
+_SEQUENCES = frozenset({types.LIST_KIND, types.ARRAY_KIND})
 # Unsigned ints that fit signed ints have been converted to signed ints before.
-_NUMPY_TYPES = {"i": INT, "u": FLOAT, "f": FLOAT, "M": ZONED_DATETIME}
-_ELEMENT_TYPES = {INT_KIND: INT, FLOAT_KIND: FLOAT, STR_KIND: STR}
+_NUMPY_TYPES = {"i": types.INT, "u": types.FLOAT, "f": types.FLOAT, "M": types.ZONED_DATETIME}
+_ELEMENT_TYPES = {types.INT_KIND: types.INT, types.FLOAT_KIND: types.FLOAT, types.STR_KIND: types.STR}
 _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
-    ((numbers.Integral, np.bool_), INT),
-    ((numbers.Real,), FLOAT),
-    ((str, bytes), STR),
-    ((datetime.date, np.datetime64), DATETIME),
-    ((set, frozenset, range), ENCODED_LIST),
-    ((np.ndarray,), ARRAY),
+    ((numbers.Integral, np.bool_), types.INT),
+    ((numbers.Real,), types.FLOAT),
+    ((str, bytes), types.STR),
+    ((datetime.date, np.datetime64), types.DATETIME),
+    ((set, frozenset, range), types.ENCODED_LIST),
+    ((np.ndarray,), types.ARRAY),
 )
 
 
@@ -102,7 +83,7 @@ def column_type_for(dtype: Any) -> ColumnType:
     values = getattr(dtype, "type", None)
     if isinstance(values, type) and (isinstance(dtype, np.dtype) or hasattr(dtype, "construct_from_string")):
         return column_type_for(values)
-    return type_of_class(dtype)
+    return types.type_of_class(dtype)
 
 
 def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
@@ -136,7 +117,7 @@ def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
     if isinstance(source, np.ndarray):
         return _NUMPY_TYPES[source.dtype.kind]
     if not source and isinstance(values, np.ndarray) and values.dtype.kind in "US":
-        return STR
+        return types.STR
     return _type_of_list(source, of_rows)
 
 
@@ -148,17 +129,17 @@ def encoding_for(values: Any, column_type: ColumnType) -> ColumnType:
 
     Examples
     --------
-    >>> str(encoding_for([[1, 2]], ENCODED_LIST))
+    >>> str(encoding_for([[1, 2]], types.ENCODED_LIST))
     'list:list<item: int64>'
     """
     source = simplify(values)
-    if column_type.kind not in (LIST_KIND, DICT_KIND, DATETIME_KIND):
+    if column_type.kind not in (types.LIST_KIND, types.DICT_KIND, types.DATETIME_KIND):
         return column_type
     if not isinstance(source, list):
         natural = infer_type(source)
         return natural if natural.kind == column_type.kind else column_type
     families = families_of(source)
-    if column_type.kind == LIST_KIND and families and families <= _SEQUENCES:
+    if column_type.kind == types.LIST_KIND and families and families <= _SEQUENCES:
         return _list_type(source)
     if families == {column_type.kind}:
         return _type_of_list(source)
@@ -168,16 +149,16 @@ def encoding_for(values: Any, column_type: ColumnType) -> ColumnType:
 def _type_of_list(values: Sequence[Any], of_rows: bool = True) -> ColumnType:
     families = families_of(values)
     if not families:
-        return FLOAT
-    if families == {INT_KIND}:
-        return INT if _fits_int(values) else FLOAT
+        return types.FLOAT
+    if families == {types.INT_KIND}:
+        return types.INT if _fits_int(values) else types.FLOAT
     if families <= NUMBERS:
-        return FLOAT
-    if families == {STR_KIND}:
-        return STR
-    if families == {DATETIME_KIND}:
-        return ZONED_DATETIME if any(map(_has_offset, values)) else DATETIME
-    if families == {DICT_KIND}:
+        return types.FLOAT
+    if families == {types.STR_KIND}:
+        return types.STR
+    if families == {types.DATETIME_KIND}:
+        return types.ZONED_DATETIME if any(map(_has_offset, values)) else types.DATETIME
+    if families == {types.DICT_KIND}:
         return _dict_type(values)
     if families <= _SEQUENCES:
         return _sequence_type(values)
@@ -201,7 +182,7 @@ def _fits_int(values: Iterable[Any]) -> bool:
     try:
         pa.array(values, pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
-        return all(SMALLEST_INT <= int(value) <= LARGEST_INT for value in values if family_of(type(value)) == INT_KIND)
+        return all(SMALLEST_INT <= int(value) <= LARGEST_INT for value in values if family_of(type(value)) == types.INT_KIND)
     return True
 
 
@@ -222,36 +203,36 @@ def _sequence_type(values: Sequence[Any]) -> ColumnType:
     element_classes = set(map(type, chain.from_iterable(cells)))
     if not {family_of(python_class) for python_class in element_classes} <= NUMBERS:
         return _list_type(values)
-    if element_classes or any(family_of(type(cell)) == ARRAY_KIND for cell in cells):
-        return ARRAY
-    return ENCODED_LIST
+    if element_classes or any(family_of(type(cell)) == types.ARRAY_KIND for cell in cells):
+        return types.ARRAY
+    return types.ENCODED_LIST
 
 
 def _list_type(values: Sequence[Any]) -> ColumnType:
     cells = _cells(values)
-    if any(family_of(type(cell)) == ARRAY_KIND for cell in cells):
+    if any(family_of(type(cell)) == types.ARRAY_KIND for cell in cells):
         # The elements of an array cell are floats, whatever its type code.
-        are_floats = families_of(chain.from_iterable(cells)) <= {FLOAT_KIND} or all(family_of(type(cell)) == ARRAY_KIND for cell in cells)
-        return list_of(FLOAT) if are_floats else ENCODED_LIST
+        are_floats = families_of(chain.from_iterable(cells)) <= {types.FLOAT_KIND} or all(family_of(type(cell)) == types.ARRAY_KIND for cell in cells)
+        return types.list_of(types.FLOAT) if are_floats else types.ENCODED_LIST
     element = _element_type(lambda: chain.from_iterable(cells))
-    return ENCODED_LIST if element is None else list_of(element)
+    return types.ENCODED_LIST if element is None else types.list_of(element)
 
 
 def _dict_type(values: Sequence[Any]) -> ColumnType:
     cells = _cells(values)
     # There is no native form for a missing key, nor for dicts without any key.
     if type(None) in set(map(type, chain.from_iterable(cells))):
-        return ENCODED_DICT
+        return types.ENCODED_DICT
     key = _element_type(lambda: chain.from_iterable(cells))
     items = _element_type(lambda: chain.from_iterable(cell.values() for cell in cells))
-    return ENCODED_DICT if key is None or items is None else dict_of(key, items)
+    return types.ENCODED_DICT if key is None or items is None else types.dict_of(key, items)
 
 
 def _element_type(elements: Callable[[], Iterable[Any]]) -> ColumnType | None:
     """Return the native type that all elements have (int, float or str), or None if there is none; ``elements`` yields them, several times."""
     families = families_of(elements())
     element = _ELEMENT_TYPES.get(families.pop()) if len(families) == 1 else None
-    return None if element is INT and not _fits_int(list(elements())) else element
+    return None if element is types.INT and not _fits_int(list(elements())) else element
 
 
 # Conversion of Python values to Arrow arrays of a given column type.
@@ -277,8 +258,7 @@ def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = Fal
 
     Examples
     --------
-    >>> from sframe_spark.types import INT
-    >>> encode([1, None, 2.5], INT).to_pylist()
+    >>> encode([1, None, 2.5], types.INT).to_pylist()
     [1, None, 2]
     """
     return in_one_array(encode_parts(values, column_type, ignore_cast_failure))
@@ -296,7 +276,7 @@ def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool
     """
     source = simplify(values)
     if isinstance(source, np.ndarray) and source.dtype.kind == "u":
-        if column_type.kind == INT_KIND:
+        if column_type.kind == types.INT_KIND:
             raise SchemaError(BEYOND_64_BITS)
         source = source.tolist()  # Python's ints keep all digits
     if isinstance(source, list):
@@ -317,14 +297,14 @@ def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
         return normalize(pa.array(values))
     utc = pa.array(values).cast(pa.int64())
     zero = pa.array(np.zeros(len(values), dtype=np.int32))
-    return zoned_array(utc, zero, utc.is_valid()), ZONED_DATETIME
+    return zoned_array(utc, zero, utc.is_valid()), types.ZONED_DATETIME
 
 
 def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
     if column_type.kind in _ELEMENT_TYPES:
         # Arrow converts a list of values of the right class much faster than Python can inspect them.
         try:
-            return arrow_floats(values) if column_type.kind == FLOAT_KIND else pa.array(values, column_type.physical)
+            return arrow_floats(values) if column_type.kind == types.FLOAT_KIND else pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
     stored = stored_cells(values, column_type.kind, are_plain=False) if column_type.is_encoded else None
@@ -388,8 +368,7 @@ def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
 
     Examples
     --------
-    >>> from sframe_spark.types import ENCODED_LIST
-    >>> encode_plain([[[1, 2]]], ENCODED_LIST).to_pylist(), encode([[[1, 2]]], ENCODED_LIST).to_pylist()
+    >>> encode_plain([[[1, 2]]], types.ENCODED_LIST).to_pylist(), encode([[[1, 2]]], types.ENCODED_LIST).to_pylist()
     (['[[1,2]]'], ['[{"$array":[1.0,2.0]}]'])
     """
     return in_one_array(parts_of(_encode_plain(values, column_type)))
@@ -398,7 +377,7 @@ def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
 def _encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     if column_type.is_encoded:
         return _stored_texts(values, column_type)
-    if column_type.kind in (LIST_KIND, DICT_KIND) and not _fits_natively(values, column_type):
+    if column_type.kind in (types.LIST_KIND, types.DICT_KIND) and not _fits_natively(values, column_type):
         raise SchemaError(f"{column_type} cannot hold every one of these values")
     return _BUILDERS[column_type.kind](values, column_type)
 
@@ -413,8 +392,7 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
 
     Examples
     --------
-    >>> from sframe_spark.types import ENCODED_LIST, INT, list_of
-    >>> recode(pa.array([[1, None]]), list_of(INT), ENCODED_LIST).to_pylist()
+    >>> recode(pa.array([[1, None]]), types.list_of(types.INT), types.ENCODED_LIST).to_pylist()
     ['[1,null]']
     """
     if source == target:
@@ -437,7 +415,7 @@ def _fits_natively(values: Sequence[Any], column_type: ColumnType) -> bool:
     """Return whether all keys and elements of dicts or lists have the Python class that the native physical type holds."""
     cells = [value for value in values if value is not None]
     physical = column_type.physical
-    if column_type.kind == LIST_KIND:
+    if column_type.kind == types.LIST_KIND:
         return _are_of(chain.from_iterable(cells), physical.value_type)
     if not set(map(type, chain.from_iterable(cells))) <= {NATIVE_CLASSES[physical.key_type]}:
         return False
@@ -461,16 +439,16 @@ def _are_naive_datetimes(values: Sequence[Any]) -> bool:
 
 
 def _build_datetimes(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    if column_type == DATETIME and _are_naive_datetimes(values):
-        return pa.array(values, DATETIME.physical)
+    if column_type == types.DATETIME and _are_naive_datetimes(values):
+        return pa.array(values, types.DATETIME.physical)
     times = [None if _is_missing(value) else to_datetime(value) for value in values]
     split = [(None, None) if time is None else to_microseconds(time) for time in times]
     utc = pa.array([microseconds for microseconds, _ in split], pa.int64())
-    if column_type == ZONED_DATETIME:
+    if column_type == types.ZONED_DATETIME:
         return zoned_array(utc, pa.array([offset for _, offset in split], pa.int32()), utc.is_valid())
     if any(offset is not None for _, offset in split):
         raise SchemaError("a date-time column without offsets cannot hold a value that has one")
-    return utc.cast(DATETIME.physical)
+    return utc.cast(types.DATETIME.physical)
 
 
 def _build_arrays(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
@@ -490,7 +468,7 @@ def _join_arrays(cells: Sequence[Any], elements: list[Any] | None) -> pa.Array:
         numbers = pa.array(np.frombuffer(b"".join(cell.tobytes() for cell in cells if cell is not None), np.float64))
     else:
         numbers = arrow_floats(elements).fill_null(float("nan"))
-    return list_from_lengths(lengths, numbers, ARRAY.physical)
+    return list_from_lengths(lengths, numbers, types.ARRAY.physical)
 
 
 def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
@@ -521,11 +499,11 @@ def _stored_texts(cells: Sequence[Any], column_type: ColumnType) -> pa.Array | p
 
 
 _BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array | pa.ChunkedArray]] = {
-    INT_KIND: _scalar_builder(lambda value: int(plain_number(value))),
-    FLOAT_KIND: _scalar_builder(float_of_number),
-    STR_KIND: _scalar_builder(plain_text),
-    DATETIME_KIND: _build_datetimes,
-    ARRAY_KIND: _build_arrays,
-    LIST_KIND: _build_lists,
-    DICT_KIND: _build_dicts,
+    types.INT_KIND: _scalar_builder(lambda value: int(plain_number(value))),
+    types.FLOAT_KIND: _scalar_builder(float_of_number),
+    types.STR_KIND: _scalar_builder(plain_text),
+    types.DATETIME_KIND: _build_datetimes,
+    types.ARRAY_KIND: _build_arrays,
+    types.LIST_KIND: _build_lists,
+    types.DICT_KIND: _build_dicts,
 }

@@ -60,8 +60,8 @@ FAULTS = (
     Fault(
         "mixed-offsets-plain",
         "values",
-        "return ZONED_DATETIME if any(map(_has_offset, values)) else DATETIME",
-        "return ZONED_DATETIME if all(map(_has_offset, values)) else DATETIME",
+        "return types.ZONED_DATETIME if any(map(_has_offset, values)) else types.DATETIME",
+        "return types.ZONED_DATETIME if all(map(_has_offset, values)) else types.DATETIME",
     ),
     # expressions
     Fault("divide-by-zero", "functions", "missing | missing_divisor | zero, rows)", "missing | missing_divisor, rows)"),

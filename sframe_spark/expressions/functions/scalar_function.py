@@ -9,17 +9,8 @@ from typing import Any, TypeVar
 import attrs
 import pyarrow as pa
 
+from sframe_spark import errors
 from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_type
-from sframe_spark.errors import (
-    ExecutionError,
-    InvalidArgumentError,
-    LengthMismatchError,
-    SchemaError,
-    SFrameError,
-    UnsupportedOperationError,
-    listed,
-    near_names,
-)
 from sframe_spark.planner.registry import load_operators
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
@@ -64,10 +55,12 @@ class FunctionTable(dict[str, Entry]):
             If the name is not an identifier, or another entry has it.
         """
         if not isinstance(entry.name, str) or not entry.name.isidentifier():
-            raise InvalidArgumentError(f"a {self.kind} is named as variables are, by letters, digits and underscores, not {entry.name!r:.80}")
+            raise errors.InvalidArgumentError(f"a {self.kind} is named as variables are, by letters, digits and underscores, not {entry.name!r:.80}")
         holder = self.get(entry.name)
         if holder is not None and (entry.name in self._built_in or location_of(holder.infer) != location_of(entry.infer)):
-            raise InvalidArgumentError(f"the name {entry.name!r} is taken by the {self.kind} of {location_of(holder.infer)}: choose another name")
+            raise errors.InvalidArgumentError(
+                f"the name {entry.name!r} is taken by the {self.kind} of {location_of(holder.infer)}: choose another name"
+            )
         self[entry.name] = entry
         return entry
 
@@ -90,22 +83,22 @@ class FunctionTable(dict[str, Entry]):
             If the entry was sent to this worker, but could not be loaded.
         """
         if not isinstance(name, str):
-            raise InvalidArgumentError(f"a {self.kind} goes by its name, a text, not by {name!r:.80}")
+            raise errors.InvalidArgumentError(f"a {self.kind} goes by its name, a text, not by {name!r:.80}")
         result = self.get(name)
         if result is not None:
             return result
         if name in self._unloaded:
             packed = self._unloaded[name]
             if isinstance(packed, str):
-                raise ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {packed}")
+                raise errors.ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {packed}")
             self[name] = load_function(*packed)
             return self[name]
         load_operators()
         if name in self:
             return self[name]
-        near = near_names(name, self)
-        meant = f": did you mean {listed(near)}?" if near else "."
-        raise InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} One of a plug-in is known once its module is imported")
+        near = errors.near_names(name, self)
+        meant = f": did you mean {errors.listed(near)}?" if near else "."
+        raise errors.InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} One of a plug-in is known once its module is imported")
 
     def inferred(self, name: str, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         """Return the result type that an entry infers.
@@ -118,12 +111,12 @@ class FunctionTable(dict[str, Entry]):
         try:
             result = self.named(name).infer(types, parameters)
         except (IndexError, ValueError) as error:
-            if isinstance(error, SFrameError):
+            if isinstance(error, errors.SFrameError):
                 raise
             arguments = f"{len(types)} arguments ({', '.join(map(str, types))})"
-            raise SchemaError(f"the {self.kind} {name!r} does not take {arguments}: {error}") from error
+            raise errors.SchemaError(f"the {self.kind} {name!r} does not take {arguments}: {error}") from error
         if not isinstance(result, ColumnType):
-            raise SchemaError(f"the {self.kind} {name!r} infers {result!r:.80}: it gives a column type, such as INT or types[0]")
+            raise errors.SchemaError(f"the {self.kind} {name!r} infers {result!r:.80}: it gives a column type, such as INT or types[0]")
         return result
 
     def received(self, packed_functions: PackedFunctions) -> FunctionTable[Entry]:
@@ -340,16 +333,18 @@ class FinishedKernel:
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:
     """Check a kernel's result and cast it to the physical type of the inferred type."""
     if not isinstance(result, pa.Array):
-        raise SchemaError(f"the kernel of the scalar function {name!r} gave a {type(result).__name__}: it gives an Arrow array or scalar")
+        raise errors.SchemaError(f"the kernel of the scalar function {name!r} gave a {type(result).__name__}: it gives an Arrow array or scalar")
     if len(result) != rows:
-        raise LengthMismatchError(f"the kernel of the scalar function {name!r} gave {len(result):,} values for {rows:,} rows: it gives one a row")
+        raise errors.LengthMismatchError(
+            f"the kernel of the scalar function {name!r} gave {len(result):,} values for {rows:,} rows: it gives one a row"
+        )
     if result.type.equals(column_type.physical):
         return result
     try:
         return result.cast(column_type.physical)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         what = f"the kernel of the scalar function {name!r} gave Arrow's {result.type}, which is not the {column_type} that it infers"
-        raise SchemaError(f"{what} ({str(error).splitlines()[0]}): cast it, or infer another type") from error
+        raise errors.SchemaError(f"{what} ({str(error).splitlines()[0]}): cast it, or infer another type") from error
 
 
 @attrs.frozen
@@ -370,7 +365,7 @@ class WithKernel:
         """Return a plug-in's column with a check that makes the query fail if the column does not have the inferred type."""
         what = f"the Spark expression of the scalar function {self.name!r} is"
         if type(expression).__name__ != "Column":
-            raise SchemaError(f"{what} a {type(expression).__name__}: it is a column, or None")
+            raise errors.SchemaError(f"{what} a {type(expression).__name__}: it is a column, or None")
         column_type = FUNCTIONS.inferred(self.name, types, parameters)
         if column_type not in (INT, FLOAT, STR, ARRAY):
             return expression
@@ -385,7 +380,7 @@ def always_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
     return True
 
 
-def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:
+def unsupported(operation: str, types: Sequence[ColumnType]) -> errors.UnsupportedOperationError:
     """Return the error for an operation that is not defined for the kinds of its operands."""
     kinds = [column_type.kind for column_type in types]
     if {INT_KIND, FLOAT_KIND, STR_KIND}.issuperset(kinds):
@@ -394,7 +389,7 @@ def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOpera
         advice = "a text becomes a date-time by str_to_datetime(), and a date-time is written as datetime.datetime(2024, 1, 31)"
     else:
         advice = "apply() calls a function of yours for each value, or for each row of a frame"
-    return UnsupportedOperationError(f"{operation} is not defined for {' and '.join(kinds)}; {advice}")
+    return errors.UnsupportedOperationError(f"{operation} is not defined for {' and '.join(kinds)}; {advice}")
 
 
 def array_of(argument: Argument, rows: int) -> pa.Array:

@@ -14,29 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.types import (
-    ARRAY_KIND,
-    DATETIME_KIND,
-    DICT_KIND,
-    FLOAT,
-    FLOAT_KIND,
-    INT,
-    INT_KIND,
-    LIST_KIND,
-    STR,
-    STR_KIND,
-    ColumnType,
-    dict_of,
-    list_of,
-)
+from sframe_spark import types
+from sframe_spark.types import ColumnType
 from sframe_spark.values.nested import text_spans
 from sframe_spark.values.nested.scalar_text import exact_floats
 
 NULL, POINT, EXPONENT, LOWER_CASE = b"n.e "
-KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, FLOAT_KIND, DATETIME_KIND))]
-"""Kinds of values; a missing value has none."""
+_ALL = (types.INT_KIND, types.FLOAT_KIND, types.STR_KIND, types.LIST_KIND, types.DICT_KIND, types.ARRAY_KIND, types.FLOAT_KIND, types.DATETIME_KIND)
+KINDS = [frozenset(), *(frozenset([kind]) for kind in _ALL)]
+"""The kinds that each sort of JSON value stands for, for the positions below; a missing value has no kind."""
 MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES = range(len(KINDS))
-"""Positions in ``KINDS``."""
+"""The sorts of JSON values, as positions in ``KINDS``."""
 # The tags "dict", "array", "float" and "datetime" differ in their second letter, which follows a brace, a quote, a dollar sign and the first letter.
 _POSITION_IN_TAG = len('{"$d')
 _BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
@@ -59,18 +47,18 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
         return None
     quoted = first == text_spans.QUOTE
     if quoted.any():
-        return (without_quotes(without(texts, absent)), STR) if (quoted | absent).all() else None
+        return (without_quotes(without(texts, absent)), types.STR) if (quoted | absent).all() else None
     if (first == text_spans.OPENING).any():
         return None
     special = first == text_spans.BRACE
     numbers = without(texts, absent | special)
     are_whole = pc.match_substring_regex(numbers, f"^{text_spans.WHOLE}$")
     if not special.any() and pc.all(are_whole).as_py():
-        return numbers.cast(pa.int64()), INT
+        return numbers.cast(pa.int64()), types.INT
     if pc.any(are_whole).as_py():
         return None
     floats = as_floats(texts)
-    return None if floats is None else (floats, FLOAT)
+    return None if floats is None else (floats, types.FLOAT)
 
 
 def as_floats(texts: pa.Array) -> pa.Array | None:
@@ -182,13 +170,13 @@ class FlatItems:
 
     def by_keys(self) -> tuple[pa.Array, ColumnType]:
         """Return dicts as an Arrow array of maps from their keys to their values as JSON."""
-        return self._with_items(self.items, STR)
+        return self._with_items(self.items, types.STR)
 
     def _with_items(self, items: pa.Array, item_type: ColumnType) -> tuple[pa.Array, ColumnType]:
         if self.keys is None:
-            column_type = list_of(item_type)
+            column_type = types.list_of(item_type)
             return pa.ListArray.from_arrays(self.offsets, items, type=column_type.physical), column_type
-        column_type = dict_of(INT if pa.types.is_int64(self.keys.type) else STR, item_type)
+        column_type = types.dict_of(types.INT if pa.types.is_int64(self.keys.type) else types.STR, item_type)
         return pa.MapArray.from_arrays(self.offsets, self.keys, items, type=column_type.physical), column_type
 
     def stored(self) -> pa.Array:
@@ -277,8 +265,8 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     if not is_known(texts, kind):
         return None
     data, bounds = text_spans.bytes_of(_filled(texts, kind))
-    (positions,) = text_spans.positions_at(data, (text_spans.COMMA, 1) if kind == LIST_KIND else (text_spans.OPENING, 3))
-    counts = text_spans.counts_within(positions, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
+    (positions,) = text_spans.positions_at(data, (text_spans.COMMA, 1) if kind == types.LIST_KIND else (text_spans.OPENING, 3))
+    counts = text_spans.counts_within(positions, bounds) + (np.diff(bounds) > len("[]") if kind == types.LIST_KIND else 0)
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
@@ -293,7 +281,7 @@ def _patterns(texts: pa.Array, kind: str, keys: Sequence[str] = KEY_PATTERNS, ma
 
 
 def _patterns_of(kind: str, item: str, keys: Sequence[str] = KEY_PATTERNS) -> Iterator[tuple[str, bool]]:
-    if kind == LIST_KIND:
+    if kind == types.LIST_KIND:
         yield f"^{text_spans.lists(item)}$", False
     else:
         yield from ((f"^{text_spans.dicts(key, item)}$", key == text_spans.WHOLE) for key in keys)
@@ -305,7 +293,7 @@ def _items(texts: pa.Array, kind: str, patterns: Iterator[tuple[str, bool]]) -> 
     if are_ints is None:
         return None
     missing = texts.is_null().to_numpy(zero_copy_only=False)
-    if kind == LIST_KIND:
+    if kind == types.LIST_KIND:
         counts, items = text_spans.cut_lists(filled)
         return FlatItems(counts, missing, items)
     counts, keys, items = text_spans.cut_dicts(filled)
@@ -313,7 +301,7 @@ def _items(texts: pa.Array, kind: str, patterns: Iterator[tuple[str, bool]]) -> 
 
 
 def _filled(texts: pa.Array, kind: str) -> pa.Array:
-    return texts.fill_null("[]" if kind == LIST_KIND else text_spans.BEFORE + text_spans.AFTER)
+    return texts.fill_null("[]" if kind == types.LIST_KIND else text_spans.BEFORE + text_spans.AFTER)
 
 
 def texts_of_items(items: pa.Array) -> pa.Array:
