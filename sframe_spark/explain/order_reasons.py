@@ -97,7 +97,7 @@ SOURCES_OF_ORDER = {
 
 
 def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = None) -> str:
-    """Return, in one line, why a node's rows are known to be in an order; only for rows that are known to be in it.
+    """Return, in one line, why a node's rows are in an order. It must be known that they are.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def _first(wrong: np.ndarray) -> int | None:
 
 
 def claim_in_words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, str]:
-    """Return the type of a claim, and what it is about, in words."""
+    """Return the claim and its subject, in words."""
     match claim:
         case InOrder(by, strict):
             return "rows in order of", names.order(node, by) + (" without ties" if strict else "")

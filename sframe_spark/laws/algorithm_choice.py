@@ -74,10 +74,7 @@ def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
 
 @law("join(x, y, k) = sorted_join(x, y, k) where y ascends by k", stage="pushdown", on="join")
 def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
-    """Matches are found by searching the sorted second input.
-
-    Unless that is small, the first input must be sorted too, so that it is read in order.
-    """
+    """Matches are found by searching the sorted second input. Unless it is small, the first input must be sorted too, so that it is read in order."""
     operator = node.operator
     assert isinstance(operator, Join)
     if operator.how not in SEARCHED or not is_in_search_order(operator, *node.inputs):

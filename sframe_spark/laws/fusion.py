@@ -35,7 +35,7 @@ class RegionProgram:
 
 @attrs.define
 class NumberedColumns:
-    """Column lineage across row-wise nodes: columns of leaves and programs have global numbers, other nodes only rearrange these.
+    """Column lineage across row-wise nodes: columns of leaves and programs have global numbers, and other nodes only rearrange columns.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def in_region(node: PlannerNode) -> bool:
 
 
 def programs(nodes: Sequence[PlannerNode]) -> tuple[set[int], set[int]]:
-    """Return the ``id`` of the nodes that become programs, and of those among them that other programs read as leaves.
+    """Return the ``id`` of each node that becomes a program, and of each of these nodes that other programs read as a leaf.
 
     A node becomes a program if a node that is not row-wise reads it. A node that several programs read and that calls a user function becomes a
     program too, so that the function is called once.
@@ -107,7 +107,7 @@ def programs(nodes: Sequence[PlannerNode]) -> tuple[set[int], set[int]]:
         All nodes of a graph, inputs before consumers.
     """
     tops, boundaries = {id(nodes[-1])}, set()
-    # The programs that each node would be part of; at most two are recorded, enough to know that there are several.
+    # The programs to which each node would belong. Two are recorded at most, which is enough to know that there are several.
     owners: dict[int, tuple[int, ...]] = {}
     for node in reversed(nodes):
         if not in_region(node):
@@ -141,7 +141,7 @@ class Fusion:
     columns: NumberedColumns = attrs.Factory(NumberedColumns)
 
     def is_leaf(self, node: PlannerNode) -> bool:
-        """Return whether a node below the top of a region is one of the region's leaves."""
+        """Return whether a node below the top of a region is a leaf of the region."""
         return not in_region(node) or id(node) in self.boundaries
 
     def is_canonical(self, node: PlannerNode) -> bool:
@@ -154,7 +154,7 @@ class Fusion:
         return self.is_leaf(child) or (isinstance(child.operator, Zip) and self.is_canonical(child))
 
     def rebuilt(self, node: PlannerNode) -> PlannerNode:
-        """Return a node of final form over its rewritten inputs, also for a zip below the node."""
+        """Return a node that is in final form, over the rewritten forms of its inputs, or of the inputs of a zip below it."""
         for child in node.inputs:
             if id(child) not in self.values:
                 self.values[id(child)] = child.with_inputs([self.values[id(leaf)] for leaf in child.inputs])
@@ -202,7 +202,7 @@ class Fusion:
         return node is not top and self.is_leaf(node)
 
     def is_chain(self, programs: Sequence[int]) -> bool:
-        """Return whether each program reads the one before it, so that only one order is possible."""
+        """Return whether each program reads the program before it, so that only one order is possible."""
         owner, parts = self.columns.owner, self.columns.parts
         return all(any(owner(column) == before for column in parts[after].reads.values()) for before, after in pairwise(programs))
 
@@ -255,7 +255,7 @@ def computed(program: Program, rows: PlannerNode) -> PlannerNode:
 def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
     """A region of row-wise operators becomes one select: projections and zips are merged, and expressions are combined.
 
-    A user function is called once per row: a program that calls one and that several programs read stays separate.
+    A user function is called once per row: a program that calls a user function and is read by several programs stays separate.
     """
     nodes = list(postorder([root]))
     if not any(map(in_region, nodes)):

@@ -118,7 +118,7 @@ def preimage(
     ranges_of: Callable[[ColumnType], ValueRanges | None],
     bounds_of: Callable[[int], Bounds | None],
 ) -> ColumnRanges:
-    """Return the input column on which a register depends, and the ranges of its values that give register values in required ranges.
+    """Return the ranges of an input column's values for which a register that depends on the column has a value in required ranges.
 
     The ranges are found by bisection, evaluating the steps themselves, so they are exact under any rounding.
 
@@ -134,8 +134,9 @@ def preimage(
     Returns
     -------
     Mapping
-        Empty if the register does not depend on exactly one column with known bounds, if a step fails or is not known to be monotone within the
-        bounds (ints may wrap around), if the result for a missing value or NaN is a value, or if there are no or too many required ranges.
+        The ranges by the position of the column. Empty if the register does not depend on exactly one column with known bounds, if a step fails
+        or is not known to be monotone within the bounds (ints may wrap around), if the result for a missing value or NaN is a value, or if there
+        are no or too many required ranges.
 
     Examples
     --------

@@ -121,7 +121,7 @@ def sort_of_partly_reversed(node: PlannerNode) -> PlannerNode | None:
 
 @law("top_rows(x, by, n) = slice(sort(x, by), 0, n) where x backwards is in the order of by", stage="pushdown", on="top_rows")
 def top_of_reversed(node: PlannerNode) -> PlannerNode | None:
-    """The top rows of rows in the opposite order are the last ones. The number of rows must be known, so that only the last ones are read."""
+    """The top rows of rows in the opposite order are the last rows. The number of rows must be known, so that only the last rows are read."""
     assert isinstance(node.operator, TopRows)
     child, by = node.inputs[0], node.operator.by
     if child.length.rows is None or not runs_as_kernels(child):
