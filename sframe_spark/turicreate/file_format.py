@@ -12,7 +12,7 @@ import re
 import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -406,27 +406,6 @@ def opened(file: ArchiveFile) -> Iterator[int]:
             os.close(descriptor)
 
 
-@contextlib.contextmanager
-def opened_regular(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
-    """Open a file, and yield its stream and its status.
-
-    Raises
-    ------
-    StorageError
-        If the file does not exist, or is not a regular file.
-    """
-    with translate_os_errors("read", path):
-        try:
-            descriptor = os.open(path, READING)
-        except FileNotFoundError:
-            raise _missing(path) from None
-        with os.fdopen(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise _no_regular_file(path)
-            yield stream, status
-
-
 def _missing(path: str) -> StorageError:
     return StorageError(f"{visible(path)} is missing: the archive is not complete; restore it from a copy")
 
@@ -629,10 +608,19 @@ class IndexReader:
         StorageError
             If the file does not exist, is not a regular file, is too long, or contains a NUL byte.
         """
-        with opened_regular(file.path) as (stream, status):
-            check_length(file.path, status.st_size)
-            content = read_text(file.path, stream, status.st_size)
-        self.read[file.path] = FileState.of(status)
+        path = file.path
+        with translate_os_errors("read", path):
+            try:
+                descriptor = os.open(path, READING)
+            except FileNotFoundError:
+                raise _missing(path) from None
+            with os.fdopen(descriptor, "rb") as stream:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    raise _no_regular_file(path)
+                check_length(path, status.st_size)
+                content = read_text(path, stream, status.st_size)
+        self.read[path] = FileState.of(status)
         return content
 
     def frame(self, file: NamedFile) -> IndexedFrame:

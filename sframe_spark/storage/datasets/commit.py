@@ -90,7 +90,11 @@ def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
     check_files(manifest, files)
     if durable:
         manifest = with_checksums(manifest)
-        flush_files(manifest)
+        # The files are flushed to disk before the manifest names them.
+        for entry in manifest.segments:
+            file = join(location, entry.file)
+            with translate_os_errors("flush segment", file):
+                _flush(file)
     sidecar = write_manifest(manifest, durable)
     # Files that a late attempt has written meanwhile are found by listing again. Directories that are deleted with the process do not need it.
     remove_unnamed(manifest, files_below(location) if durable else files, sidecar)
@@ -196,14 +200,6 @@ def _replace(target: str, text: bytes, durable: bool) -> None:
         raise
     if durable:
         flush_directory(os.path.dirname(target))
-
-
-def flush_files(manifest: Manifest) -> None:
-    """Flush the segment files of a manifest to disk, which is done before the manifest is written."""
-    for entry in manifest.segments:
-        location = join(manifest.directory, entry.file)
-        with translate_os_errors("flush segment", location):
-            _flush(location)
 
 
 def flush_directory(location: str) -> None:

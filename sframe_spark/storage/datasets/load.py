@@ -85,20 +85,6 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def digest_of_rows(manifest: Manifest) -> str | None:
-    """Return the SHA-256 of the manifest file in a dataset's directory.
-
-    Return None if the file cannot be read, has no checksum, or does not have the same types and segments as the given manifest.
-    """
-    try:
-        text = _manifest_text(manifest.directory)
-        saved = Manifest.from_json(text, manifest.directory)
-    except StorageError:
-        return None
-    same = (saved.types, saved.segments, saved.has_key) == (manifest.types, manifest.segments, manifest.has_key)
-    return digest_of(text) if same and is_sealed(text) else None
-
-
 def with_saved_checksums(manifest: Manifest) -> Manifest:
     """Return a manifest of a deserialised plan, which has no checksums, with the checksums from the manifest file in its directory.
 
@@ -135,24 +121,18 @@ def _manifest_text(location: str) -> str:
             raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
         if os.path.exists(location) and not os.path.isdir(location):
             raise StorageError(f"{location} is no directory; a saved frame is a directory")
-        content = _read_whole(join(location, MANIFEST_FILE))
-    if content is None:
-        raise StorageError(_reason_for_no_manifest(location))
+        file = join(location, MANIFEST_FILE)
+        try:
+            descriptor, status = open_regular(file)
+        except (FileNotFoundError, NotADirectoryError):
+            raise StorageError(_reason_for_no_manifest(location)) from None
+        with os.fdopen(descriptor, "rb") as stream:
+            check_length(file, status.st_size)
+            content = read_text(file, stream, status.st_size)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise StorageError(f"the manifest of {location} is damaged: {error}; save the frame again") from error
-
-
-def _read_whole(file: str) -> bytes | None:
-    """Return the content of a regular file, without following links; None if the file does not exist."""
-    try:
-        descriptor, status = open_regular(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    with os.fdopen(descriptor, "rb") as stream:
-        check_length(file, status.st_size)
-        return read_text(file, stream, status.st_size)
 
 
 def _reason_for_no_manifest(location: str) -> str:
@@ -294,7 +274,14 @@ def digest_for_reference(manifest: Manifest, target: str) -> str | None:
         return None
     if any(owner_in(part) is not None for part in directory.split(os.sep)) or is_within(directory, target):
         return None
-    return digest_of_rows(manifest)
+    try:
+        text = _manifest_text(directory)
+        saved = Manifest.from_json(text, directory)
+    except StorageError:
+        return None
+    # The file must describe the same rows as the manifest.
+    is_same = (saved.types, saved.segments, saved.has_key) == (manifest.types, manifest.segments, manifest.has_key)
+    return digest_of(text) if is_same and is_sealed(text) else None
 
 
 def is_within(directory: str, parent: str) -> bool:
