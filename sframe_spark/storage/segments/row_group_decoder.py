@@ -62,6 +62,7 @@ class Unit:
     rows: int | None = None
 
 
+@attrs.define(eq=False)
 class Decoder:
     """Decodes the rows of a dataset once, from a given row to the end. It is not part of a reference cycle, so its buffers are freed with it.
 
@@ -73,24 +74,18 @@ class Decoder:
         The number of rows that are decoded at a time from large row groups; it may be changed while rows are decoded.
     """
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        columns: tuple[int, ...],
-        stop: int,
-        size_of: SizeOf,
-        max_bytes: float,
-        threads: int,
-        coded: frozenset[int],
-        step: int,
-    ) -> None:
-        self._manifest, self._columns, self._stop = manifest, columns, stop
-        self._size_of, self._max_bytes, self._threads, self._coded = size_of, max_bytes, threads, coded
-        self.step = step
-        self._groups = 1
-        self._process = os.getpid()
-        self._pool: ThreadPool | None = None
-        self._coming: deque[tuple[Unit, DecodedResult | None]] = deque()
+    _manifest: Manifest
+    _columns: tuple[int, ...]
+    _stop: int
+    _size_of: SizeOf
+    _max_bytes: float
+    _threads: int
+    _coded: frozenset[int]
+    step: int
+    _groups: int = attrs.field(default=1, init=False)
+    _process: int = attrs.field(factory=os.getpid, init=False)
+    _pool: ThreadPool | None = attrs.field(default=None, init=False)
+    _coming: deque[tuple[Unit, DecodedResult | None]] = attrs.field(factory=deque, init=False)
 
     def close(self) -> None:
         """Cancel what has not started yet; the threads end after the units that they are decoding."""
