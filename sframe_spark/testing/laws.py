@@ -112,12 +112,6 @@ def _read_case(equation: str, body: str, declared: Declared) -> LawCase:
     return LawCase(equation, title, "\n".join(lines[:-1]), None, declared)
 
 
-def write_case(case: LawCase) -> str:
-    """Return a case in the form that :func:`read_cases` reads, without the line that names its law."""
-    outcome = [UNCHANGED] if case.output_text is None else [ARROW, case.output_text]
-    return "\n".join([TITLE + case.title, case.input_text, *outcome])
-
-
 def apply_law(rule: Law, root: PlannerNode, stages: Sequence[Stage]) -> PlannerNode:
     """Return the plan after a single law has been applied, in each of its stages, until it changes nothing more."""
     return Optimizer(stages, [rule]).optimize(root)
@@ -174,8 +168,8 @@ def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
     for case in read_cases(text):
         root = case.input_plan()
         result = apply_law(by_name[case.equation], root, stages)
-        output = None if result is root else plan_text(result)
-        sections.setdefault(case.equation, []).append(write_case(attrs.evolve(case, input_text=plan_text(root), output_text=output)))
+        outcome = [UNCHANGED] if result is root else [ARROW, plan_text(result)]
+        sections.setdefault(case.equation, []).append("\n".join([TITLE + case.title, plan_text(root), *outcome]))
     parts = [head, *["\n\n".join([LAW + equation + "\n" + cases[0], *cases[1:]]) for equation, cases in sections.items()]]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -111,11 +111,8 @@ def _archive(operator: Any, inputs: Sequence[Table]) -> Rows:
 
 def _spark(operator: Any, inputs: Sequence[Table]) -> Rows:
     """Return the rows that Spark collects; their order is only defined if the DataFrame is sorted."""
-    return [tuple(_plain(value) for value in row) for row in operator.df.collect()]
-
-
-def _plain(value: Any) -> Any:
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+    rows = operator.df.collect()
+    return [tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row) for row in rows]
 
 
 # Cycles and intervals, computed with exact fractions.

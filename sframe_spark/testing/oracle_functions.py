@@ -112,24 +112,15 @@ def missing_if_any(function: Scalar) -> Scalar:
     return lambda *arguments: None if any(argument is None for argument in arguments) else function(*arguments)
 
 
-def _int_or_float(left: Any, right: Any, of_ints: Scalar, of_floats: Scalar) -> Any:
-    if isinstance(left, int) and isinstance(right, int):
-        return of_ints(left, right)
-    return of_floats(float(left), float(right))
+def _arithmetic(function: Scalar) -> Scalar:
+    """Return a function of two numbers: ints wrap around, as 64-bit ints, and mixed numbers are floats. Strings are not converted."""
 
+    def calculated(left: Any, right: Any) -> Any:
+        if isinstance(left, int) and isinstance(right, int):
+            return wrap(function(left, right))
+        return function(left, right) if isinstance(left, str) else function(float(left), float(right))
 
-def _add(left: Any, right: Any) -> Any:
-    if isinstance(left, str):
-        return left + right
-    return _int_or_float(left, right, lambda a, b: wrap(a + b), lambda a, b: a + b)
-
-
-def _subtract(left: Any, right: Any) -> Any:
-    return _int_or_float(left, right, lambda a, b: wrap(a - b), lambda a, b: a - b)
-
-
-def _multiply(left: Any, right: Any) -> Any:
-    return _int_or_float(left, right, lambda a, b: wrap(a * b), lambda a, b: a * b)
+    return missing_if_any(calculated)
 
 
 def _divide(left: Any, right: Any) -> float:
@@ -147,18 +138,6 @@ def _floor_divide(left: Any, right: Any) -> Any:
         return None if right == 0 else wrap(left // right)
     quotient = _divide(left, right)
     return float(math.floor(quotient)) if math.isfinite(quotient) else quotient
-
-
-def _modulo(left: int, right: int) -> int | None:
-    return None if right == 0 else left % right
-
-
-def _negate(value: Any) -> Any:
-    return wrap(-value) if isinstance(value, int) else -value
-
-
-def _absolute(value: Any) -> Any:
-    return wrap(abs(value)) if isinstance(value, int) else abs(value)
 
 
 def equal(left: Any, right: Any) -> int:
@@ -181,22 +160,16 @@ def truth(value: Any) -> int | None:
     return None if value is None else int(value != 0) if isinstance(value, (int, float)) else int(len(value) > 0)
 
 
-def _known_truth(value: Any) -> int | None:
-    return None if is_nan(value) else truth(value)
+def _connective(decisive: int) -> Scalar:
+    """Return ``and`` or ``or``: the truth that decides the result alone, else missing if a value is missing or NaN, else the other truth."""
 
+    def connected(left: Any, right: Any) -> int | None:
+        truths = [None if is_nan(value) else truth(value) for value in (left, right)]
+        if decisive in truths:
+            return decisive
+        return None if None in truths else 1 - decisive
 
-def _and(left: Any, right: Any) -> int | None:
-    first, second = _known_truth(left), _known_truth(right)
-    if first == 0 or second == 0:
-        return 0
-    return None if first is None or second is None else 1
-
-
-def _or(left: Any, right: Any) -> int | None:
-    first, second = _known_truth(left), _known_truth(right)
-    if first == 1 or second == 1:
-        return 1
-    return None if first is None or second is None else 0
+    return connected
 
 
 def _is_missing(value: Any) -> bool:
@@ -239,14 +212,14 @@ def clip(value: Any, lower: Any, upper: Any) -> Any:
 
 
 SCALARS: dict[str, Scalar] = {
-    "add": missing_if_any(_add),
-    "subtract": missing_if_any(_subtract),
-    "multiply": missing_if_any(_multiply),
+    "add": _arithmetic(lambda left, right: left + right),
+    "subtract": _arithmetic(lambda left, right: left - right),
+    "multiply": _arithmetic(lambda left, right: left * right),
     "divide": missing_if_any(_divide),
     "floor_divide": missing_if_any(_floor_divide),
-    "modulo": missing_if_any(_modulo),
-    "negate": missing_if_any(_negate),
-    "absolute": missing_if_any(_absolute),
+    "modulo": missing_if_any(lambda left, right: None if right == 0 else left % right),
+    "negate": missing_if_any(lambda value: wrap(-value) if isinstance(value, int) else -value),
+    "absolute": missing_if_any(lambda value: wrap(abs(value)) if isinstance(value, int) else abs(value)),
     "positive": lambda value: value,
     "equal": equal,
     "not_equal": lambda left, right: 1 - equal(left, right),
@@ -255,8 +228,8 @@ SCALARS: dict[str, Scalar] = {
     "greater": missing_if_any(lambda left, right: int(left > right)),
     "greater_equal": _or_equal(lambda left, right: left >= right),
     "truth": truth,
-    "and_": _and,
-    "or_": _or,
+    "and_": _connective(0),
+    "or_": _connective(1),
     "if_else": lambda condition, first, second: first if truth(condition) == 1 else second,
     "is_missing": lambda value: int(_is_missing(value)),
     "is_not_missing": lambda value: int(not _is_missing(value)),

@@ -83,7 +83,11 @@ def _described(description: str, error: BaseException) -> tuple[str, str]:
     trace = vars(BaseException)["__traceback__"].__get__(error)
     frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(trace))
     name, words = type.__dict__["__name__"].__get__(type(error)), words_of(error)
-    text = "".join(traceback.format_list(frames)) + _last_lines(error, f"{name}: {words}\n")
+    try:
+        last_lines = "".join(map(cut, traceback.format_exception_only(error)))
+    except Exception:
+        last_lines = f"{name}: {words}\n"
+    text = "".join(traceback.format_list(frames)) + last_lines
     return cut(f"{description} failed with {name}: {words}"), cut(text)
 
 
@@ -111,14 +115,6 @@ def cut(text: str, longest: int = MAX_TEXT) -> str:
     """
     half = (longest - len(GAP)) // 2
     return text if len(text) <= longest else f"{text[:half]}{GAP}{text[-half:]}"
-
-
-def _last_lines(error: BaseException, otherwise: str) -> str:
-    """Return the last lines that a traceback shows for an error, or ``otherwise`` if the error cannot be formatted."""
-    try:
-        return "".join(map(cut, traceback.format_exception_only(error)))
-    except Exception:
-        return otherwise
 
 
 def displayable(value: Any) -> Any:

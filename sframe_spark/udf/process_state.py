@@ -82,13 +82,11 @@ def _enter_locale(stack: ExitStack, locale: Any, value: Mapping[int, str]) -> No
         stack.callback(locale.setlocale, number, before)
 
 
-def _enter_zone(stack: ExitStack, _: Any, value: Any) -> None:
-    stack.callback(_set_zone, os.environ.get("TZ"))
-    _set_zone(value[0])
-
-
-def _set_zone(name: str | None) -> None:
-    set_environment_variable("TZ", name)
+def _enter_zone(stack: ExitStack, time: Any, value: Any) -> None:
+    # In reverse order, the callbacks restore the variable, and then the zone.
+    stack.callback(time.tzset)
+    stack.callback(set_environment_variable, "TZ", os.environ.get("TZ"))
+    set_environment_variable("TZ", value[0])
     time.tzset()
 
 

@@ -184,7 +184,8 @@ class ReachedModules:
             if reads_any and name != MAIN:
                 self._whole.add(name)
             values = [vars(module)[name] for name in named if name in vars(module)]
-            reached += [value for value in values if isinstance(value, types.ModuleType) and self._is_new(value, named)]
+            modules = [value for value in values if isinstance(value, types.ModuleType) and is_users_module(value)]
+            reached += [inner for inner in modules if not named <= self._named.get(str(vars(inner).get("__name__")), set())]
         own = module_of_globals(function.__globals__) if code.reads_own else None
         if own is not None and vars(own)["__name__"] == MAIN:
             # A function may read all of its module, but a script or notebook also holds data: only variables named in strings are taken.
@@ -195,10 +196,6 @@ class ReachedModules:
             value = function.__globals__.get(name)
             if isinstance(value, types.ModuleType) and is_users_module(value):
                 self.add_value(value)
-
-    def _is_new(self, module: types.ModuleType, named: frozenset[str]) -> bool:
-        name = vars(module).get("__name__")
-        return is_users_module(module) and not named <= self._named.get(str(name), set())
 
     def _named_in(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
         """Yield the user's modules that a function's variables hold, that it imports, or that its strings name."""

@@ -186,31 +186,31 @@ ADVICE = {
 """Advice about types that no column holds."""
 
 
-def arrow_type_of(data_type: DataType, name: str) -> pa.DataType:
-    """Return the Arrow type for a Spark type; all its parts are nullable.
+def arrow_type_of(data_type: DataType, name: str, part: str = "") -> pa.DataType:
+    """Return the Arrow type for a Spark type; all its parts are nullable. ``part``: the part of the column's type, for errors.
 
     Raises
     ------
     SchemaError
         If no column can hold the values; the message names the column and the part of its type.
     """
-    return _arrow_type(data_type, name, "")
-
-
-def _arrow_type(data_type: DataType, name: str, part: str) -> pa.DataType:
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(data_type, ArrayType):
-        return pa.list_(_arrow_type(data_type.elementType, name, f"{part}[]"))
+        return pa.list_(arrow_type_of(data_type.elementType, name, f"{part}[]"))
     if isinstance(data_type, MapType):
-        return pa.map_(_arrow_type(data_type.keyType, name, f"{part} key"), _arrow_type(data_type.valueType, name, f"{part} value"))
+        return pa.map_(arrow_type_of(data_type.keyType, name, f"{part} key"), arrow_type_of(data_type.valueType, name, f"{part} value"))
     if isinstance(data_type, StructType):
-        _require_distinct_fields(data_type.names, name, part)
-        return pa.struct([pa.field(field.name, _arrow_type(field.dataType, name, f"{part}.{field.name}")) for field in data_type.fields])
+        repeated = sorted(field for field, count in Counter(data_type.names).items() if count > 1)
+        if repeated:
+            raise SchemaError(
+                f"{_described(name, part)}: a dict has one value for each key, but several fields are named {repeated[0]!r}: rename them first"
+            )
+        return pa.struct([pa.field(field.name, arrow_type_of(field.dataType, name, f"{part}.{field.name}")) for field in data_type.fields])
     kind = kind_of(data_type)
     if kind not in ATOMIC:
         advice = ADVICE.get(kind, "cast it to another type")
-        raise SchemaError(f"{_place(name, part)}: a column cannot hold Spark's {data_type.simpleString():.200} values; {advice} first")
+        raise SchemaError(f"{_described(name, part)}: a column cannot hold Spark's {data_type.simpleString():.200} values; {advice} first")
     return ATOMIC[kind](data_type)
 
 
@@ -238,13 +238,7 @@ def kind_of(data_type: DataType) -> str:
     return data_type.typeName().split("(")[0]
 
 
-def _require_distinct_fields(names: list[str], name: str, part: str) -> None:
-    repeated = sorted(field for field, count in Counter(names).items() if count > 1)
-    if repeated:
-        raise SchemaError(f"{_place(name, part)}: a dict has one value for each key, but several fields are named {repeated[0]!r}: rename them first")
-
-
-def _place(name: str, part: str) -> str:
+def _described(name: str, part: str) -> str:
     return f"column {name!r}" + (f", in {part.lstrip('. ')!r} of it" if part else "")
 
 

@@ -150,11 +150,6 @@ class CsvFiles:
         of_directories = first_positions([column.name for column in self.partitions], len(self.selected))
         self.order = [(of_files if index < len(in_files) else of_directories)[names[index]] for index in chosen]
 
-    def size_of_first(self) -> int:
-        """Return the size of the first file in bytes."""
-        first = self.files[0]
-        return (first.state or self.watched.seen(first.path)).size
-
     @property
     def selected_names(self) -> list[str]:
         """Names of the columns that are read from the files."""
@@ -713,11 +708,14 @@ class _Reader:
     @memory_for_batches()
     def read(self) -> PlannerNode:
         """Return a source of all rows."""
-        forms, size = self.files.no_forms(), self.files.size_of_first()
+        forms, first_file = self.files.no_forms(), self.files.files[0]
+        size = (first_file.state or self.files.watched.seen(first_file.path)).size
         self.files.first_bytes = first_block_bytes(size)
+        # Reading one small file is faster than starting threads.
+        is_small = size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(first_file.path) is None
+        threads = 1 if is_small else parallel_scan.threads_that_read()
         # For remote files, a small request takes as long as a large one, so the default block size is used.
-        threads = 1 if self._is_little(size) else parallel_scan.threads_that_read()
-        self.files.later_bytes = None if is_remote_location(self.files.files[0].path) else block_bytes_for(size, threads)
+        self.files.later_bytes = None if is_remote_location(first_file.path) else block_bytes_for(size, threads)
         for block in self._more_rows():
             self.files.learn(forms, block.read(NO_NUMBERS))
         with closing(self.files.blocks()) as blocks:
@@ -730,10 +728,6 @@ class _Reader:
                     self.files.learn_rest(forms, values)
         with closing(self.files.blocks()) as blocks, closing(self._values_of(blocks, forms, threads)) as values:
             return self._source(self.files.fitting(values, forms), forms)
-
-    def _is_little(self, size: int) -> bool:
-        """Return whether there is only one file, and it is so small that reading it is faster than starting threads."""
-        return size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(self.files.files[0].path) is None
 
     def _more_rows(self) -> Iterator[ArrowLines | TextBlock]:
         """Yield more rows for type inference, if ``nrows`` is smaller than ``rows_to_infer``; otherwise nothing."""
