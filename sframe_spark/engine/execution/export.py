@@ -57,8 +57,8 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
 
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
     ready = executor.ready(executor.plan(plan))
-    by_ranges = ready.mode is Mode.DONE or ready.mode.is_over_ranges or (ready.mode is Mode.DRIVER and not is_small(ready.root))
-    section = ready.root if by_ranges else executor.run(ready)
+    is_over_ranges = ready.mode is Mode.DONE or ready.mode.is_over_ranges or (ready.mode is Mode.DRIVER and not is_small(ready.root))
+    section = ready.root if is_over_ranges else executor.run(ready)
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_faster_locally(section):
         return _run_in_this_process(section, placement, work, staging.local)
