@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -50,3 +50,25 @@ def square(every: int, *axes: Iterable[Any]) -> list[Any]:
 
 def _in_campaign(value: Any) -> Any:
     return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.campaign)
+
+
+def in_one_test(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Run a test for all values, as one test whose failure names the value: of hundreds of quick cases, reporting each takes longer than running it.
+
+    The test takes no fixtures, which all values would share.
+    """
+
+    def decorate(test: Callable[..., None]) -> Callable[[], None]:
+        def run() -> None:
+            for value in values:
+                given = (value,) if isinstance(names, str) else value
+                try:
+                    test(*given)
+                except Exception as error:
+                    error.add_note(f"{names}: {value!r:.300}")
+                    raise
+
+        run.__name__, run.__qualname__, run.__doc__, run.__module__ = test.__name__, test.__qualname__, test.__doc__, test.__module__
+        return run
+
+    return decorate

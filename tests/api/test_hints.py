@@ -21,20 +21,21 @@ import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate, plugin, util, visualization
 from sframe_spark.api import hints
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TakenNameError
+from tests.examples import in_one_test
 
 # The package has the options under the name of their module.
 config_module = importlib.import_module("sframe_spark.config")
 FRAME, COLUMN = SFrame({"stars": [1, 2]}), SArray([1, 2])
 
 
-@pytest.mark.parametrize("name", sorted(hints.FRAME))
+@in_one_test("name", sorted(hints.FRAME))
 def test_names_of_other_frames(name: str) -> None:
     assert not hasattr(FRAME, name), "the frame has it: leave it out of the hints"
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(FRAME, name)
 
 
-@pytest.mark.parametrize("name", sorted(set(hints.ARRAY) - {"where", "diff"}))
+@in_one_test("name", sorted(set(hints.ARRAY) - {"where", "diff"}))
 def test_names_of_other_columns(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(COLUMN, name)
@@ -55,7 +56,7 @@ def test_members_of_pandas_are_answered(other: type, kind: type, told: dict[str,
     assert sorted(name for name in public.difference(OF_PANDAS_ALONE.split()) if not hasattr(kind, name) and name not in told) == []
 
 
-@pytest.mark.parametrize("name", sorted(hints.MODULE))
+@in_one_test("name", sorted(hints.MODULE))
 def test_names_that_are_out_of_scope(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no '{name}': "):
         getattr(sframe_spark, name)
@@ -125,7 +126,7 @@ def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
     assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2
 
 
-@pytest.mark.parametrize("name", sorted(hints.MODULE))
+@in_one_test("name", sorted(hints.MODULE))
 def test_imports_of_what_is_out_of_scope(name: str) -> None:
     for statement in (f"from sframe_spark import {name}", f"import sframe_spark.{name}", f"import sframe_spark.{name}.below"):
         with pytest.raises(ImportError, match=f"^sframe_spark has no '{name}': "):
@@ -396,7 +397,7 @@ def public_calls() -> Iterator[tuple[str, str]]:
                 yield place, name
 
 
-@pytest.mark.parametrize(("place", "name"), list(public_calls()))
+@in_one_test(("place", "name"), list(public_calls()))
 def test_every_public_call_answers_arguments_that_it_has_not(place: str, name: str) -> None:
     owner = OWNERS[place]
     # No method runs: what it is called on does not matter.

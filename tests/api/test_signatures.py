@@ -16,6 +16,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark.api import hints
+from tests.examples import in_one_test
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "reference_signatures.json").read_text())
 MEMBERS = [(place, name) for place, members in RECORDED.items() for name in members]
@@ -107,7 +108,7 @@ def differences(recorded: list[list[str]], function: Any, called: bool = True) -
     return found + [f"{parameter} is needed" for parameter in more if parameter.default is parameter.empty and "*" not in str(parameter)]
 
 
-@pytest.mark.parametrize(("place", "name"), MEMBERS, ids=[".".join(item) for item in MEMBERS])
+@in_one_test(("place", "name"), MEMBERS)
 def test_signature_is_that_of_the_reference(place: str, name: str) -> None:
     owner, recorded = owner_of(place), RECORDED[place][name]
     if (place, name) in NOT_HERE or name in hints_about(place):

@@ -15,6 +15,7 @@ from sframe_spark import aggregate, util
 from sframe_spark.data_structures import serialization
 from sframe_spark.session.user_session import user_session
 from tests.derby import keep_quiet
+from tests.examples import in_one_test
 
 # What pickles call.
 NO_EXAMPLE = {"restored"}
@@ -62,7 +63,7 @@ def examples_of(name: str) -> doctest.DocTest:
     return doctest.DocTestParser().get_doctest(PUBLIC[name], {}, name, None, 0)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@in_one_test("name", PUBLIC)
 def test_what_is_public_has_an_example_that_runs(name: str) -> None:
     examples = examples_of(name).examples
     assert examples, f"{name} has no example: add a section Examples to its docstring"

@@ -11,6 +11,7 @@ from tests.docs import reference
 from tests.docs.layers import diagram
 from tests.docs.pictures import MAX_BYTES, PICTURES
 from tests.docs.test_code import MADE, blocks_of
+from tests.examples import in_one_test
 
 PAGES = Path(__file__).parents[2] / "docs"
 ANY_BLOCK = re.compile(r"```.*?```", re.DOTALL)
@@ -29,7 +30,7 @@ def test_an_extension_is_one_short_file(text: str) -> None:
 OF_PEOPLE = [page for page in sorted(PAGES.rglob("*.md")) if MADE not in page.parents]
 
 
-@pytest.mark.parametrize("page", [PAGES.parent / "README.md", *OF_PEOPLE], ids=lambda path: path.stem)
+@in_one_test("page", [PAGES.parent / "README.md", *OF_PEOPLE])
 def test_lines_are_short(page: Path) -> None:
     text = ANY_BLOCK.sub("", page.read_text(encoding="utf-8"))
     assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
@@ -40,7 +41,7 @@ WRITTEN = [*OF_PEOPLE, *(path for place in ("benchmarks", "examples") for path i
 MODULE = re.compile(r"(?<![\w/.-])((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)\b")
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+@in_one_test("page", WRITTEN)
 def test_modules_that_a_page_names_are_there(page: Path) -> None:
     named = set(MODULE.findall(page.read_text(encoding="utf-8")))
     assert {name for name in named if not any((ROOT / place / name).exists() for place in ("", "sframe_spark", "examples/plugin_package"))} == set()
@@ -50,7 +51,7 @@ FOLDER = re.compile(r"`((?:[a-z_]+/)+)`")
 DOTTED = re.compile(r"`((?:api|cli|engine|explain|operators|order|planner|process|session|storage|values)(?:\.[a-z_]+)+)`")
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+@in_one_test("page", WRITTEN)
 def test_folders_and_modules_that_a_page_names_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     folders = {name for name in FOLDER.findall(text) if not any((ROOT / place / name).is_dir() for place in ("", "sframe_spark", "docs", "tests"))}
@@ -91,7 +92,7 @@ PLACE = re.compile(
 )
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+@in_one_test("page", WRITTEN)
 def test_what_a_page_points_at_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = [page.parent / link for link in LINK.findall(ANY_BLOCK.sub("", text))]
