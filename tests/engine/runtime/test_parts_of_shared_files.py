@@ -281,9 +281,8 @@ def test_rows_of_other_types_are_let_go_before_all_is_read_anew(tmp_path: Path, 
     objects = "".join(json.dumps(dict(zip("abc", row, strict=True))) + "\n" for row in values)
     rows = "a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in values)
     write(tmp_path, {"b.csv": rows + "late,2,3\n", "b.json": objects + '{"a":"late"}\n'})
-    taken: list[int] = []
-    for module in (split, reader):
-        monkeypatch.setattr(module, "reservation_for_rows", lambda files: taken.append(arrow_bytes()) or parallel_scan.reservation_for_rows(files))
+    taken, reserve = list[int](), parallel_scan.reservation_for_rows
+    monkeypatch.setattr(parallel_scan, "reservation_for_rows", lambda files: taken.append(arrow_bytes()) or reserve(files))
     with by_threads(400_000, 100_000):
         frame = read(tmp_path / name)
     assert len(taken) == 2 and taken[1] - taken[0] < 200_000, taken
