@@ -102,7 +102,7 @@ class Program:
     outputs: tuple[Operand, ...]
 
     def called(self) -> str:
-        """Return the names of the first functions that the program calls, for messages; for user functions also where they are defined."""
+        """Return for messages the names of the first functions that the program calls; for users' functions also where they are defined."""
         names = list(dict.fromkeys(name_of(step.function) for step in self.steps))
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         return f"{', '.join(names[:MAX_NAMED])}{more}" if names else "columns"
@@ -297,7 +297,7 @@ def describe_step(register: int, step: Step) -> str:
 
 
 def identity_program(width: int, positions: Sequence[int]) -> Program:
-    """Return the program whose outputs are the input columns at some positions."""
+    """Return the program that only selects the input columns at some positions."""
     return Program(width, (), tuple(Register(position) for position in positions))
 
 

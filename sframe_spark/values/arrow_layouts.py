@@ -79,7 +79,7 @@ def is_list(data_type: pa.DataType) -> bool:
 
 
 def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = None) -> list[pa.Array]:
-    """Return the values in the standard layouts, in one array, or in several if 32-bit offsets require it; standard arrays are not copied.
+    """Return the values in the standard layouts, in one array, or in several arrays if 32-bit offsets require it; standard arrays are not copied.
 
     In the result, missing lists and maps have no items. (Arrow allows them to have some, but code that works on all items at once does not.)
 
@@ -411,7 +411,7 @@ def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa
 
 # Tables as Arrow IPC streams. A stream holds only the rows of a table, even if the table is a slice of longer buffers.
 
-# Compression that costs hardly any time.
+# A compression that takes hardly any time.
 QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 
 

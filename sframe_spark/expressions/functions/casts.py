@@ -18,7 +18,7 @@ from sframe_spark.values.value_model import SMALLEST_INT
 
 
 def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Return the type that the cast yields, of the target's kind; parameter: the target type."""
+    """Return the type that the cast yields, which has the target's kind. Parameters: the target type, and whether failures become missing."""
     return cast_type(types[0], parameters[0]).of_values
 
 
@@ -57,9 +57,9 @@ def _cast_float(column: Column, result: ColumnType) -> Column | None:
 
 
 def _monotone_cast(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """Return the ``monotone`` of a cast: increasing for datetimes without an offset, as both seconds and ISO strings sort like them.
+    """Return the ``monotone`` of a cast: increasing for datetimes without an offset, as their seconds and their ISO strings sort like them.
 
-    The target type is a parameter, which is not passed here; casts of other kinds are not monotone for every target.
+    The target type is a parameter, which is not passed to this function; casts of other kinds are not monotone for every target.
     """
     return INCREASING if types[0].kind == DATETIME_KIND and not types[0].is_zoned else None
 

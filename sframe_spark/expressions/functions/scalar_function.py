@@ -73,7 +73,7 @@ class FunctionTable(dict[str, Entry]):
         return [entry for name, entry in self.items() if name not in self._built_in]
 
     def named(self, name: str) -> Entry:
-        """Return the entry with a name; if it is unknown, plug-ins of installed packages are loaded first.
+        """Return the entry with a name; if there is none, plug-ins of installed packages are loaded first.
 
         Raises
         ------

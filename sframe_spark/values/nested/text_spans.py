@@ -20,7 +20,7 @@ ITEM = f"(?:{TEXT}|{NUMBER}|null)"
 BEFORE, AFTER = '{"$dict":[', "]}"
 EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT, BEFORE_DATETIME = '{"$array":[]}', '{"$float":"', '"}', '{"$datetime":'
 SPECIAL_FLOAT = r'\{"\$float":"(?:nan|inf|-inf)"\}'
-# A number of any size, which the reader of nested values checks.
+# A number of any size; whether it is in range is checked when the value is parsed.
 _ANY_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _ELEMENT = f"(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})"
 ARRAY_ITEM = rf'\{{"\$array":\[(?:{_ELEMENT}(?:,{_ELEMENT})*)?\]\}}'
@@ -61,7 +61,7 @@ def nested(levels: int) -> str:
 
 def all_match(texts: pa.Array, pattern: str) -> bool:
     """Return whether all strings that are not missing match."""
-    # If some strings do not match, usually some of the first ones do not.
+    # The first strings are tried before all others: if a string does not match, it is often among them.
     return all(pc.all(pc.match_substring_regex(part, pattern)).as_py() is not False for part in (texts[:16], texts))
 
 
@@ -113,7 +113,7 @@ def texts_between(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa
     """
     if not len(starts):
         return pa.array([], pa.string())
-    # Strings and gaps in one array, of which Arrow takes every second: ten times as fast as an index of each byte.
+    # The strings and the gaps between them form one array, of which every second value is taken; ten times as fast as an index of each byte.
     bounds = np.empty(2 * len(starts), np.int32)
     bounds[0::2], bounds[1::2] = starts, stops
     texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(data))
@@ -290,7 +290,7 @@ def by_codes(codes: np.ndarray, write: Callable[[int, np.ndarray], pa.Array | No
 
 # The size of the sample, the rows needed for each sampled one, and the share of distinct values in it below which values count as repeated.
 _SAMPLED, _ROWS_FOR_EACH, _MAX_DIFFERENT = 4096, 8, 0.9
-# Rows needed for each int between the smallest and the largest, for a table of all of them to pay.
+# A table of all ints from the smallest to the largest pays off if there are at least this many rows for each int in it.
 _INTS_FOR_EACH = 4
 
 
