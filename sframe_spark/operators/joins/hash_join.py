@@ -123,18 +123,19 @@ class HashJoin(Join):
         Keys become codes, and the build side is sorted by code, so that the matches of a probe row are a range.
         """
         keys = [
-            [array for position in positions for array in comparable_keys(side, position)]
-            for side, positions in ((left, self.left_keys), (right, self.right_keys))
+            [array for key in keys for array in comparable_values(side.read(0, side.rows, [key]).columns[0], side.schema[key])]
+            for side, keys in ((left, self.left_keys), (right, self.right_keys))
         ]
         of_left, of_right, count = matched_codes(*keys)
         probe, build = (of_right, of_left) if self.how == "right" else (of_left, of_right)
         order = _rows_in_order(build)
         # The last count belongs to code -1 (no key), which no build row has.
         result = _matches(probe, np.bincount(build[order], minlength=count + 1), keep_all=self.how != "inner")
-        alone = _rows_alone(of_right, of_left, count) if self.how == "outer" else np.zeros(0, dtype=np.int64)
+        # Code -1 (no key) occurs on one side at most.
+        is_alone = np.bincount(of_left + 1, minlength=count + 1)[of_right + 1] == 0 if self.how == "outer" else np.zeros(0, dtype=bool)
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
         key_lengths = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
-        return Pairs(result, order, alone, self.how == "right", (*lengths, key_lengths))
+        return Pairs(result, order, np.flatnonzero(is_alone), self.how == "right", (*lengths, key_lengths))
 
 
 @attrs.frozen(eq=False)
@@ -311,22 +312,12 @@ def in_one_block(rows: Chunk, schema: Schema) -> Lookup:
     return Lookup(source, (RowBlock(0),), np.array([0, rows.rows], dtype=np.int64)) if rows.rows else Lookup.of(source)
 
 
-def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:
-    """Return arrays that are equal in two rows if the keys in a column are equal."""
-    return comparable_values(side.read(0, side.rows, [position]).columns[0], side.schema[position])
-
-
 def _rows_in_order(codes: Positions) -> Positions:
     """Return the rows that have a code, sorted by code."""
     if codes.min(initial=0) >= 0:
         return order_of([codes])
     rows = np.flatnonzero(codes >= 0)
     return rows[order_of([codes[rows]])]
-
-
-def _rows_alone(codes: Positions, others: Positions, count: int) -> Positions:
-    """Return the rows whose code does not occur on the other side. Code -1 (no key) occurs on one side at most."""
-    return np.flatnonzero(np.bincount(others + 1, minlength=count + 1)[codes + 1] == 0)
 
 
 def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:

@@ -35,12 +35,7 @@ IS_LEFT = "is_left"
 
 @attrs.frozen
 class EquiJoin(Operator):
-    """Base class of joins: pairs of rows of two inputs that are equal in the key columns.
-
-    The output has all columns of the left input, followed by the columns of the right input that are not keys; for an unmatched right row the key
-    columns hold the right keys. Row order: left rows in order, each with its matches in right order, then unmatched right rows. For ``right``:
-    right rows in order, each with its matches in left order.
-    """
+    """Base class of joins on equal keys: what follows from the keys and the kind of join, however the join is computed."""
 
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
@@ -199,7 +194,11 @@ class EquiJoin(Operator):
 @register
 @attrs.frozen
 class Join(EquiJoin):
-    """The join on equal keys, without a choice of how it is computed.
+    """Pairs of rows of two inputs that are equal in the key columns.
+
+    The output has all columns of the left input, followed by the columns of the right input that are not keys; for an unmatched right row the key
+    columns hold the right keys. Row order: left rows in order, each with its matches in right order, then unmatched right rows. For ``right``:
+    right rows in order, each with its matches in left order.
 
     Parameters
     ----------

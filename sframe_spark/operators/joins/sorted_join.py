@@ -139,9 +139,10 @@ MAX_CHUNK_BYTES = 64 << 20
 @register
 @attrs.frozen
 class SortedJoin(EquiJoin):
-    """The join of two inputs on one key column; the second input is in ascending order of the key.
+    """Pairs of rows of two inputs that are equal in one key column; the second input is in ascending order of the key.
 
-    A missing key matches no row, so the operator replaces a join only if one side has no missing key.
+    The output has all columns of the first input, followed by those of the second without its key. Rows of the first input come in order, each
+    with its matches in order. A missing key matches no row, so the operator replaces a join only if one side has no missing key.
 
     Parameters
     ----------
