@@ -239,7 +239,7 @@ class Relational(Columns):
 
     def _aggregation(self, request: AggregateRequest) -> Aggregation:
         positions = tuple(self._position(name, errors.MissingArgumentColumnError) for name in request.columns)
-        aggregation = Aggregation(request.name, positions, request.parameters)
+        aggregation = Aggregation(request.name, positions, tuple(request.parameters))
         try:
             aggregation.infer(self._node.schema)
         except (errors.SchemaError, errors.UnsupportedOperationError) as error:
@@ -418,7 +418,10 @@ class Relational(Columns):
 
 
 def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:
-    """Return a node with only the columns that the keys and aggregates need (or the first, if they need none), and both over its positions."""
+    """Return a node with only the columns that keys and aggregates need, the positions of the keys in it, and the aggregates over its columns.
+
+    If no column is needed, the node has the first one, because its rows are needed.
+    """
     used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)}) or all_columns(node.facts.width)[:1]
     moved = {position: index for index, position in enumerate(used)}
     over_used = [attrs.evolve(item, positions=tuple(moved[position] for position in item.positions)) for item in aggregations]
