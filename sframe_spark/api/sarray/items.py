@@ -90,7 +90,7 @@ class Items:
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key. A dict does not have a key of another class than its own keys.
+            A list or other collection of keys, or one key. A key whose class differs from the class of a dict's own keys counts as absent.
 
         Raises
         ------

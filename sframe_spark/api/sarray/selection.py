@@ -76,7 +76,7 @@ class Selection(Cleaning):
         Raises
         ------
         TypeError
-            If the values are of another class than the column's, or the column holds dicts.
+            If the class of the values differs from the column's, or the column holds dicts.
 
         Examples
         --------

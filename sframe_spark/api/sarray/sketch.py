@@ -526,7 +526,7 @@ QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
 def sketch_text(sketch: Sketch) -> str:
-    """Return the text of a sketch: tables of the statistics, the frequent values and the quantiles, then those of the items.
+    """Return the text of a sketch: tables of the statistics, the frequent values and the quantiles, then the same for the items.
 
     Examples
     --------

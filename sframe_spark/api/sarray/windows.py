@@ -347,7 +347,7 @@ class Windows:
         Raises
         ------
         TypeError
-            If ``n`` is not an int, or ``fill`` has another class than the column.
+            If ``n`` is not an int, or the class of ``fill`` differs from the column's.
 
         Examples
         --------
@@ -402,7 +402,7 @@ def fill_literal(fill: Any, column_type: ColumnType) -> Literal:
     Raises
     ------
     TypeError
-        If the value has another class than the column.
+        If the class of the value differs from the column's.
     """
     fill = one_value(fill)
     literal = literal_of(fill)

@@ -312,7 +312,7 @@ class Relational(Columns):
         KeyError
             If there is no such column.
         TypeError
-            If the values are of another class than the column's, or the column holds dicts.
+            If the class of the values differs from the column's, or the column holds dicts.
 
         Examples
         --------
