@@ -379,22 +379,22 @@ def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
     UnsupportedOperationError
         If each statement is committed immediately, and no way to begin a transaction is known.
     """
-    transaction, is_begun = _transaction_of(conn, cursor), False
+    transaction, has_started = _transaction_of(conn, cursor), False
     try:
         transaction.begin()
-        is_begun = True
+        has_started = True
         yield
         transaction.commit()
     except BaseException as error:
         # Raise the original error even if rolling back fails.
         try:
-            if is_begun:
+            if has_started:
                 transaction.undo()
             transaction.end()
         except Exception as other:
             error.add_note(f"the rows that were inserted could not be taken back ({visible(brief(str(other)))}): look whether there are some")
         else:
-            if is_begun and transaction.rolls_back_more:
+            if has_started and transaction.rolls_back_more:
                 error.add_note("all of the open transaction was rolled back: the database has no savepoints")
         raise
     transaction.end()
