@@ -66,7 +66,7 @@ class Bins:
         return float(f"{edge:.12g}") if abs(self.first) < 1e9 and abs(edge) < sys.float_info.max else edge
 
     def finer(self, parts: int) -> Bins:
-        """Return bins that divide each of these into ``parts`` bins."""
+        """Return narrower bins: each bin is divided into ``parts`` bins."""
         return Bins(self.first * parts, self.step / parts, self.count * parts)
 
     @property
@@ -311,7 +311,7 @@ class TopValues:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The values without their numbers of rows."""
+        """The most frequent values, without how many rows they are in."""
         return tuple(value for value, _ in self.values)
 
     @property
@@ -395,10 +395,10 @@ def _candidates(summary: dict[str, Any], limit: int) -> tuple[Any, ...] | None:
 
 
 def _counted_in_groups(column: PlannerNode, rows: int, limit: int) -> dict[Any, int]:
-    """Return the frequent values and their numbers of rows by grouping all rows, for columns whose summary could not keep enough values."""
+    """Return how many rows each frequent value is in, by grouping all rows; for columns whose summary could not keep enough values."""
     counted = group_by(column, [0], [Aggregation("count")])
     frequent = filter_by_mask(counted, apply_function("greater", column_of(counted, 1), Literal(rows // FREQUENT_SHARE, INT)))
-    # One more than the limit, because one of them may be the missing value, which is left out.
+    # One more than the limit, because the missing value, which is left out, may be among them.
     first = row_tuples(slice_rows(sort_rows(frequent, [(1, False), (0, True)]), 0, limit + 1))
     return {value: int(count) for value, count in first if value is not None}
 

@@ -214,7 +214,7 @@ def _without_data(specification: Any) -> Any:
     return [_without_data(part) for part in specification] if isinstance(specification, list) else specification
 
 
-# --- The chart that fits
+# --- The chart for the types of one or two columns
 
 
 EPOCH = datetime.datetime(1970, 1, 1)

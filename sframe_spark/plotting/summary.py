@@ -238,7 +238,7 @@ def summary_table(names: Sequence[str], facts: Sequence[ColumnFacts], badges: Ba
 
 
 def size_text(rows: int, columns: int) -> str:
-    """Return the numbers of rows and columns as a phrase.
+    """Return a phrase about the size of a frame.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def number_text(value: float, kind: str, between: bool = False) -> str:
 
 
 def _histogram(facts: ColumnFacts) -> str:
-    """Return a histogram as SVG; the tooltips of its bars show their edges and numbers of rows."""
+    """Return a histogram as SVG; the tooltip of a bar shows its edges and how many rows are in it."""
     maximum = max(bar["count"] for bar in facts.bars)
     slots = max(len(facts.bars), _FEW_BARS)
     width, first = WIDTH / slots, (slots - len(facts.bars)) / 2

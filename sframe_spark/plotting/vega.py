@@ -112,7 +112,7 @@ def count_axis(field: str, title: str, max_count: int, up: bool = True) -> dict[
 
 
 def count_labels(max_count: int) -> dict[str, Any]:
-    """Return the format of numbers of rows on an axis: without decimals; from a million on, abbreviated.
+    """Return the format of row counts on an axis: without decimals; from a million on, abbreviated.
 
     Examples
     --------
@@ -165,7 +165,7 @@ WIDTH, HEIGHT, STEP = 640, 400, 26
 COLOUR, MISSING_COLOUR = "#4c78a8", "#808080"
 # The colours of a heat map for the smallest and the largest number.
 RAMP = ("rgba(76, 120, 168, 0.2)", "rgba(76, 120, 168, 1)")
-# The same for heat maps with numbers in their cells.
+# The colours of a heat map with numbers in its cells, which must be readable.
 RAMP_BEHIND_TEXT = ("rgba(76, 120, 168, 0.1)", "rgba(76, 120, 168, 0.75)")
 # Text and lines have the text colour of the page, so that charts suit light and dark pages.
 INK = "currentColor"

@@ -142,7 +142,7 @@ def built(moves: Iterable[Move], source: PlannerNode) -> PlannerNode:
 
 
 def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
-    """Return the estimated number of rows of a node, given those of its inputs; a filter keeps half of them."""
+    """Return the estimated number of rows of a node, given the numbers of rows of its inputs; a filter keeps half of its rows."""
     operator, limit = node.operator, node.length.at_most
     rows = sum(inputs) if operator.unites_rows else max(inputs, default=math.inf)
     rows = rows / 2 if operator.filters else rows

@@ -256,7 +256,7 @@ def _aggregates(operator: Any, table: Table, rows: Rows) -> Iterator[Any]:
 
 
 def _key(row: Row, positions: Iterable[int]) -> tuple[Any, ...]:
-    """Return a hashable key of some values of a row, the same for equal values."""
+    """Return a hashable key of some values of a row; rows with equal values have equal keys."""
     return tuple(token(row[position]) for position in positions)
 
 

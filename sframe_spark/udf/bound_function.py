@@ -88,7 +88,7 @@ class FunctionAsNow:
             self._rested = self._state_reached()
 
     def record_state(self, is_called: bool = True) -> None:
-        """Record the state that the function reaches, after calls of it, so that later differences are changes by other code.
+        """Record the state that the function reaches, after it was called, so that later differences are changes by other code.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ def packed(function: Function, description: str) -> PackedFunction:
 
 
 def still_right(function: Function, used: Function) -> bool:
-    """Return whether the result of :func:`now` is still current after calls of it: other code may have assigned variables since."""
+    """Return whether ``used``, which :func:`now` has returned, is still current after calls: other code may have assigned variables since then."""
     return type(function) is not FunctionAsNow or function.was(used)
 
 

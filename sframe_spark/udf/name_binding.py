@@ -43,8 +43,9 @@ class Family:
         # Visited objects are kept, so that no other object gets their ``id``.
         self._visited: dict[int, Any] = {}
         self._visit([*attributes_of(given).values(), called(given), given])
-        # Globals that members read and no function assigns, with their values; and cells likewise, by ``id``.
+        # Globals that members read and no function assigns, with their values.
         self.names = list(self._read_names())
+        # Cells that no function assigns, with their values, by ``id``.
         cells = [cell for function in self.members for cell in cells_of(function).values() if id(cell) not in self.assigned_cells]
         self.cells = {id(cell): (cell, cell.cell_contents) for cell in cells if is_full(cell)}
 

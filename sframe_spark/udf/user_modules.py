@@ -110,7 +110,7 @@ MAX_ITEMS = 1_000
 
 
 def may_be_changed(value: Any, module: str) -> bool:
-    """Return whether a variable of an installed module may have another value than importing the module gives it."""
+    """Return whether the program may have changed a variable of an installed module since the module was imported, given its value."""
     kind, root = type(value), module.partition(".")[0]
     if kind in PLAIN or (kind in _SMALL and len(value) <= MAX_ITEMS and all(type(item) in PLAIN for item in _items(value))):
         return True

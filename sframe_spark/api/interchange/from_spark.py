@@ -1,4 +1,4 @@
-"""Makes frames of Spark DataFrames. Columns get the same types as those of the Arrow table that ``df.toArrow()`` returns."""
+"""Makes frames of Spark DataFrames. Columns get the same types as the columns of the Arrow table that ``df.toArrow()`` returns."""
 
 from __future__ import annotations
 

@@ -573,7 +573,7 @@ def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequenc
 
 
 def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hinted: Mapping[str, ColumnType]) -> list[ColumnType]:
-    """Return the column types: the requested ones, else those of the first values; string for columns without a value in the first rows."""
+    """Return the column types: the requested type, else that of the column's first value; string for columns without a value in the first rows."""
     types = []
     for index, name in enumerate(names):
         value = next((row[index] for row in first if row[index] is not None), None)

@@ -242,7 +242,7 @@ class NumberColumns:
     missing: tuple[str, ...] = ()
 
     def read_exactly_by_arrow(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
-        """Return whether Arrow converts each field of these columns exactly as its text would be converted, or raises an error.
+        """Return whether Arrow converts each field of these columns as `column_types.py` would convert its text, or raises an error.
 
         It does not do so for hexadecimal numbers, which it reads as ints, nor for missing values that look like numbers and have white space around
         them.
@@ -496,7 +496,7 @@ def _is_plain(column: pa.ChunkedArray) -> bool:
     if pa.types.is_string(column.type):
         return True
     if pa.types.is_integer(column.type):
-        # There is no absolute value of the smallest int.
+        # ``abs`` of Arrow has no result for the smallest int.
         extremes = pc.min_max(column).as_py()
         return all(value is None or abs(value) < MAX_PLAIN for value in extremes.values())
     return pc.all(pc.less(pc.abs(column), float(MAX_PLAIN)), min_count=0).as_py() is not False

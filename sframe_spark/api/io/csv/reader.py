@@ -182,7 +182,7 @@ class CsvFiles:
                     return
 
     def _first_of(self, block: TextBlock, limit: int) -> tuple[TextBlock, int]:
-        """Return a block cut after ``limit`` rows, and their number; rows that have a value of another type than requested are not counted."""
+        """Return a block cut after ``limit`` rows, and their number. Rows with a value that does not have its requested type are not counted."""
         bad = misfits(block.columns, self.hinted, self.values)
         good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
         rows = block.rows if limit > len(good) else int(good[limit - 1]) + 1 if limit else 0
@@ -197,7 +197,7 @@ class CsvFiles:
         self.watched.require_unchanged(file.path)
 
     def begin(self, text: CsvText) -> None:
-        """Skip the header of a file, and check that the columns are those of the first file."""
+        """Skip the header of a file, and check that the file has the same columns as the first file."""
         text.start()
         fields = text.header()
         # If the file has changed in the meantime, report that instead of different columns.
@@ -324,7 +324,7 @@ class CsvFiles:
             self.know(self.types_of(forms))
 
     def types_of(self, forms: Sequence[CsvForm | None]) -> list[ColumnType]:
-        """Return the types of the columns in files: the requested types, else those of the forms; string for a column without values."""
+        """Return the types of the columns in files: the requested type, else the type of the form; string for a column without values."""
         return [hint or (STR if form is None else form.type) for hint, form in zip(self.hinted, forms, strict=True)]
 
     @property

@@ -404,7 +404,7 @@ def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) ->
 
 
 def _marks(form: CsvFormat) -> list[str]:
-    """Return the characters because of which a string may differ from its field."""
+    """Return the characters that make a string differ from its field, if it contains one of them."""
     marks = {*form.quote_char, *form.escape_char, "\n", "\t", "\r"}
     # Each character of the delimiter counts, because a string may end with the beginning of a delimiter.
     return sorted(marks if form.quote_level == QUOTE_NONE else marks | {*form.delimiter, *form.line_terminator, "\\"})

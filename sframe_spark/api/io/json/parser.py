@@ -252,7 +252,7 @@ def open_json(
     blocks: Blocks | None = None,
     are_rows: bool = True,
 ) -> Iterator[JsonText]:
-    """Open a JSON file, or (in UTF-8 only) the lines that start in a range of it; ``first_line`` is the number of the first line."""
+    """Open a JSON file, or (in UTF-8 only) the lines that start in a range of the file; ``first_line`` is the number of the first line."""
     if not file_range.is_part:
         with open_utf8(file_range.path, encoding, file_range.state) as stream:
             yield JsonText(file_range, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)

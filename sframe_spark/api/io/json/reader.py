@@ -66,7 +66,7 @@ class ColumnKinds:
     inner: set[str] = attrs.Factory(set)
 
     def learn(self, values: Iterable[Any]) -> None:
-        """Add the kinds of more values, some of which may be missing."""
+        """Add the kinds of values, some of which may be missing."""
         cells = [value for value in values if value is not None]
         block = _kinds(cells)
         self.kinds |= block
@@ -114,7 +114,7 @@ def kind_name(value: Any) -> str:
 
 
 def _kinds(cells: list[Any]) -> set[str]:
-    """Return the set of kinds of some values, none of which is missing."""
+    """Return the kinds of values, none of which is missing."""
     classes = set(map(type, cells))
     kinds = {kind.__name__ for kind in classes - {int, bool}}
     if classes & {int, bool}:
