@@ -252,9 +252,9 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
     layers = [
         {"mark": "bar", "encoding": {"x": x, "color": colour}},
         {
-            "transform": [{"calculate": bar_label, "as": "bar_label"}],
+            "transform": [{"calculate": bar_label, "as": "told"}],
             "mark": {"type": "text", "align": "left", "dx": 5},
-            "encoding": {"x": x, "text": {"field": "bar_label", "type": "nominal"}},
+            "encoding": {"x": x, "text": {"field": "told", "type": "nominal"}},
         },
     ]
     displayed_only = [{"filter": "datum.other !== true"}]
