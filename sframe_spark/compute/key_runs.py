@@ -73,7 +73,7 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
+def members(lists: pa.ListArray | pa.LargeListArray) -> tuple[pa.Array, np.ndarray]:
     """Return the items of all lists, and for each item the index of its list; no list may be missing.
 
     Examples

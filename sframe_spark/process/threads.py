@@ -136,19 +136,25 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
                     raise
                 # The interpreter is shutting down and waits for this thread, or the system starts no more threads.
                 return [call() for call in calls]
-            return [_result(future, ending) for future in futures]
+            return list(map(partial(_result, ending), futures))
         finally:
             ending.begin()
             pool.shutdown(wait=False, cancel_futures=True)
             _wait([future for future in futures if not future.cancelled()], ending)
             pool.shutdown(wait=not ending.is_late())
+            # An error has this frame in its traceback, and a future has the error: what both refer to would stay until the next garbage collection.
+            futures.clear()
 
 
-def _result(future: Future[Result], ending: _Ending) -> Result:
-    _wait([future], ending)
-    if not future.done():
-        raise CancelledError("the work was cancelled")
-    return future.result()
+def _result(ending: _Ending, future: Future[Result]) -> Result:
+    try:
+        _wait([future], ending)
+        if not future.done():
+            raise CancelledError("the work was cancelled")
+        return future.result()
+    finally:
+        # See `in_threads`.
+        del future
 
 
 def _wait(futures: list[Future[Result]], ending: _Ending) -> None:

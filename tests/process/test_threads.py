@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +207,28 @@ def test_an_error_of_another_signals_handler_waits_for_the_threads(items: int) -
         signal.signal(signal.SIGALRM, before)
     time.sleep(0.5)
     assert not wrote
+
+
+class _Held:
+    """Something an error refers to."""
+
+
+@pytest.mark.parametrize("items", [1, 2, 5])
+def test_what_an_error_refers_to_goes_with_it(items: int) -> None:
+    gc.collect()
+    held = _Held()
+    reference = weakref.ref(held)
+
+    def work(item: int) -> int:
+        if item == items - 1:
+            raise ValueError(held)
+        return item
+
+    gc.disable()
+    try:
+        with pytest.raises(ValueError):
+            in_threads(work, range(items), 2)
+        del held, work
+        assert reference() is None
+    finally:
+        gc.enable()

@@ -287,7 +287,7 @@ def elements(column: pa.Array) -> np.ndarray:
     return column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False)
 
 
-def added_vectors(lists: pa.ListArray, is_mean: bool) -> pa.ListArray:
+def added_vectors(lists: pa.ListArray | pa.LargeListArray, is_mean: bool) -> pa.ListArray:
     """Return the sum or mean of the vectors of each group: empty for a group without vectors, missing if their lengths differ.
 
     Examples
