@@ -213,22 +213,24 @@ class _Held:
     """Something an error refers to."""
 
 
-@pytest.mark.parametrize("items", [1, 2, 5])
-def test_what_an_error_refers_to_goes_with_it(items: int) -> None:
-    gc.collect()
+def _reference_from_a_failed_run(items: int) -> weakref.ref[_Held]:
     held = _Held()
-    reference = weakref.ref(held)
 
     def work(item: int) -> int:
         if item == items - 1:
             raise ValueError(held)
         return item
 
+    with pytest.raises(ValueError):
+        in_threads(work, range(items), 2)
+    return weakref.ref(held)
+
+
+@pytest.mark.parametrize("items", [1, 2, 5])
+def test_what_an_error_refers_to_goes_with_it(items: int) -> None:
+    gc.collect()
     gc.disable()
     try:
-        with pytest.raises(ValueError):
-            in_threads(work, range(items), 2)
-        del held, work
-        assert reference() is None
+        assert _reference_from_a_failed_run(items)() is None
     finally:
         gc.enable()
