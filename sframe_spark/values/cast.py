@@ -173,10 +173,10 @@ def wall_microseconds(microseconds: pa.Array, datetimes: pa.Array, column_type: 
 
 def _datetime_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
     """Format local times all at once; if one is outside the years 1 to 9999, one by one, which raises an error that names the row."""
-    wall = wall_microseconds(microseconds_of(values, source), values, source).cast(DATETIME.physical)
+    wall = wall_microseconds(microseconds_of(values, source), values, source)
     if not all_in_years_of_python(wall):
         return _per_value(display_text, STR)(values, source)
-    return format_datetimes(wall, pa.nulls(len(wall), pa.int32()), "%Y%m%dT%H%M%S%F")
+    return format_datetimes(wall.cast(DATETIME.physical), pa.nulls(len(wall), pa.int32()), "%Y%m%dT%H%M%S%F")
 
 
 def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: Callable[[str], Any]) -> pa.Array:
