@@ -30,7 +30,7 @@ from benchmarks.frames import Data, write
 from benchmarks.run import same, sample, seconds
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.physical import placement
-from sframe_spark.engine.spark.jobs import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_tasks
 from tests.cluster.machine import PROJECT, standalone_cluster
 
 ROWS = (10**7, 4 * 10**7)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from benchmarks import data
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.session import get_session
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import FLOAT, INT, STR
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.session import get_session
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import FLOAT, INT
 

@@ -11,7 +11,7 @@ from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.time_groups import uniform_clock
 from sframe_spark.api.sql import sql
 from sframe_spark.api.versions import history, optimize, vacuum
-from sframe_spark.process.resource_limits import fit_arrow
+from sframe_spark.process.control_groups import fit_arrow
 from sframe_spark.visualization import plot, show
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.segments import reader
 
 

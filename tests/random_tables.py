@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.results import new_dataset
+from sframe_spark.engine.runtime.result_storage import new_dataset
 from sframe_spark.operators.sources.in_memory import constant_source, memory_source, range_source
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -27,8 +27,8 @@ from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, TYPED
 from sframe_spark.turicreate.number_decoding import GROUP, NEWER, NO_ZONE, OFFSET, WIDTHS
-from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, NEWER_TAGS, REAL, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.turicreate.source import archive_source
+from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, INTEGER, LIST, MISSING, NEWER_TAGS, REAL, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.datetimes import SECOND, to_microseconds
 from sframe_spark.values.encode import encode

@@ -16,12 +16,12 @@ ROOT = Path(sframe_spark.__file__).parent
 AMOUNTS = re.compile(r"(^|_)(rows?|lengths?|counts?|sizes?|stop|bounds?|most|bytes|width|mtime|ns|number|numbers)($|_)")
 # Defaults for what is no amount of data: (file, text) with the reason.
 ALLOWED = {
-    ("process/resource_limits.py", "os.cpu_count() or 1"): "a machine has a core, whatever it says",
+    ("process/control_groups.py", "os.cpu_count() or 1"): "a machine has a core, whatever it says",
     (
-        "storage/parquet/external_types.py",
+        "storage/parquet/unsupported_and_noted_types.py",
         "_number(fields, _CHILDREN) or 0",
     ): "an element that is a column has no parts, and says so by no number",
-    ("turicreate/file_format.py", "number or 0"): "a file that is named without a column stands for its first",
+    ("turicreate/archive_files.py", "number or 0"): "a file that is named without a column stands for its first",
     ("values/durations.py", "number or 1"): "the text before a unit: 'h' is one hour",
 }
 

@@ -19,7 +19,7 @@ from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
 from sframe_spark.engine.runtime.scheduler import RangeTask
 from sframe_spark.engine.runtime.tasks import EarlyStop, part_of_range, summarize_range, write_range
-from sframe_spark.engine.spark.file_checks import require_valid_pages
+from sframe_spark.engine.spark.shared_file_checks import require_valid_pages
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts

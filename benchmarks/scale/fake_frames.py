@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.scale.shapes import FEW_GROUPS, ROWS_OF_A_GROUP, Shape
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.statistics import ColumnStatistics, Scalar
 

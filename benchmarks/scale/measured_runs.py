@@ -24,7 +24,7 @@ from sframe_spark import config
 from sframe_spark.explain.executed_plans import stages_of
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.launch import available_cores
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.writer import write_segment
 
 RESULTS = Path(__file__).with_name("measured.json")

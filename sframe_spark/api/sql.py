@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.hints import call_hint
 from sframe_spark.api.interchange.to_spark import make_view, require_view_name
 from sframe_spark.api.sframe import SFrame
-from sframe_spark.engine.spark.actions import in_one_line
+from sframe_spark.engine.spark.error_translation import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.message_text import visible
 from sframe_spark.session import is_remote

@@ -13,9 +13,9 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.locations import is_remote_location, location_of
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.datasets.versioned_datasets import read_version, removable, remove_all, saved_versions
+from sframe_spark.storage.datasets.remote_versions import read_version, removable, remove_all, saved_versions
 
 MAX_AGE = 36_500
 

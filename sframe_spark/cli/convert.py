@@ -15,10 +15,10 @@ from sframe_spark.locations import normalised
 from sframe_spark.message_text import in_words
 from sframe_spark.session.progress import CountedTasks, ProgressBar
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, MANIFEST_FILE, is_archive
+from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, MANIFEST_FILE, is_archive
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import sizes_below
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.turicreate.archive import STRICT, Archive, open_archive
 from sframe_spark.turicreate.convert import are_disjoint, convert_archive, require_same_rows

@@ -16,17 +16,17 @@ from itertools import takewhile
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
-from sframe_spark.engine.spark.executor_environment import SAME_VERSIONS, Answer, answers, difference, is_without_package
-from sframe_spark.engine.spark.file_checks import SHARED_DIRECTORY, require_writable
+from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark
+from sframe_spark.engine.spark.executor_version_checks import SAME_VERSIONS, Answer, answers, difference, is_without_package
+from sframe_spark.engine.spark.shared_file_checks import SHARED_DIRECTORY, require_writable
 from sframe_spark.errors import NotSharedError, SFrameError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.process.leases import directory_of_system
+from sframe_spark.process.temporary_file_leases import directory_of_system
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session import get_session, is_started, stop
-from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
 from sframe_spark.session.launch import connect
+from sframe_spark.session.python_of_spark_workers import is_one_process
 from sframe_spark.session.session import get_base, get_packages
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 

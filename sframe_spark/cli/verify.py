@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import SFrameError
 from sframe_spark.locations import is_remote_location, location_of
-from sframe_spark.storage.datasets.integrity import damage_in
+from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.load import load_referred, read_manifest
-from sframe_spark.storage.datasets.versioned_datasets import load_remote
+from sframe_spark.storage.datasets.remote_versions import load_remote
 from sframe_spark.storage.filesystem.local_files import sizes_below
 from sframe_spark.storage.manifest.manifest import Manifest
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.session.sockets import OnArrival
+from sframe_spark.session.worker_sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import DAY, MINUTE, SECOND
 

@@ -9,10 +9,10 @@ from sframe_spark.engine.execution.materialize import NEW_COLUMNS, NewColumns, i
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import fits_driver
-from sframe_spark.engine.physical.adaptive import is_to_be_counted
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
+from sframe_spark.engine.physical.row_count_probes import is_to_be_counted
 from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
-from sframe_spark.engine.physical.user_dataframes import referenced_directly
+from sframe_spark.engine.physical.user_dataframe_fixing import referenced_directly
 from sframe_spark.operators.groupby.aggregation import adds_up_floats
 from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.operators.udf_calls import calls_user_functions

@@ -23,7 +23,7 @@ from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import ALL_ROWS
 from sframe_spark.planner.registry import register
-from sframe_spark.session.sockets import acknowledge_at_once
+from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, min_size, stored_results

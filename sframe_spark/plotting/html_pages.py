@@ -13,7 +13,7 @@ from typing import Any
 
 from sframe_spark.config import config
 from sframe_spark.message_text import visible
-from sframe_spark.process.leases import directory_of_system
+from sframe_spark.process.temporary_file_leases import directory_of_system
 from sframe_spark.session.progress import notebook_shell
 
 # --- Pages

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.process.resource_limits import SECONDS_REMEMBERED, ControlGroups, MemoryFiles, text_of
+from sframe_spark.process.control_groups import SECONDS_REMEMBERED, ControlGroups, MemoryFiles, text_of
 
 if sys.platform != "win32":
     import resource

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.process.control_groups import available_cores, scheduled_cores
 from sframe_spark.process.interpreter import environment_of_tasks, interpreter
-from sframe_spark.process.leases import require_directory
 from sframe_spark.process.memory import all_memory
-from sframe_spark.process.resource_limits import available_cores, scheduled_cores
+from sframe_spark.process.temporary_file_leases import require_directory
 from sframe_spark.session.class_data_sharing import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.java import find_java
-from sframe_spark.session.sockets import socket_settings
+from sframe_spark.session.worker_sockets import socket_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,16 +18,16 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_private, is_remote_location, location_of
 from sframe_spark.message_text import visible
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import HIDDEN, new_name
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.temporary_file_leases import HIDDEN, new_name
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.datasets.commit import flush_directory
-from sframe_spark.storage.datasets.save import checksums_of, move, refuse_what_no_directory_replaces, staged
+from sframe_spark.storage.datasets.atomic_directory_save import checksums_of, move, refuse_what_no_directory_replaces, staged
+from sframe_spark.storage.datasets.manifest_publication import flush_directory
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import names_in
-from sframe_spark.storage.filesystem.object_store import listed, place_within, put_whole, remote_entry, remove, require_bucket, upload
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_operations import listed, place_within, put_whole, remote_entry, remove, require_bucket, upload
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 
 # Staging: directories to which parts are written before they are published.

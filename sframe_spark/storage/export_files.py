@@ -18,14 +18,14 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
 from sframe_spark.locations import BUCKETS, is_remote_location
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_hidden_directory, remove_orphans, remove_own
+from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_orphans, remove_own
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.storage.datasets.commit import flush_directory
+from sframe_spark.storage.datasets.manifest_publication import flush_directory
 from sframe_spark.storage.export_directories import Staging, staged_remotely
-from sframe_spark.storage.filesystem import object_store
+from sframe_spark.storage.filesystem import remote_operations
 from sframe_spark.storage.filesystem.compression import Compression, new_member, packing_of, require_writable_name
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import local_directory_for
 from sframe_spark.storage.hybrid_calendar import instants_to_hybrid
 from sframe_spark.storage.segments.writer import BYTES_PER_GROUP, ROWS_PER_GROUP
@@ -221,32 +221,32 @@ def _require_place_of_file(target: str) -> None:
     """
     if not target.partition("://")[2].strip("/").partition("/")[2] and target.partition(":")[0] in BUCKETS:
         raise StorageError(f"{target} names a bucket, not a file: add the name of a file")
-    entry = object_store.remote_entry(target)
+    entry = remote_operations.remote_entry(target)
     if entry.names:
         raise StorageError(f"{target} is a directory: choose the name of a file")
     # Listing comes first, since it reports a lack of permission; some file systems would report that as a missing bucket here.
     if not entry.is_file:
-        object_store.require_bucket(target)
+        remote_operations.require_bucket(target)
 
 
 def _combine_remotely(parts: Sequence[str], staging: Staging, target: str) -> None:
     """Join local and remote parts to one remote file; on the server, if the file system can do that, otherwise in a local file that is uploaded."""
-    uploaded = {file.uri: file for file in object_store.listed(staging.remote)} if staging.is_used else {}
+    uploaded = {file.uri: file for file in remote_operations.listed(staging.remote)} if staging.is_used else {}
     last, packing = parts[-1], packing_of(target)
     are_final = packing is None or packing.has_members
     if are_final and all(part in uploaded for part in parts[:-1]) and uploaded:
         if last not in uploaded:
-            object_store.upload(last, join(staging.remote, os.path.basename(last)), target)
-            uploaded = {file.uri: file for file in object_store.listed(staging.remote)}
+            remote_operations.upload(last, join(staging.remote, os.path.basename(last)), target)
+            uploaded = {file.uri: file for file in remote_operations.listed(staging.remote)}
             last = join(staging.remote, os.path.basename(last))
         origins = [uploaded[part] for part in (*parts[:-1], last)]
         if len(origins) == 1:
-            object_store.place_within(origins[0].uri, target)
+            remote_operations.place_within(origins[0].uri, target)
             return
-        if object_store.merged_within(origins, target):
+        if remote_operations.merged_within(origins, target):
             return
     with translate_os_errors("write", target):
-        object_store.put_whole(_joined([_fetched(part, staging) for part in parts], packing), target)
+        remote_operations.put_whole(_joined([_fetched(part, staging) for part in parts], packing), target)
 
 
 def _fetched(part: str, staging: Staging) -> str:
@@ -254,7 +254,7 @@ def _fetched(part: str, staging: Staging) -> str:
     if not is_remote_location(part):
         return part
     path = join(staging.local, os.path.basename(part))
-    object_store.download(part, path)
+    remote_operations.download(part, path)
     return path
 
 

@@ -30,8 +30,8 @@ import pyarrow as pa
 
 from sframe_spark.compute.partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
-from sframe_spark.engine.physical.adaptive import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, placement_over
+from sframe_spark.engine.physical.row_count_probes import with_known_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combine_states
 from sframe_spark.engine.runtime.tasks import combined_parts, summarize
 from sframe_spark.engine.spark import query

@@ -20,16 +20,16 @@ from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayloa
 from sframe_spark.locations import normalised
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
+from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import wait_for_tick
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
-from sframe_spark.turicreate import file_format
+from sframe_spark.turicreate import archive_files
+from sframe_spark.turicreate.archive_files import Allowed, ArchiveFile, ColumnBlocks, IndexedColumn, IndexedFrame, IndexReader, NamedFile
 from sframe_spark.turicreate.block import COLUMN_TYPES, Block, BlockForm, kind_of
-from sframe_spark.turicreate.file_format import Allowed, ArchiveFile, ColumnBlocks, IndexedColumn, IndexedFrame, IndexReader, NamedFile
 from sframe_spark.turicreate.number_decoding import OUT_OF_YEARS
-from sframe_spark.turicreate.object_decoding import MISSING
+from sframe_spark.turicreate.string_and_object_decoding import MISSING
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encoding_for
@@ -58,7 +58,7 @@ def named(stored: Sequence[bytes], decode: Callable[[bytes], str], location: str
     except UnicodeDecodeError as error:
         broken = f"{visible(location)}: the name of a column is {error.object[:40]!r}, which is not UTF-8"
         raise StorageError(f"{broken}: encoding_errors='latin-1' or 'replace' (--encoding-errors) reads it all the same") from None
-    blanks = file_format.BLANKS.decode()
+    blanks = archive_files.BLANKS.decode()
     counts = Counter(text.strip(blanks) for text in texts)
     # For each name in use, the number of the next suffix to try.
     used: dict[str, int] = {}
@@ -213,7 +213,7 @@ class Archive:
             If a segment file is missing or was changed.
         """
         for file in self.contents.files:
-            file_format.require_unchanged(file)
+            archive_files.require_unchanged(file)
 
     def form(self, position: int) -> BlockForm:
         """Return the column type and the string decoder with which the blocks of a column are decoded."""
@@ -307,7 +307,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
 def _first_index(location: str, reader: IndexReader) -> tuple[str, bytes, str]:
     """Return the kind of the archive in a directory, the prefix of its file names, and the path of the index file that states both."""
     file = reader.allowed.file(ARCHIVE_FILE, join(location, ARCHIVE_FILE))
-    return *file_format.archive_index(reader.content(file), file.name), file.name
+    return *archive_files.archive_index(reader.content(file), file.name), file.name
 
 
 def _index(file: NamedFile, reader: IndexReader) -> tuple[str, IndexedFrame]:
@@ -319,7 +319,7 @@ def _index(file: NamedFile, reader: IndexReader) -> tuple[str, IndexedFrame]:
 
 def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexReader) -> Contents:
     paths = list(dict.fromkeys(path for column in frame.columns for path, _, _ in column.parts))
-    files = tuple(ArchiveFile(path, file_format.state_of(path)) for path in paths)
+    files = tuple(ArchiveFile(path, archive_files.state_of(path)) for path in paths)
     with translate_os_errors("read", archive.location):
         wait_for_tick([*reader.read, *paths])
     numbers = {path: number for number, path in enumerate(paths)}
@@ -330,7 +330,7 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
             file = files[part.file]
             # If the number of rows in the index is implausibly large, it is compared with the footer of the segment file.
             if part.rows > ROWS_OF_A_BYTE * file.state.size:
-                file_format.footer_of(file).blocks(part.column, part.rows, column.name)
+                archive_files.footer_of(file).blocks(part.column, part.rows, column.name)
     seen = sorted(reader.read.items()), sorted((file.path, file.state) for file in files)
     version = hashlib.blake2b(repr(seen).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return Contents(kind, columns, files, frame.rows, version)
@@ -350,15 +350,15 @@ def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[Archiv
     """
     for part in parts:
         file = files[part.file]
-        blocks = file_format.footer_of(file).blocks(part.column, part.rows, name)
-        with file_format.opened(file) as descriptor:
+        blocks = archive_files.footer_of(file).blocks(part.column, part.rows, name)
+        with archive_files.opened(file) as descriptor:
             for number in range(len(blocks.records)):
                 try:
                     record = blocks.record(number)
-                    content = file_format.unpacked(file_format.read_bytes(descriptor, file.path, record.offset, record.length), record)
+                    content = archive_files.unpacked(archive_files.read_bytes(descriptor, file.path, record.offset, record.length), record)
                     kind = kind_of(content, record.flags)
                 except BrokenPayload as error:
-                    raise file_format.damaged(file.path, f"column {name!r}, block {number}: {error.reason}") from None
+                    raise archive_files.damaged(file.path, f"column {name!r}, block {number}: {error.reason}") from None
                 if kind != MISSING:
                     return kind
     return MISSING
@@ -448,10 +448,10 @@ class ArchiveReader:
 
     def _blocks(self, column: ArchiveColumn, position: int, first: int, last: int) -> Iterator[tuple[BlockKey, ColumnBlocks, int, int]]:
         """Yield each block that has rows of a range: its key, the blocks of its part, and the first and the end row within the block."""
-        for number, low, high in file_format.parts_between(column.starts, first, last):
+        for number, low, high in archive_files.parts_between(column.starts, first, last):
             part = column.parts[number]
-            blocks = file_format.footer_of(self.archive.contents.files[part.file]).blocks(part.column, part.rows, column.name)
-            for block, start, stop in file_format.parts_between(blocks.starts, low, high):
+            blocks = archive_files.footer_of(self.archive.contents.files[part.file]).blocks(part.column, part.rows, column.name)
+            for block, start, stop in archive_files.parts_between(blocks.starts, low, high):
                 raise_if_cancelled()
                 yield (position, number, block), blocks, start, stop
 
@@ -463,7 +463,7 @@ class ArchiveReader:
         else:
             position, part, number = key
             record, file = blocks.record(number), self.archive.contents.columns[position].parts[part].file
-            content = file_format.unpacked(file_format.read_bytes(files.descriptor(file), blocks.path, record.offset, record.length), record)
+            content = archive_files.unpacked(archive_files.read_bytes(files.descriptor(file), blocks.path, record.offset, record.length), record)
             block = Block(content, record.length, record.rows, record.flags, self.archive.form(position))
         self._keep(key, block)
         return block
@@ -512,7 +512,7 @@ class _OpenFiles(contextlib.ExitStack):
             if len(self._open) >= MAX_OPEN:
                 self.close()
                 self._open.clear()
-            self._open[number] = self.enter_context(file_format.opened(self._archive.contents.files[number]))
+            self._open[number] = self.enter_context(archive_files.opened(self._archive.contents.files[number]))
         return self._open[number]
 
 
@@ -531,7 +531,7 @@ def _name_block_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBl
         before = column.starts[key[1]]
         rows = f"rows {before + int(blocks.starts[number])} to {before + int(blocks.starts[number + 1])}"
         position = "" if error.place is None else f", at byte {error.place} of what it holds"
-        raise file_format.damaged(blocks.path, f"column {column.name!r}, block {number} ({rows}){position}: {error.reason}") from None
+        raise archive_files.damaged(blocks.path, f"column {column.name!r}, block {number} ({rows}){position}: {error.reason}") from None
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.turicreate.number_decoding import Cells, Payload, Vectors, are_alike, datetimes, floats, integers
-from sframe_spark.turicreate.object_decoding import (
+from sframe_spark.turicreate.string_and_object_decoding import (
     DICTIONARY,
     IMAGE,
     INTEGER,

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from sframe_spark.config import config
 from sframe_spark.errors import NarrowTypeError, StorageError
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
-from sframe_spark.storage.datasets.save import check_replaceable, saving_directory
+from sframe_spark.storage.datasets.atomic_directory_save import check_replaceable, saving_directory
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.writer import write_segment

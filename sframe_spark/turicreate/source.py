@@ -23,7 +23,7 @@ from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size
 from sframe_spark.session import default_parallelism
-from sframe_spark.session.sockets import acknowledge_at_once
+from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.turicreate.archive import Archive, ArchiveReader, open_archive, with_narrow_types
 from sframe_spark.turicreate.convert import archive_segments, require_readable_rows, task_bounds

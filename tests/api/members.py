@@ -22,7 +22,7 @@ from sframe_spark.expressions.program import Program
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process import memory, resource_limits
+from sframe_spark.process import control_groups, memory
 from tests.work import calls_of
 
 FEW, MANY = 500, 4000
@@ -315,7 +315,7 @@ def calls_per_row(call: Call) -> float:
     """How many functions, of Python and of C, are called for each row more: in all threads."""
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many, pytest.MonkeyPatch.context() as patch:
         # How much memory and how many cores there are is asked again after a second, which is in one of the two or in neither.
-        for module in (resource_limits, memory):
+        for module in (control_groups, memory):
             patch.setattr(module, "SECONDS_REMEMBERED", 1e9)
         # Both numbers of rows go the same way.
         patch.setattr(direct_execution, "MAX_ROWS", -1)

@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config, util
 from sframe_spark.api.random_frames import RANDOM_COLUMNS
-from sframe_spark.turicreate.object_decoding import INTEGER, TEXT
+from sframe_spark.turicreate.string_and_object_decoding import INTEGER, TEXT
 from sframe_spark.util import crossproduct, generate_random_sframe, get_archive_type, get_turicreate_object_type, is_directory_archive
 from tests.random_tables import made_column, write_archive
 

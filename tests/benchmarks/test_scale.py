@@ -19,9 +19,9 @@ from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
-from sframe_spark.engine.spark.file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
 from sframe_spark.engine.spark.query import flow_of, partitions_for
-from sframe_spark.storage.manifest import segment_index
+from sframe_spark.engine.spark.shared_file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
+from sframe_spark.storage.manifest import sidecar_file
 
 SHAPE, CORES = Shape(10**8, 5, 10_000), 800
 RANGES = [program.name for program in PROGRAMS if program.way in (Way.RANGES, Way.PARTS)]
@@ -51,7 +51,7 @@ def frames(place: Path) -> Frames:
 @pytest.fixture
 def blocks() -> Iterator[mock.Mock]:
     """Counts the blocks that are read of what is beside a manifest."""
-    with mock.patch.object(segment_index, "read_block", wraps=segment_index.read_block) as counting:
+    with mock.patch.object(sidecar_file, "read_block", wraps=sidecar_file.read_block) as counting:
         yield counting
 
 

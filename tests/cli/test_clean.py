@@ -10,12 +10,12 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.cli.clean import run_clean
 from sframe_spark.config import config
-from sframe_spark.process.leases import own_directory, own_hidden_directory, remove_own
+from sframe_spark.process.temporary_file_leases import own_directory, own_hidden_directory, remove_own
 from tests.interpreters import run_program
 
 DIES = """
 import os, sys
-from sframe_spark.process.leases import own_directory, own_hidden_directory, new_name
+from sframe_spark.process.temporary_file_leases import own_directory, own_hidden_directory, new_name
 for make, parent in ((own_directory, sys.argv[1]), (own_hidden_directory, sys.argv[2])):
     with open(os.path.join(make(parent), "rows"), "wb") as stream:
         stream.write(bytes(100_000))

@@ -11,7 +11,7 @@ import pytest
 from sframe_spark.__main__ import main
 from sframe_spark.cli import doctor
 from sframe_spark.cli.doctor import Diagnosis, check_cluster, distinct, finding_of, within
-from sframe_spark.engine.spark.executor_environment import Answer, versions
+from sframe_spark.engine.spark.executor_version_checks import Answer, versions
 from sframe_spark.errors import NotSharedError
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="", written="", **versions())

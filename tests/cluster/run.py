@@ -61,9 +61,9 @@ def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[s
     place.prepare()
     if "spark.test.unasked" in settings:
         # As if the executors that share nothing had come after the probe.
-        from sframe_spark.engine.spark import file_checks
+        from sframe_spark.engine.spark import shared_file_checks
 
-        file_checks.is_one_process = lambda session: True
+        shared_file_checks.is_one_process = lambda session: True
     few = {
         "small_rows": int(settings.get("spark.test.small_rows", 0)),
         "memory_budget": int(settings.get("spark.test.memory_budget", config.memory_budget)),

@@ -16,7 +16,7 @@ from sframe_spark import aggregate, load_sframe
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_scan import DIGIT_BITS, KEY_BITS, dense_position, digit_table, lookup_column, shifts
 from sframe_spark.session.launch import open_session
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT, STR

@@ -95,9 +95,9 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
 
 @pytest.mark.parametrize("how", JOINS)
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.engine.physical import adaptive
+    from sframe_spark.engine.physical import row_count_probes
 
-    monkeypatch.setattr(adaptive, "MAX_FIRST_ROWS", 0)
+    monkeypatch.setattr(row_count_probes, "MAX_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)
     for kind in (int, float, str, int, int, str, int):
         left = SFrame({"k": list(map(kind, generator.integers(0, 9, 60))), "v": list(range(60))})

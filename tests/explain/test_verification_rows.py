@@ -15,7 +15,7 @@ from sframe_spark.explain.row_verification import InOrder, NotMissing, check_row
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import ColumnStatistics
 from sframe_spark.storage.segments.writer import SegmentWriter

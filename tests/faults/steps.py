@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.storage.datasets import save
+from sframe_spark.storage.datasets import atomic_directory_save
 
 CALLS = ("mkdir", "rename", "replace", "link", "unlink", "remove", "rmdir", "fsync", "open")
 GIVING_NAMES = ("rename", "replace", "exchange", "link")
@@ -83,7 +83,7 @@ def counted(steps: Steps) -> Iterator[None]:
             return plain_open(file, mode, *arguments, **options)
 
         patch.setattr(builtins, "open", opened)
-        patch.setattr(save, "_exchange", counted_call("exchange", save._exchange, steps))
+        patch.setattr(atomic_directory_save, "_exchange", counted_call("exchange", atomic_directory_save._exchange, steps))
         yield
 
 

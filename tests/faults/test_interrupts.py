@@ -31,11 +31,11 @@ WATCHED = tuple(
         "storage/export_files.py",
         "engine/execution/actions.py",
         "process/interrupts.py",
-        "process/leases.py",
+        "process/temporary_file_leases.py",
         "process/threads.py",
         "process/directory_trees.py",
         "storage/datasets/load.py",
-        "storage/datasets/save.py",
+        "storage/datasets/atomic_directory_save.py",
         "storage/filesystem/temporary_datasets.py",
     )
 )

@@ -15,7 +15,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import save
+from sframe_spark.storage.datasets import atomic_directory_save
 from tests.examples import part
 from tests.faults.steps import ERRORS, FlushedInOrder, Steps, bytes_below, counted, failing, in_child, kill, names_in
 
@@ -73,7 +73,7 @@ def cases(*usual: tuple[str, bool]) -> pytest.MarkDecorator:
 def file_system(exchange: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that lets two directories change names, or one that does not."""
     if not exchange:
-        monkeypatch.setattr(save, "_exchange", lambda *_: save.NO_EXCHANGE[0])
+        monkeypatch.setattr(atomic_directory_save, "_exchange", lambda *_: atomic_directory_save.NO_EXCHANGE[0])
 
 
 def prepare(directory: Path, with_old: bool) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, errors
-from sframe_spark.engine.spark.actions import translated_errors
+from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import (
     TRAVELLING_ERRORS,
     ColumnNotFoundError,

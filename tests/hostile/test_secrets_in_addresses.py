@@ -26,7 +26,7 @@ from sframe_spark.engine.execution.materialize import compute
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_serialization import graph_to_json
 from sframe_spark.plotting.plot import Plot
-from sframe_spark.storage.filesystem import object_store
+from sframe_spark.storage.filesystem import remote_operations
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 
 SECRET = "S3kr1tMark"
@@ -164,7 +164,7 @@ def nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.chdir(tmp_path)
     yield
     # Others open their own.
-    object_store._opened.cache_clear()
+    remote_operations._opened.cache_clear()
 
 
 @pytest.mark.parametrize("door", list(doors()))

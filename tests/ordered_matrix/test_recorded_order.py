@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.results import new_dataset
+from sframe_spark.engine.runtime.result_storage import new_dataset
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.process.resource_limits import ControlGroups
+from sframe_spark.process.control_groups import ControlGroups
 from tests.process.groups import CPU, CPUSET, MEMORY, UNIFIED, tree
 
 # What a process sees, and the cores and the limits of memory that it has by that.

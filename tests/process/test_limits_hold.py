@@ -13,9 +13,9 @@ import pytest
 
 from sframe_spark import config
 from sframe_spark.engine.runtime.scheduler import ProcessRunner, ThreadRunner
-from sframe_spark.process import memory, resource_limits
+from sframe_spark.process import control_groups, memory
+from sframe_spark.process.control_groups import ControlGroups
 from sframe_spark.process.memory import AvailableMemory
-from sframe_spark.process.resource_limits import ControlGroups
 from sframe_spark.session import launch
 from sframe_spark.session.launch import local_settings
 from tests.process.groups import UNIFIED, tree
@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 def forget() -> None:
     """Let limits be looked at again."""
-    resource_limits._max_cores.cache_clear()
+    control_groups._max_cores.cache_clear()
     memory._limits.cache_clear()
 
 
@@ -43,7 +43,7 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_cores(group: Path) -> None:
-    assert (resource_limits.available_cores(), ThreadRunner().parallelism(), ProcessRunner().parallelism(), launch.options_of_cores()) == (
+    assert (control_groups.available_cores(), ThreadRunner().parallelism(), ProcessRunner().parallelism(), launch.options_of_cores()) == (
         64,
         8,
         8,
@@ -51,7 +51,7 @@ def test_cores(group: Path) -> None:
     )
     (group / "cpu.max").write_text("250000 100000")
     forget()
-    assert (resource_limits.available_cores(), ThreadRunner().parallelism(), ProcessRunner().parallelism()) == (3, 3, 3)
+    assert (control_groups.available_cores(), ThreadRunner().parallelism(), ProcessRunner().parallelism()) == (3, 3, 3)
     settings = local_settings()
     assert settings["spark.sql.shuffle.partitions"] == "3" and "-XX:ActiveProcessorCount=3" in settings["spark.driver.extraJavaOptions"]
 
@@ -92,7 +92,7 @@ def test_threads_of_arrow(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         for set_by_user, found in ((64, 2), (7, 7), (1, 1)):
             pa.set_cpu_count(set_by_user)
-            resource_limits.fit_arrow()
+            control_groups.fit_arrow()
             assert pa.cpu_count() == found
     finally:
         pa.set_cpu_count(before)
@@ -109,7 +109,7 @@ import pyarrow as pa
 from sframe_spark import SFrame
 from sframe_spark.process import memory
 from sframe_spark.session.launch import local_settings
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.control_groups import available_cores
 print(available_cores(), pa.cpu_count(), memory.all_memory() >> 20, memory.available_memory().source, local_settings()["spark.driver.memory"])
 """
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.process import leases
+from sframe_spark.process import temporary_file_leases
 from sframe_spark.process.directory_trees import size_on_disk
-from sframe_spark.process.leases import (
+from sframe_spark.process.temporary_file_leases import (
     PREFIX,
     SECONDS_WITHOUT_HEARTBEAT,
     ProcessMark,
@@ -99,7 +99,7 @@ def test_only_what_is_known_to_be_dead_is_deleted(tmp_path: Path) -> None:
 
 
 def status_of(process: int) -> int:
-    status = leases._status(process)
+    status = temporary_file_leases._status(process)
     assert status is not None
     return status.started
 
@@ -129,7 +129,7 @@ def test_the_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.stat(path).st_mtime > 1
     done = python(f"""
 import os, time
-from sframe_spark.process import leases
+from sframe_spark.process import temporary_file_leases as leases
 leases.SECONDS_BETWEEN_HEARTBEATS = 0.05
 path = leases.own_directory({str(tmp_path)!r})
 os.utime(path, (1, 1))
@@ -141,21 +141,21 @@ assert os.stat(path).st_mtime > 1
 
 
 def test_where_processes_cannot_be_told_apart_only_the_heartbeat_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "_status", lambda *_: None)
-    leases._mark.cache_clear()
+    monkeypatch.setattr(temporary_file_leases, "_status", lambda *_: None)
+    temporary_file_leases._mark.cache_clear()
     try:
         name = new_name()
-        assert owner_in(name) == ProcessMark(leases.UNKNOWN_SCOPE, os.getpid(), 0)
-        assert is_running(ProcessMark(leases.UNKNOWN_SCOPE, DEAD, 0)) is None
+        assert owner_in(name) == ProcessMark(temporary_file_leases.UNKNOWN_SCOPE, os.getpid(), 0)
+        assert is_running(ProcessMark(temporary_file_leases.UNKNOWN_SCOPE, DEAD, 0)) is None
         remove_own(own_directory(str(tmp_path)))
         assert list(tmp_path.iterdir()) == []
     finally:
-        leases._mark.cache_clear()
+        temporary_file_leases._mark.cache_clear()
 
 
 FORKS = """
 import os
-from sframe_spark.process.leases import own_directory, remove_own, CLAIMS
+from sframe_spark.process.temporary_file_leases import own_directory, remove_own, CLAIMS
 mine = own_directory(PARENT)
 child = os.fork()
 if child == 0:
@@ -177,7 +177,7 @@ def test_a_forked_process_deletes_its_own_and_not_its_parents(tmp_path: Path) ->
 
 LIVES = """
 import sys, time
-from sframe_spark.process.leases import own_directory
+from sframe_spark.process.temporary_file_leases import own_directory
 print(own_directory(sys.argv[1]), flush=True)
 sys.stdin.read()
 """
@@ -190,7 +190,7 @@ def test_a_container_with_the_same_host_name_deletes_nothing_of_the_living(tmp_p
     apart = ["unshare", "--pid", "--fork", *options]
     if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces here")
-    program = f"from sframe_spark.process.leases import remove_orphans; print(remove_orphans({str(tmp_path)!r}))"
+    program = f"from sframe_spark.process.temporary_file_leases import remove_orphans; print(remove_orphans({str(tmp_path)!r}))"
     # Where the numbers of processes of the other side mean nobody.
     mine = own_directory(str(tmp_path))
     with subprocess.Popen([*apart, sys.executable, "-c", LIVES, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
@@ -250,7 +250,7 @@ def test_nothing_in_a_shared_directory_makes_a_start_hang(tmp_path: Path) -> Non
             make(directory / below)
     done = python(f"""
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
-from sframe_spark.session.sockets import socket_directory
+from sframe_spark.session.worker_sockets import socket_directory
 from sframe_spark import SFrame
 socket_directory({str(tmp_path)!r})
 print(TemporaryStore({str(tmp_path)!r}).new_dataset().directory)
@@ -311,7 +311,7 @@ def test_what_is_made_is_known_before_it_exists(tmp_path: Path, monkeypatch: pyt
         mkdir(path, *rights)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(leases.os, "mkdir", interrupted)
+    monkeypatch.setattr(temporary_file_leases.os, "mkdir", interrupted)
     with pytest.raises(KeyboardInterrupt):
         own_directory(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
@@ -352,8 +352,8 @@ class Collecting(dict[str, Any]):
 def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = tmp_path / "dataset"
     directory.mkdir()
-    claims = leases.Claims()
-    monkeypatch.setattr(leases, "CLAIMS", claims)
+    claims = temporary_file_leases.Claims()
+    monkeypatch.setattr(temporary_file_leases, "CLAIMS", claims)
     monkeypatch.setattr(temporary_datasets, "CLAIMS", claims)
     handle = DatasetHandle(str(directory))
     collecting = Collecting([handle])
@@ -373,12 +373,12 @@ def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tm
 
 def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A save gives the old rows to those who read them, while another thread deletes what nobody holds.
-    claims = leases.Claims()
-    monkeypatch.setattr(leases, "CLAIMS", claims)
+    claims = temporary_file_leases.Claims()
+    monkeypatch.setattr(temporary_file_leases, "CLAIMS", claims)
     monkeypatch.setattr(temporary_datasets, "CLAIMS", claims)
-    first = leases.Holder()
+    first = temporary_file_leases.Holder()
     # The order counts: what is abandoned is looked at first.
-    gone = leases.Holder()
+    gone = temporary_file_leases.Holder()
     abandoned, saved = own_hidden_directory(str(tmp_path), gone), own_hidden_directory(str(tmp_path), first)
     held, deleted = [first], []
 
@@ -388,20 +388,20 @@ def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monke
         held.pop(0)
 
     del first, gone
-    monkeypatch.setattr(leases, "delete", delete)
+    monkeypatch.setattr(temporary_file_leases, "delete", delete)
     claims.remove_abandoned()
     assert deleted == [abandoned]
 
 
 def test_a_name_that_is_taken_stays_its_holders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One in 65,536 names is that of something this process has already; it went with the holder of what was made next."""
-    held, other = leases.Holder(), leases.Holder()
+    held, other = temporary_file_leases.Holder(), temporary_file_leases.Holder()
     names = iter([new_name(), *[new_name() for _ in range(3)]])
     taken = next(names)
-    monkeypatch.setattr(leases, "new_name", lambda: taken)
+    monkeypatch.setattr(temporary_file_leases, "new_name", lambda: taken)
     first = own_hidden_directory(str(tmp_path), held)
     drawn = [taken, *names]
-    monkeypatch.setattr(leases, "new_name", lambda: drawn.pop(0))
+    monkeypatch.setattr(temporary_file_leases, "new_name", lambda: drawn.pop(0))
     second = own_hidden_directory(str(tmp_path), other)
     assert os.path.basename(first) == "." + taken and second != first
     del other

@@ -16,13 +16,13 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.results import write_in_memory
+from sframe_spark.engine.runtime.result_storage import write_in_memory
 from sframe_spark.errors import CancelledError, StorageError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.process import threads
-from sframe_spark.process.leases import CLAIMS
+from sframe_spark.process.temporary_file_leases import CLAIMS
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
-from sframe_spark.storage.datasets import integrity
+from sframe_spark.storage.datasets import dataset_verification
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER
 from sframe_spark.storage.segments.writer import SegmentWriter
@@ -157,7 +157,7 @@ def test_nothing_stays_of_temporary_data(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_verifying_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SFrame({"a": range(1000)}).save(tmp_path / "frame")
-    calls = pressing_once(monkeypatch, integrity, "check_bytes")
+    calls = pressing_once(monkeypatch, dataset_verification, "check_bytes")
     running = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         load_sframe(tmp_path / "frame", verify=True)

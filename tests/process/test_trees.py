@@ -14,8 +14,8 @@ from sframe_spark.cli.clean import run_clean
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.errors import StorageError
 from sframe_spark.process.directory_trees import entries_below, remove_tree, size_on_disk
-from sframe_spark.process.leases import delete
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.process.temporary_file_leases import delete
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.types import INT
 
 # More than Python's limit of recursion; then longer than a path may be, which is left to calls relative to a directory.

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.physical import local_strategies, physical_planner, placement, udf_planning
-from sframe_spark.engine.physical.local_strategies import can_stay, is_cheaper_locally
+from sframe_spark.engine.physical import physical_planner, placement, udf_planning, whole_input_strategies
 from sframe_spark.engine.physical.udf_planning import calls_pure_functions
+from sframe_spark.engine.physical.whole_input_strategies import can_stay, is_cheaper_locally
 from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
 from tests.random_programs.equivalence import AnyPathRunner, check_program
@@ -25,7 +25,7 @@ BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in memory stay in short pieces, more than three are exchanged, and processes of ours work, as if no Spark had started, or do not."""
     monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 2)
-    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 4)
+    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_requested", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
@@ -39,9 +39,9 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         choose = random.Random(block)
         monkeypatch.setattr(placement, "is_spark_local", lambda: False)
-        for module in (local_strategies, physical_planner):
+        for module in (whole_input_strategies, physical_planner):
             monkeypatch.setattr(module, "is_cheaper_locally", lambda root: choose.random() < 0.3 and is_cheaper_locally(root))
-        monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 50)
+        monkeypatch.setattr(whole_input_strategies, "BYTES_OF_TASKS_RANGE", 50)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other pair of blocks two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 4 >= 2:
         choose = random.Random(block)
-        monkeypatch.setattr(local_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(whole_input_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MAX_TIES", 1)
 

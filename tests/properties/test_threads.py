@@ -12,8 +12,8 @@ import pytest
 from sframe_spark.config import config
 from sframe_spark.engine.execution.executor import SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import local_strategies
-from sframe_spark.engine.physical.local_strategies import can_stay
+from sframe_spark.engine.physical import whole_input_strategies
+from sframe_spark.engine.physical.whole_input_strategies import can_stay
 from sframe_spark.engine.runtime import scheduler
 from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
@@ -43,7 +43,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that stay in memory stay in pieces of a few rows, and more than three are exchanged between threads."""
     monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 1)
-    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 4)
+    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 4)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other block two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 2:
         choose = random.Random(block)
-        monkeypatch.setattr(local_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(whole_input_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MAX_TIES", 1)
 

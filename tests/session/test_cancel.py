@@ -18,7 +18,7 @@ from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import CancelledError
 from sframe_spark.process.threads import call_cancellable, raise_if_cancelled
-from sframe_spark.session.job_control import run_cancellable
+from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 
 SLOW = """
 import os, sys, time

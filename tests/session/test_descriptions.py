@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.session.job_control import MAX_CHARACTERS, description_of, run_cancellable, statement_of, tag_of
+from sframe_spark.session.job_labels_and_cancellation import MAX_CHARACTERS, description_of, run_cancellable, statement_of, tag_of
 
 HERE = Path(__file__).name
 

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
-from sframe_spark.process.leases import ProcessMark, owner_in, remove_own
-from sframe_spark.session import sockets
-from sframe_spark.session.sockets import LONGEST_PARENT, OnArrival, acknowledge_at_once, socket_directory, socket_settings
+from sframe_spark.process.temporary_file_leases import ProcessMark, owner_in, remove_own
+from sframe_spark.session import worker_sockets
+from sframe_spark.session.worker_sockets import LONGEST_PARENT, OnArrival, acknowledge_at_once, socket_directory, socket_settings
 
 ENABLED, DIRECTORY = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 
@@ -46,7 +46,7 @@ def test_a_temporary_directory_with_a_long_name_is_not_used(monkeypatch: pytest.
 
 
 def test_a_system_without_unix_sockets_uses_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(sockets.socket, "AF_UNIX")
+    monkeypatch.delattr(worker_sockets.socket, "AF_UNIX")
     assert socket_settings() == {}
 
 
@@ -62,13 +62,15 @@ def test_names_leave_room_for_a_socket() -> None:
 
 
 def test_the_directory_goes_with_the_process(tmp_path: Path) -> None:
-    program = f"from sframe_spark.session.sockets import socket_directory; print(socket_directory({str(tmp_path)!r}))"
+    program = f"from sframe_spark.session.worker_sockets import socket_directory; print(socket_directory({str(tmp_path)!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(str(tmp_path)) and list(tmp_path.iterdir()) == []
 
 
 def test_the_directory_of_a_killed_process_goes_with_the_next(tmp_path: Path) -> None:
-    program = f"import os; from sframe_spark.session.sockets import socket_directory; socket_directory({str(tmp_path)!r}); os.kill(os.getpid(), 9)"
+    program = (
+        f"import os; from sframe_spark.session.worker_sockets import socket_directory; socket_directory({str(tmp_path)!r}); os.kill(os.getpid(), 9)"
+    )
     subprocess.run([sys.executable, "-c", program], check=False)
     (left,) = tmp_path.iterdir()
     directory = socket_directory(str(tmp_path))
@@ -84,7 +86,7 @@ def end_of_an_idle_worker(module: str, directory: Path) -> str:
         "PYTHON_WORKER_FACTORY_SOCK_DIR": str(directory),
         "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",
         "SPARK_REUSE_WORKER": "1",
-        "PYTHONPATH": str(Path(sockets.__file__).with_name("worker_daemon")),
+        "PYTHONPATH": str(Path(worker_sockets.__file__).with_name("worker_daemon")),
     }
     command = [sys.executable, "-m", module, "pyspark.worker"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as parent:
@@ -167,7 +169,7 @@ def test_acknowledging_leaves_every_file_open(tmp_path: Path) -> None:
 
 
 def test_a_system_without_the_option_acknowledges_when_it_will(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(sockets.socket, "TCP_QUICKACK", raising=False)
+    monkeypatch.delattr(worker_sockets.socket, "TCP_QUICKACK", raising=False)
     near, far = connected()
     with near, far:
         acknowledge_at_once()
@@ -177,7 +179,7 @@ def test_a_system_without_the_option_acknowledges_when_it_will(monkeypatch: pyte
 
 def test_a_function_of_a_query_is_acknowledged_where_it_arrives_and_costs_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(sockets, "acknowledge_at_once", lambda: told.append("acknowledged"))
+    monkeypatch.setattr(worker_sockets, "acknowledge_at_once", lambda: told.append("acknowledged"))
     arriving = OnArrival(lambda number: number + 1)
     assert arriving(1) == 2 and told == []
     sent = cloudpickle.dumps(arriving)
@@ -190,12 +192,12 @@ def test_a_function_of_a_query_is_acknowledged_where_it_arrives_and_costs_nothin
 GIVES_A_FUNCTION = {"arrow_udf", "pandas_udf", "udf", "mapInArrow", "mapInPandas", "applyInArrow", "applyInPandas", "mapPartitions"}
 ACKNOWLEDGING = {"acknowledge_at_once", "OnArrival"}
 # They run in executors that may not have this package, once in a session.
-WITHOUT_PACKAGE = {"cli/doctor.py", "engine/spark/executor_environment.py"}
+WITHOUT_PACKAGE = {"cli/doctor.py", "engine/spark/executor_version_checks.py"}
 
 
 def functions_for_workers() -> Iterator[tuple[str, ast.Call]]:
     """Calls of ours that give Spark a function for its Python workers, with their files."""
-    package = Path(sockets.__file__).parents[1]
+    package = Path(worker_sockets.__file__).parents[1]
     for file in sorted(package.rglob("*.py")):
         text = file.read_text()
         # Few files name one of them, and only these are parsed.
@@ -214,5 +216,5 @@ def test_every_function_for_workers_acknowledges() -> None:
 
 def names_in(file: str) -> set[str]:
     """Names that a module of ours uses."""
-    tree = ast.parse((Path(sockets.__file__).parents[1] / file).read_text())
+    tree = ast.parse((Path(worker_sockets.__file__).parents[1] / file).read_text())
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.session.deployment import is_same_program
+from sframe_spark.session.python_of_spark_workers import is_same_program
 
 
 @pytest.fixture

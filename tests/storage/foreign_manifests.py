@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from sframe_spark.storage.external.parquet import manifest_of_files, natural
-from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.manifest.manifest import Manifest
 
 

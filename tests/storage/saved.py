@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.locations import normalised
-from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.datasets.save import MIN_COMBINED, copied_dataset, saving_directory
+from sframe_spark.storage.datasets.atomic_directory_save import MIN_COMBINED, copied_dataset, saving_directory
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.writer import write_segment

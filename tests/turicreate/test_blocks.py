@@ -13,7 +13,7 @@ import pytest
 from sframe_spark.errors import BrokenPayload
 from sframe_spark.turicreate.archive import decoded
 from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, Block, BlockForm
-from sframe_spark.turicreate.object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, REAL, TENSOR, TEXT, TIMESTAMP, VECTOR
+from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, REAL, TENSOR, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from tests.examples import examples

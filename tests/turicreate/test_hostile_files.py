@@ -14,9 +14,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.turicreate import file_format
-from sframe_spark.turicreate.file_format import MAX_FOOTER_BYTES
-from sframe_spark.turicreate.object_decoding import INTEGER, LIST, TEXT
+from sframe_spark.turicreate import archive_files
+from sframe_spark.turicreate.archive_files import MAX_FOOTER_BYTES
+from sframe_spark.turicreate.string_and_object_decoding import INTEGER, LIST, TEXT
 from tests.random_tables import MadeBlock, MadeColumn, made_block, made_column, run_bytes, segment_bytes, write_archive
 
 FILES = ("dir_archive.ini", "m_1.frame_idx", "m_1.sidx", "m_1.0000")
@@ -111,14 +111,14 @@ def test_files_that_change_after_an_archive_was_opened_are_told(archive: Path, c
 
 def test_a_file_that_changes_while_it_is_read_is_told(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = load_sframe(str(archive))
-    read_bytes = file_format.read_bytes
+    read_bytes = archive_files.read_bytes
 
     def slow(*arguments: object) -> bytes:
         found = read_bytes(*arguments)  # type: ignore[arg-type]
         touched(archive / "m_1.0000")
         return found
 
-    monkeypatch.setattr("sframe_spark.turicreate.file_format.read_bytes", slow)
+    monkeypatch.setattr("sframe_spark.turicreate.archive_files.read_bytes", slow)
     with pytest.raises(StorageError, match="was changed since"):
         list(frame)
 

@@ -13,8 +13,8 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, SchemaError, StorageError
 from sframe_spark.turicreate.archive import named
-from sframe_spark.turicreate.file_format import parse_ini, sequence
-from sframe_spark.turicreate.object_decoding import INTEGER, MISSING, REAL, TEXT
+from sframe_spark.turicreate.archive_files import parse_ini, sequence
+from sframe_spark.turicreate.string_and_object_decoding import INTEGER, MISSING, REAL, TEXT
 from tests.random_tables import MadeColumn, made_block, made_column, write_archive
 
 Edit = Callable[[str, str, str], None]

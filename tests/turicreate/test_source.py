@@ -16,11 +16,11 @@ from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
-from sframe_spark.turicreate import file_format
+from sframe_spark.turicreate import archive_files
 from sframe_spark.turicreate import source as module
 from sframe_spark.turicreate.archive import ArchiveReader, open_archive
-from sframe_spark.turicreate.object_decoding import INTEGER, LIST, REAL, TEXT, VECTOR
 from sframe_spark.turicreate.source import ArchiveSource
+from sframe_spark.turicreate.string_and_object_decoding import INTEGER, LIST, REAL, TEXT, VECTOR
 from tests.random_tables import MadeBlock, MadeColumn, made_column, run_bytes, write_archive
 
 ROWS = 1000
@@ -76,7 +76,7 @@ LOOKS: list[tuple[Callable[[SFrame], Any], Any, int, set[str]]] = [
 def test_only_blocks_that_hold_what_is_asked_for_are_read(
     place: Path, reads: list[tuple[str, int, int]], look: Callable[[SFrame], Any], expected: Any, blocks: int, files: set[str]
 ) -> None:
-    file_format.footer_of.cache_clear()
+    archive_files.footer_of.cache_clear()
     assert look(load_sframe(str(place))) == expected
     # Of each file that is opened two readings are of its footer.
     assert len(reads) == blocks + 2 * len(files)
@@ -254,14 +254,14 @@ def test_rows_for_a_users_spark(place: Path) -> None:
 def test_other_blocks_are_evicted_although_a_read_raises(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = ArchiveReader(open_archive(str(place)), max_bytes=1)
     reader.read([0], 0, 100)
-    read_bytes = file_format.read_bytes
+    read_bytes = archive_files.read_bytes
 
     def damaged(descriptor: int, path: str, offset: int, length: int) -> bytes:
         if len(reader._cached) == 2:
             raise StorageError("damaged")
         return read_bytes(descriptor, path, offset, length)
 
-    monkeypatch.setattr(file_format, "read_bytes", damaged)
+    monkeypatch.setattr(archive_files, "read_bytes", damaged)
     with pytest.raises(StorageError, match="damaged"):
         reader.read([0, 1], 100, 200)
     assert list(reader._cached) == [(0, 0, 1)]

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_distinct
 from sframe_spark.compute.spark_columns import arrow_function, ddl, fit, spark_type
-from sframe_spark.engine.spark.actions import run_spark
+from sframe_spark.engine.spark.error_translation import run_spark
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.deployment import naming_our_python
-from sframe_spark.storage.filesystem.file_kind import refuse_files_of_saved_for_spark
+from sframe_spark.session.python_of_spark_workers import naming_our_python
+from sframe_spark.storage.filesystem.format_recognition import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.types import (
     ARRAY,
@@ -408,8 +408,8 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     TakenNameError
         If two columns have the same name.
     """
-    from sframe_spark.engine.physical.user_dataframes import shared_node
-    from sframe_spark.engine.spark.actions import translated_errors
+    from sframe_spark.engine.physical.user_dataframe_fixing import shared_node
+    from sframe_spark.engine.spark.error_translation import translated_errors
     from sframe_spark.session.session import require_frame_open
 
     _require_dataframe(df)
@@ -433,7 +433,7 @@ def _require_dataframe(data: Any) -> None:
 def _source(df: Any) -> SparkSource:
     from pyspark.sql import functions as F
 
-    from sframe_spark.engine.spark.file_checks import files_with_columns
+    from sframe_spark.engine.spark.shared_file_checks import files_with_columns
 
     require_distinct(df.columns)
     refuse_files_of_saved_for_spark(files_with_columns(df, file_column(0), KEY_NAME))
@@ -496,7 +496,7 @@ def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
 
 def _refusal(field: StructField, message: str) -> str:
     """Return the error message about a column that Spark can display but not compute with, such as times of day unless a setting enables them."""
-    from sframe_spark.engine.spark.actions import in_one_line
+    from sframe_spark.engine.spark.error_translation import in_one_line
 
     kind, reason = field.dataType.simpleString(), in_one_line(message)
     change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in message else "cast it to another type first"

@@ -9,12 +9,12 @@ from sframe_spark.api.column_names import require_unicode
 from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.execution.actions import run_action
 from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution.lost_row_recovery import restore_lost_rows
 from sframe_spark.engine.execution.materialize import compute, materialize
 from sframe_spark.engine.execution.preview import open_plan
-from sframe_spark.engine.execution.recovery import restore_lost_rows
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.results import source_for_users
+from sframe_spark.engine.runtime.result_storage import source_for_users
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.columns import Project, project, zip_columns

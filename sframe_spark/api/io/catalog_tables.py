@@ -20,8 +20,8 @@ from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.api.io.databases import MODES, require_choice
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.spark.actions import in_one_line, is_of_spark, run_spark
-from sframe_spark.engine.spark.file_checks import require_writable
+from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark, run_spark
+from sframe_spark.engine.spark.shared_file_checks import require_writable
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -35,11 +35,11 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.facts import Length
-from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.launch import is_remote
+from sframe_spark.session.python_of_spark_workers import is_one_process
 from sframe_spark.session.user_session import user_session
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

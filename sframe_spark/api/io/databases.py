@@ -22,7 +22,7 @@ from sframe_spark.api.column_names import require_distinct, require_unicode, wit
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark
 from sframe_spark.api.node_values import iterate_tuples, node_from_batches
-from sframe_spark.engine.spark.actions import in_one_line, is_of_spark
+from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark
 from sframe_spark.errors import (
     ColumnNotFoundError,
     ExecutionError,

@@ -20,7 +20,7 @@ from sframe_spark.engine.execution.materialize import is_decoded_on_read, materi
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column
-from sframe_spark.engine.physical.user_dataframes import keep_frames
+from sframe_spark.engine.physical.user_dataframe_fixing import keep_frames
 from sframe_spark.errors import (
     ConcurrentSaveError,
     InvalidArgumentError,
@@ -38,13 +38,13 @@ from sframe_spark.operators.columns import columns_of, project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.optional_parts import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets import save
-from sframe_spark.storage.datasets.integrity import damage_in
+from sframe_spark.storage.datasets import atomic_directory_save
+from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.load import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
-from sframe_spark.storage.datasets.versioned_datasets import load_remote, saving_version
+from sframe_spark.storage.datasets.remote_versions import load_remote, saving_version
 from sframe_spark.storage.filesystem.compression import require_clear_name, without_packing
-from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, is_archive
-from sframe_spark.storage.filesystem.remote_files import WEB, Download
+from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, is_archive
+from sframe_spark.storage.filesystem.input_urls import WEB, Download
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, DatasetElsewhere, Elsewhere, Manifest
 
@@ -196,9 +196,9 @@ COLUMN_NAME = "X1"
 _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 
-def saving(target: str) -> AbstractContextManager[save.PendingSave]:
+def saving(target: str) -> AbstractContextManager[atomic_directory_save.PendingSave]:
     """Return a context manager for a save. At its end, a local save is renamed to ``target``; a remote save makes a new version when committed."""
-    return saving_version(target) if is_remote_location(target) else save.saving_directory(target)
+    return saving_version(target) if is_remote_location(target) else atomic_directory_save.saving_directory(target)
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
@@ -212,7 +212,7 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     target = location_of(path_text(path))
     require_unicode(names)
     if not is_remote_location(target):
-        save.check_replaceable(target)
+        atomic_directory_save.check_replaceable(target)
 
     return run_action(node, lambda action: _save(action, target, names, kind), materialize)
 
@@ -235,13 +235,17 @@ def _stored(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
     """Write the rows of a plan into a new directory, local or remote; files or columns that are already stored are copied if possible."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-        return save.copied_dataset(source.manifest, directory)
-    if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and save.may_copy_columns(source.manifest, source.positions):
-        return save.copied_columns(source.manifest, source.positions, directory)
+        return atomic_directory_save.copied_dataset(source.manifest, directory)
+    if (
+        isinstance(source, SegmentSource)
+        and source.row_count == source.manifest.rows
+        and atomic_directory_save.may_copy_columns(source.manifest, source.positions)
+    ):
+        return atomic_directory_save.copied_columns(source.manifest, source.positions, directory)
     if is_private(directory):
         # Other processes cannot write to the memory of this process, so rows are written to temporary files first.
         holder = temporary_store().new_dataset()
-        return save.copied_dataset(_written(action, plan, holder.directory), directory)
+        return atomic_directory_save.copied_dataset(_written(action, plan, holder.directory), directory)
     return _written(action, plan, directory)
 
 
@@ -265,10 +269,10 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
     if not isinstance(source, SegmentSource) or source != SegmentSource.of(source.manifest):
         raise StorageError(f"{target} has columns in files of others: save it under another name first, which makes files of its own")
     manifest = source.manifest
-    if all(len(stretch.entries) == 1 for stretch in save.stretches(manifest, 2)):
+    if all(len(stretch.entries) == 1 for stretch in atomic_directory_save.stretches(manifest, 2)):
         return len(manifest.segments)
     with saving(target) as pending:
-        return len(pending.commit(save.copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
+        return len(pending.commit(atomic_directory_save.copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
@@ -278,7 +282,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
     external = None
     # Readers of a remote frame may have no access to files on this machine, so columns are copied.
     if not is_remote_location(target):
-        save.check_replaceable(target)
+        atomic_directory_save.check_replaceable(target)
         external = external_columns_of(node, names, target)
     if external is None:
         save_node(node, target, names)
@@ -288,7 +292,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         own_names = [names[column] for column in own]
         run_action(columns_of(node, own), lambda action: _save(action, target, own_names, SFRAME, external), materialize)
         return
-    with save.saving_directory(target) as pending:
+    with atomic_directory_save.saving_directory(target) as pending:
         pending.commit(with_external_columns(Manifest((), (), pending.directory), external), ())
 
 

@@ -10,8 +10,8 @@ import attrs
 
 from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.byte_streams import open_unpacked
-from sframe_spark.storage.filesystem.file_kind import TEXT, UTF_16, kind_of
+from sframe_spark.storage.filesystem.external_byte_streams import open_unpacked
+from sframe_spark.storage.filesystem.format_recognition import TEXT, UTF_16, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 

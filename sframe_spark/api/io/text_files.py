@@ -16,10 +16,10 @@ from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaEr
 from sframe_spark.locations import is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.message_text import visible
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.filesystem.file_kind import ARCHIVE_INDEXES
-from sframe_spark.storage.filesystem.object_store import is_file
-from sframe_spark.storage.filesystem.path_resolution import resolve
-from sframe_spark.storage.filesystem.remote_files import WEB
+from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_INDEXES
+from sframe_spark.storage.filesystem.input_files import resolve
+from sframe_spark.storage.filesystem.input_urls import WEB
+from sframe_spark.storage.filesystem.remote_operations import is_file
 
 
 def column_from_path(

@@ -21,7 +21,7 @@ from sframe_spark.api.io.saved_frames import load_frame
 from sframe_spark.api.node_values import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.runtime.results import write_runs
+from sframe_spark.engine.runtime.result_storage import write_runs
 from sframe_spark.errors import EmptyColumnsError, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
@@ -31,7 +31,7 @@ from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.external.parquet import manifest_of_files, natural
 from sframe_spark.storage.filesystem.compression import without_packing
-from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.reader import iterate_rows

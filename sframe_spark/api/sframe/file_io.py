@@ -21,14 +21,14 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.export import write_parts
-from sframe_spark.engine.runtime.parallel_scan import orc_rows
+from sframe_spark.engine.runtime.parallel_file_scan import orc_rows
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError, listed
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.export_directories import exporting
 from sframe_spark.storage.export_files import ORC, PARQUET, PartForm
 from sframe_spark.storage.external.orc import orc_table
 from sframe_spark.storage.external.parquet import natural
-from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.filesystem.input_files import resolve
 
 
 def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], ending: str) -> None:

@@ -9,8 +9,8 @@ import attrs
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.engine.execution.claimed_row_orders import find_break, find_claimed_orders, require_unchanged_files
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.execution.source_validation import find_break, find_claimed_orders, require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.order_reasons import origin_of_order

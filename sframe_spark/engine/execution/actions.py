@@ -15,14 +15,14 @@ from typing import TypeVar
 
 import attrs
 
-from sframe_spark.engine.execution.recovery import restore_lost_rows
+from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders, require_unchanged_files
+from sframe_spark.engine.execution.lost_row_recovery import restore_lost_rows
 from sframe_spark.engine.execution.run_log import RunLog
-from sframe_spark.engine.execution.source_validation import find_claimed_orders, require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
-from sframe_spark.engine.physical.user_dataframes import exclusive_tops, is_chain, narrowed, referenced_below, unfixed_nodes
+from sframe_spark.engine.physical.row_count_probes import MAX_FIRST_ROWS
+from sframe_spark.engine.physical.user_dataframe_fixing import exclusive_tops, is_chain, narrowed, referenced_below, unfixed_nodes
 from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.columns import project, zip_columns

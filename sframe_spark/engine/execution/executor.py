@@ -28,16 +28,16 @@ from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
-from sframe_spark.engine.physical.adaptive import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
-from sframe_spark.engine.physical.local_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
 from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.row_count_probes import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
+from sframe_spark.engine.physical.whole_input_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.results import (
+from sframe_spark.engine.runtime.result_storage import (
     PartialRows,
     in_one_chunk,
     may_stay,
@@ -62,8 +62,8 @@ from sframe_spark.engine.runtime.scheduler import (
 )
 from sframe_spark.engine.runtime.tasks import EarlyStop, RangeTask, chunks_of, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.file_checks import rechecking_after_failure
 from sframe_spark.engine.spark.query import counting_queries
+from sframe_spark.engine.spark.shared_file_checks import rechecking_after_failure
 from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, recorded_order, segment_source, source_of
@@ -73,7 +73,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.session import get_session, is_remote, is_started, start_ahead
-from sframe_spark.session.deployment import reads_our_files
+from sframe_spark.session.python_of_spark_workers import reads_our_files
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
@@ -448,7 +448,7 @@ class Executor:
     owned
         ``id`` of the memos of the applications of users' functions that may run in Spark tasks (see :mod:`sframe_spark.engine.execution.actions`).
     free
-        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
+        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframe_fixing`).
     run_log
         Filled with the outcome of each section.
     prefix

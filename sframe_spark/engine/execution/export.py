@@ -20,9 +20,9 @@ from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import even_ranges, in_threads
-from sframe_spark.session.deployment import is_one_process
+from sframe_spark.session.python_of_spark_workers import is_one_process
 from sframe_spark.session.session import get_session
 from sframe_spark.storage.export_directories import Staging
 from sframe_spark.storage.export_files import PartForm, staged_text, write_part, write_text_part

@@ -11,20 +11,20 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import ActionPlan, NodeClaim, awaited, run_action
+from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files
 from sframe_spark.engine.execution.direct_execution import direct_source
 from sframe_spark.engine.execution.executor import Executor
-from sframe_spark.engine.execution.recovery import remember_lineage, restore_lost_rows
+from sframe_spark.engine.execution.lost_row_recovery import remember_lineage, restore_lost_rows
 from sframe_spark.engine.execution.run_log import RunLog
-from sframe_spark.engine.execution.source_validation import require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import fits_driver
-from sframe_spark.engine.physical.adaptive import are_few_to_compute, base_of_rows, is_much_to_compute, may_have_many
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
-from sframe_spark.engine.physical.user_dataframes import keep_frames, remember_rows
+from sframe_spark.engine.physical.row_count_probes import are_few_to_compute, base_of_rows, is_much_to_compute, may_have_many
+from sframe_spark.engine.physical.user_dataframe_fixing import keep_frames, remember_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
-from sframe_spark.engine.runtime.results import has_room
+from sframe_spark.engine.runtime.result_storage import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.laws import optimize
 from sframe_spark.locations import is_remote_location
@@ -39,7 +39,7 @@ from sframe_spark.planner.facts import Length, sum_of_bounds
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.deployment import is_spark_requested
+from sframe_spark.session.python_of_spark_workers import is_spark_requested
 from sframe_spark.values.decode import decode
 from sframe_spark.values.value_model import agree
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 from sframe_spark.compute.partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting import order_of
 from sframe_spark.engine.memory_budget import BlockingReservation, plan_size_of
-from sframe_spark.engine.physical.local_strategies import (
+from sframe_spark.engine.physical.placement import placement_of
+from sframe_spark.engine.physical.whole_input_strategies import (
     COPIES_OF_GATHERED,
     MAX_RANGES,
     UNEVEN,
@@ -23,7 +24,6 @@ from sframe_spark.engine.physical.local_strategies import (
     partitions_of_join,
     ranges_for,
 )
-from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
 from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, range_tasks

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
-from sframe_spark.engine.physical.user_dataframes import frames_in, is_chain, is_row_by_row
-from sframe_spark.engine.spark.actions import run_spark
-from sframe_spark.engine.spark.executor_environment import check_python_again
+from sframe_spark.engine.physical.row_count_probes import MAX_FIRST_ROWS
+from sframe_spark.engine.physical.user_dataframe_fixing import frames_in, is_chain, is_row_by_row
+from sframe_spark.engine.spark.error_translation import run_spark
+from sframe_spark.engine.spark.executor_version_checks import check_python_again
 from sframe_spark.engine.spark.query import from_spark_table, lower, with_some_column
 from sframe_spark.errors import ExecutionError
 from sframe_spark.laws import optimize

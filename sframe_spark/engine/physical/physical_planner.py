@@ -8,16 +8,6 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import SENT_BYTES, bytes_of_rows, rows_fit
-from sframe_spark.engine.physical.adaptive import counted_join, is_to_be_counted, join_below, may_probe_first_rows
-from sframe_spark.engine.physical.local_strategies import (
-    are_parts_cheaper_locally,
-    gathered_mode,
-    is_cheaper_locally,
-    is_exchanged_by_tasks,
-    local_join,
-    partitions_of_join,
-    query_again,
-)
 from sframe_spark.engine.physical.placement import (
     Placement,
     blocking_inputs,
@@ -33,9 +23,19 @@ from sframe_spark.engine.physical.placement import (
     suits_threads,
     why_blocked,
 )
+from sframe_spark.engine.physical.row_count_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import called_again, calls_for_hashes, calls_pure_functions
-from sframe_spark.engine.physical.user_dataframes import require_fixed
+from sframe_spark.engine.physical.user_dataframe_fixing import require_fixed
+from sframe_spark.engine.physical.whole_input_strategies import (
+    are_parts_cheaper_locally,
+    gathered_mode,
+    is_cheaper_locally,
+    is_exchanged_by_tasks,
+    local_join,
+    partitions_of_join,
+    query_again,
+)
 from sframe_spark.operators import sort
 from sframe_spark.operators.sources.segment_subset import lacks_key
 from sframe_spark.operators.udf_calls import functions_of
@@ -76,7 +76,7 @@ class SectionPlanner:
     Parameters
     ----------
     free
-        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
+        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframe_fixing`).
     refused
         Modes that the root must not get, as it has failed in them.
     waiting

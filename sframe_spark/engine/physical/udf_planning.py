@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import plan_size_of
-from sframe_spark.engine.physical.local_strategies import is_near
 from sframe_spark.engine.physical.placement import is_small, moves_only, runs_on_other_machines, runs_our_code
+from sframe_spark.engine.physical.whole_input_strategies import is_near
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder

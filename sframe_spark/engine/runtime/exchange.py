@@ -25,7 +25,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.row_sizes import bytes_of_runs
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment

@@ -24,8 +24,8 @@ from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_final_rows
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import batch_bytes
-from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.udf.errors import failure
 from sframe_spark.udf.pickling import fresh
 from sframe_spark.udf.results import MadeResults

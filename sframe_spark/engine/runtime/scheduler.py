@@ -18,9 +18,9 @@ from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.tasks import RangeTask, bytes_of, joined_ranges, may_converge, states_between, summarize_range
 from sframe_spark.engine.runtime.worker_process import TaskEnvironment
-from sframe_spark.engine.spark.actions import translated_errors
-from sframe_spark.engine.spark.file_checks import require_readable, require_writable
-from sframe_spark.engine.spark.jobs import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_tasks
+from sframe_spark.engine.spark.error_translation import translated_errors
+from sframe_spark.engine.spark.shared_file_checks import require_readable, require_writable
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by_value, translated_pickling_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.operators.sources.source import SegmentSource

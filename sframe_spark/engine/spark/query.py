@@ -17,9 +17,9 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, bytes_of_rows
-from sframe_spark.engine.spark.actions import run_spark, translated_errors
-from sframe_spark.engine.spark.executor_environment import check_python_once
-from sframe_spark.engine.spark.file_checks import observed_rows, require_known_rows, require_readable, require_valid_pages
+from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
+from sframe_spark.engine.spark.executor_version_checks import check_python_once
+from sframe_spark.engine.spark.shared_file_checks import observed_rows, require_known_rows, require_readable, require_valid_pages
 from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sources.spark_frame import SparkSource
@@ -34,10 +34,10 @@ from sframe_spark.planner.row_sizes import Sizes, row_bytes
 from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
-from sframe_spark.session.deployment import importing_safely, naming_our_python
-from sframe_spark.session.sockets import acknowledge_at_once
+from sframe_spark.session.python_of_spark_workers import importing_safely, naming_our_python
 from sframe_spark.session.user_session import in_session, keeping_active
-from sframe_spark.storage.filesystem.paths import spark_path
+from sframe_spark.session.worker_sockets import acknowledge_at_once
+from sframe_spark.storage.filesystem.path_joining_and_escaping import spark_path
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import require_computed_as
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment

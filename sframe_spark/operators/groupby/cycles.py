@@ -25,7 +25,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.session.sockets import OnArrival
+from sframe_spark.session.worker_sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import Steps, keeping, min_size, stored_results

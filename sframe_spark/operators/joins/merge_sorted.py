@@ -25,7 +25,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.storage.manifest.statistics import Scalar
-from sframe_spark.storage.segments.statistics import compare_scalars
+from sframe_spark.storage.segments.column_statistics_collection import compare_scalars
 from sframe_spark.types import ColumnType
 
 SIDES = ("first", "second")

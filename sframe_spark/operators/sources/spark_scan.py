@@ -16,9 +16,9 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.launch import has_file_system, is_remote
-from sframe_spark.session.sockets import acknowledge_at_once
-from sframe_spark.storage.filesystem.object_store import has_user_file_system
-from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
+from sframe_spark.session.worker_sockets import acknowledge_at_once
+from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named, join, spark_path
+from sframe_spark.storage.filesystem.remote_operations import has_user_file_system
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
 from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, as_it_is, checksum_positions

@@ -2,8 +2,8 @@
 
 Spark closes workers that have been idle for a minute. Over a Unix socket, what they write then raises an error, whose traceback would appear on the
 user's terminal. And each task ends with a garbage collection, which traverses everything that was ever imported unless that is frozen: 20 to 50 ms.
-Spark runs this file as a module of its own (see ``session/sockets.py``); nothing of sframe_spark is imported before workers are forked, as that
-starts threads.
+Spark runs this file as a module of its own (see ``session/worker_sockets.py``); nothing of sframe_spark is imported before workers are forked, as
+that starts threads.
 """
 
 from __future__ import annotations

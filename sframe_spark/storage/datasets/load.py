@@ -16,13 +16,13 @@ from sframe_spark.locations import normalised
 from sframe_spark.message_text import is_unicode
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import owner_in, remove_own
-from sframe_spark.storage.datasets.commit import check_files
-from sframe_spark.storage.datasets.integrity import damage_in
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE, kind_of_file
+from sframe_spark.process.temporary_file_leases import owner_in, remove_own
+from sframe_spark.storage.datasets.dataset_verification import damage_in
+from sframe_spark.storage.datasets.manifest_publication import check_files
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE, kind_of_file
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, open_regular, sizes_below, some_below, states_below
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import check_length, is_sealed, read_text

@@ -13,9 +13,9 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, StorageError, UnsupportedOperationError
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.message_text import visible
-from sframe_spark.storage.external.lake_manifest import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
+from sframe_spark.storage.external.lake_table_manifests import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
 from sframe_spark.storage.external.parquet import natural
-from sframe_spark.storage.filesystem.path_resolution import text_of
+from sframe_spark.storage.filesystem.input_files import text_of
 from sframe_spark.storage.manifest.manifest import Manifest
 
 INSTALL = "pip install 'sframe_spark[delta]'"

@@ -13,10 +13,10 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.message_text import visible
-from sframe_spark.storage.external.lake_manifest import LakeFile, constants_of, manifests_of_lake, path_inside
+from sframe_spark.storage.external.lake_table_manifests import LakeFile, constants_of, manifests_of_lake, path_inside
 from sframe_spark.storage.external.parquet import natural
+from sframe_spark.storage.filesystem.input_files import text_of
 from sframe_spark.storage.filesystem.local_files import require_file
-from sframe_spark.storage.filesystem.path_resolution import text_of
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import Scalar
 

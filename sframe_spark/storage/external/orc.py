@@ -17,15 +17,15 @@ from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.external.parquet import common_names, common_type
-from sframe_spark.storage.filesystem.file_kind import ORC, refuse_other_kind
+from sframe_spark.storage.filesystem.format_recognition import ORC, refuse_other_kind
+from sframe_spark.storage.filesystem.input_files import DataFiles
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, unchanged
-from sframe_spark.storage.filesystem.path_resolution import DataFiles
 from sframe_spark.storage.hybrid_calendar import HybridColumns
 from sframe_spark.storage.manifest.physical_types import convert_foreign
 from sframe_spark.storage.manifest.statistics import Scalar
-from sframe_spark.storage.parquet.external_types import field_by_note
 from sframe_spark.storage.parquet.thrift import read_unsigned
+from sframe_spark.storage.parquet.unsupported_and_noted_types import field_by_note
 from sframe_spark.storage.segments.partition_columns import partition_columns, repeated
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import lost_nanoseconds

@@ -14,12 +14,12 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.filesystem.file_kind import PARQUET, refuse_files_of_saved, refuse_other_kind
+from sframe_spark.storage.filesystem.format_recognition import PARQUET, refuse_files_of_saved, refuse_other_kind
+from sframe_spark.storage.filesystem.input_files import DataFile, DataFiles
+from sframe_spark.storage.filesystem.input_urls import AT_A_TIME, require_all_still, states_now
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import Seen, wait_for_tick
-from sframe_spark.storage.filesystem.path_resolution import DataFile, DataFiles
-from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.remote_files import AT_A_TIME, require_all_still, states_now
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footer import Footer, footer_of, forget_footers, require_rows, shows_nanoseconds, statistics_in_footer

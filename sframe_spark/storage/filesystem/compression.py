@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.file_kind import kind_of
+from sframe_spark.storage.filesystem.format_recognition import kind_of
 
 # How many bytes of an xz file are read at a time.
 READ_BYTES = 1 << 20

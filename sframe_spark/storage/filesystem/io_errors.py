@@ -14,8 +14,8 @@ from pyarrow import ArrowException, ArrowNotImplementedError
 
 from sframe_spark.errors import BrokenThrift, NoMemoryError, SFrameError, StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.process.leases import owner_in
-from sframe_spark.storage.filesystem.paths import of_named
+from sframe_spark.process.temporary_file_leases import owner_in
+from sframe_spark.storage.filesystem.path_joining_and_escaping import of_named
 
 # Messages of Spark about a file that it cannot find or read, with the path of the file. Paths that end with .parquet may contain spaces; others end
 # at the first space.

@@ -23,8 +23,9 @@ from contextvars import copy_context
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location, normalised
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.process.leases import (
+from sframe_spark.process.temporary_file_leases import (
     CLAIMS,
     SECONDS_BETWEEN_HEARTBEATS,
     SECONDS_WITHOUT_HEARTBEAT,
@@ -37,11 +38,10 @@ from sframe_spark.process.leases import (
     remove_orphans,
     require_directory,
 )
-from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.object_store import download, listed, put_bytes, remote_entry, remove, upload
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_operations import download, listed, put_bytes, remote_entry, remove, upload
 
 # Handles.
 
@@ -62,7 +62,7 @@ class TemporaryHandle:
 
     def __init__(self, directory: str, give_up: Callable[..., None], *arguments: object) -> None:
         self.directory = directory
-        # How the rows were computed, so that lost rows can be computed again (see engine.execution.recovery).
+        # How the rows were computed, so that lost rows can be computed again (see engine.execution.lost_row_recovery).
         self.lineage: object = None
         self._finalizer = weakref.finalize(self, give_up, directory, *arguments, os.getpid())
 

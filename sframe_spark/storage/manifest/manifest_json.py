@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from sframe_spark.errors import StorageError
 from sframe_spark.message_text import in_words
 from sframe_spark.process.memory import AvailableMemory, available_memory
-from sframe_spark.storage.filesystem.file_kind import FORMAT_NAME
+from sframe_spark.storage.filesystem.format_recognition import FORMAT_NAME
 
 FORMAT_VERSION = 2
 # The version of frames with columns in other datasets. Programs that read only version 2 would ignore these columns.

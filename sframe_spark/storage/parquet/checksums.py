@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenPages, BrokenThrift, StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
+from sframe_spark.storage.filesystem.dataset_file_reads import GroupBytes, open_ranges
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import state_of
-from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.ranged_reads import GroupBytes, open_ranges
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footer import VERIFIED_COLUMNS, Footer, Identity, chunk_range, column_names, footer_of, segment_footer

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column

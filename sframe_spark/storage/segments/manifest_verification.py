@@ -16,14 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import StorageError
-from sframe_spark.process.leases import require_directory
+from sframe_spark.process.temporary_file_leases import require_directory
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_root
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.segments.column_statistics_collection import (
+    StatisticsCollector,
+    compare_scalars,
+    dataset_statistics,
+    has_order_statistics,
+    steps,
+)
 from sframe_spark.storage.segments.reader import iterate_rows, overlapping_batches
-from sframe_spark.storage.segments.statistics import StatisticsCollector, compare_scalars, dataset_statistics, has_order_statistics, steps
 from sframe_spark.types import ColumnType
 
 # Search for equal rows, with hashes of the rows, in bounded memory.
@@ -53,7 +59,7 @@ def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | 
     Examples
     --------
     >>> import tempfile
-    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.datasets.manifest_publication import publish
     >>> from sframe_spark.storage.segments.writer import write_segment
     >>> from sframe_spark.types import INT
     >>> with tempfile.TemporaryDirectory() as directory:

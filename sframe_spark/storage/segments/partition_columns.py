@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import attrs
 import pyarrow as pa
 
-from sframe_spark.storage.filesystem.path_resolution import DataFile, values_of_partitions
+from sframe_spark.storage.filesystem.input_files import DataFile, values_of_partitions
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.datetimes import to_microseconds

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
 from sframe_spark.storage.parquet.checksums import FileChecksums, check_pages, checking, checksum_positions
@@ -45,7 +45,7 @@ def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: 
     Examples
     --------
     >>> import tempfile
-    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.datasets.manifest_publication import publish
     >>> from sframe_spark.storage.segments.writer import SegmentWriter
     >>> from sframe_spark.types import INT
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -80,7 +80,7 @@ def iterate_rows(
     Examples
     --------
     >>> import tempfile
-    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.datasets.manifest_publication import publish
     >>> from sframe_spark.storage.segments.writer import SegmentWriter
     >>> from sframe_spark.types import INT
     >>> with tempfile.TemporaryDirectory() as directory:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from sframe_spark.storage.filesystem.dataset_file_reads import Check
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.ranged_reads import Check
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet.checksums import check_pages, checking
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
@@ -35,7 +35,7 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     --------
     >>> import tempfile
     >>> import pyarrow as pa
-    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.datasets.manifest_publication import publish
     >>> from sframe_spark.storage.segments.writer import write_segment
     >>> from sframe_spark.types import INT, STR
     >>> with tempfile.TemporaryDirectory() as directory:

@@ -17,7 +17,7 @@ from pyarrow import orc
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, StorageError, UserFunctionError
-from sframe_spark.storage.datasets import save as saving
+from sframe_spark.storage.datasets import atomic_directory_save as saving
 
 FORMATS = ("parquet", "orc")
 MOMENT = datetime.datetime(2012, 1, 1, 3, 4, 5, 6)

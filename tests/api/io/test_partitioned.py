@@ -14,7 +14,7 @@ from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.plugin import column_of, graph_from_json, graph_to_json, node_of
-from sframe_spark.storage.filesystem.path_resolution import DataFile
+from sframe_spark.storage.filesystem.input_files import DataFile
 from sframe_spark.storage.segments.partition_columns import partition_columns
 from sframe_spark.types import DATETIME, FLOAT, INT, STR
 

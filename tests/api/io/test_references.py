@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest import DatasetElsewhere, Elsewhere, Manifest
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
 from sframe_spark.types import INT

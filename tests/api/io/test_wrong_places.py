@@ -16,11 +16,11 @@ from fsspec.implementations.memory import MemoryFileSystem
 from sframe_spark import SArray, SFrame, config, history, load_sarray, load_sframe, optimize, vacuum
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import location_of, with_canonical_scheme
-from sframe_spark.process.leases import new_name
-from sframe_spark.storage.filesystem import object_store
+from sframe_spark.process.temporary_file_leases import new_name
+from sframe_spark.storage.filesystem import remote_operations
+from sframe_spark.storage.filesystem.input_urls import whole
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.object_store import translate_remote_errors
-from sframe_spark.storage.filesystem.remote_files import whole
+from sframe_spark.storage.filesystem.remote_operations import translate_remote_errors
 
 READ: dict[str, Callable[[Any], Any]] = {
     "csv": SFrame.read_csv,
@@ -130,7 +130,7 @@ def test_files_that_are_read_as_tables(tmp_path: Path) -> None:
 
 def test_addresses_that_are_none() -> None:
     error = ValueError("Invalid endpoint: 127.0.0.1")
-    assert "check endpoint_url in config.storage_options" in object_store.explanation(error, "s3://bucket/a", "{}")
+    assert "check endpoint_url in config.storage_options" in remote_operations.explanation(error, "s3://bucket/a", "{}")
     assert "check the address and the network" in told(lambda: SFrame.read_csv("http://127.0.0.1:9/a.csv"))
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.storage.segments.statistics import column_statistics, merge
+from sframe_spark.storage.segments.column_statistics_collection import column_statistics, merge
 from sframe_spark.types import ZONED_DATETIME
 from sframe_spark.values.encode import encode
 from tests.execution import executed

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame
 from sframe_spark import aggregate as agg
-from sframe_spark.engine.execution import source_validation
+from sframe_spark.engine.execution import claimed_row_orders
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.row_verification import first_wrong_rows, row_claims
 from sframe_spark.operators.sources.source import source_of
@@ -29,13 +29,13 @@ NAN = float("nan")
 def compared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """The orders that rows were compared with."""
     found: list[Any] = []
-    original = source_validation.verified_order
+    original = claimed_row_orders.verified_order
 
     def watched(manifest: Any, ordering: Any, *rows: int) -> Any:
         found.append((tuple((manifest.names[column], up) for column, up in ordering), *rows))
         return original(manifest, ordering, *rows)
 
-    monkeypatch.setattr(source_validation, "verified_order", watched)
+    monkeypatch.setattr(claimed_row_orders, "verified_order", watched)
     yield found
 
 
@@ -155,9 +155,9 @@ def test_files_written_anew_are_refused_and_not_compared(tmp_path: Path) -> None
 
 
 def test_more_rows_are_compared_in_parts(tmp_path: Path, compared: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_validation, "MAX_ROWS_HERE", 5)
-    monkeypatch.setattr(source_validation, "FIRST_ROWS", 3)
-    monkeypatch.setattr(source_validation, "run_tasks", lambda works, description: [work() for work in works])
+    monkeypatch.setattr(claimed_row_orders, "MAX_ROWS_HERE", 5)
+    monkeypatch.setattr(claimed_row_orders, "FIRST_ROWS", 3)
+    monkeypatch.setattr(claimed_row_orders, "run_tasks", lambda works, description: [work() for work in works])
     monkeypatch.setenv("SFRAME_SPARK_SEGMENT_ROWS", "4")
     said = [pq.SortingColumn(0)]
     sf = write(tmp_path / "f.parquet", {"t": [1, 2, 3, 5, 4, 6, 7, 8], "u": [1, 2, 3, 4, 5, 5, 6, 7]}, 9, sorting_columns=said)

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import materialize as materialize_module
-from sframe_spark.engine.physical.adaptive import is_much_to_compute
+from sframe_spark.engine.physical.row_count_probes import is_much_to_compute
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import SegmentSource
 

@@ -19,7 +19,7 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import partitioned_operators
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import local_strategies
+from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
@@ -47,8 +47,8 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Few rows count as many, and no Spark is started."""
     started = is_started()
     monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
-    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 100)
-    monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
+    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 100)
+    monkeypatch.setattr(whole_input_strategies, "ROWS_OF_RANGE", 200)
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
@@ -247,7 +247,7 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
 @pytest.mark.parametrize("threads", [1, 4])
 def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = 400_000
-    monkeypatch.setattr(local_strategies, "local_threads", lambda: threads)
+    monkeypatch.setattr(whole_input_strategies, "local_threads", lambda: threads)
     monkeypatch.setattr(partitioned_operators.ThreadRunner, "parallelism", lambda self: threads)
     # Ranges of all sizes, from a thread's share to nearly all that there is.
     frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else key // 12)
@@ -257,7 +257,7 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
         rows = take(self, number)
         with lock:
             running.append(rows.size)
-            seen.append((len(running), self.buffered_bytes + local_strategies.COPIES_OF_GATHERED * sum(running)))
+            seen.append((len(running), self.buffered_bytes + whole_input_strategies.COPIES_OF_GATHERED * sum(running)))
         time.sleep(0.01)
         with lock:
             running.remove(rows.size)
@@ -270,13 +270,13 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
     at_once = [size for count, size in seen if count > 1]
     assert bool(at_once) == (threads > 1) and max(at_once, default=0) <= work
     # Whoever works alone has what was meant for all, and there is what others hold.
-    assert max(size for _, size in seen) <= work + work // local_strategies.COPIES_OF_GATHERED
+    assert max(size for _, size in seen) <= work + work // whole_input_strategies.COPIES_OF_GATHERED
 
 
 def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_plan(frame: SFrame) -> None:
     node = PROGRAMS["by texts"](frame)._node
     with config.using(work_memory=0):
-        assert partitioned_operators.key_ranges_of(node).count <= local_strategies.MAX_RANGES
+        assert partitioned_operators.key_ranges_of(node).count <= whole_input_strategies.MAX_RANGES
 
 
 @pytest.mark.parametrize("count", [5, 60])
@@ -287,7 +287,7 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
     near = nearly_in_order(frame)
     ranges = partitioned_operators.key_ranges_of(near.sort("near")._node)
     rows = np.bincount(ranges.range_numbers(pa.array(near["near"], pa.int64())), minlength=ranges.count)
-    assert ranges.count == count and rows.max() <= local_strategies.UNEVEN * ROWS / count
+    assert ranges.count == count and rows.max() <= whole_input_strategies.UNEVEN * ROWS / count
 
 
 @pytest.mark.parametrize("is_saved", [False, True])

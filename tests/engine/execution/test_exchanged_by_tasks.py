@@ -17,9 +17,9 @@ from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import local_strategies, placement
+from sframe_spark.engine.physical import placement, whole_input_strategies
 from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.engine.runtime import exchange, results
+from sframe_spark.engine.runtime import exchange, result_storage
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
@@ -69,7 +69,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(executor, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(executor, "start_ahead", lambda: None)
     monkeypatch.setattr(executor, "is_shared_with", lambda workers, directory: True)
-    monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
+    monkeypatch.setattr(whole_input_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
     monkeypatch.setattr(exchange, "BYTES_OF_RUN", 10_000)
     directory = str(tmp_path / "temporary")
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, memory_budget=0, progress="off", temporary_directory=directory):
@@ -121,7 +121,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
         "elsewhere": {"temporary_directory": "s3://bucket/temporary"},
     }.get(why, {})
     if why == "too many pieces":
-        monkeypatch.setattr(local_strategies, "MAX_EXCHANGE_RUNS", 20)
+        monkeypatch.setattr(whole_input_strategies, "MAX_EXCHANGE_RUNS", 20)
     if why == "here":
         monkeypatch.setattr(placement, "is_spark_local", lambda: True)
     with config.using(**changed):
@@ -130,10 +130,10 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
 
 
 def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(result_storage, "ROWS_PER_GROUP", 100)
     # Spark would run on this machine.
-    monkeypatch.setattr(results, "get_session", lambda: None)
-    monkeypatch.setattr(results, "reads_our_files", lambda session: True)
+    monkeypatch.setattr(result_storage, "get_session", lambda: None)
+    monkeypatch.setattr(result_storage, "reads_our_files", lambda session: True)
     sent, run = list[bytes](), SentToThreads.run
 
     def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:

@@ -25,7 +25,7 @@ from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.execution.partitioned_operators import RowsByRowId
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import BlockingReservation
-from sframe_spark.engine.physical import local_strategies
+from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
@@ -51,8 +51,8 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Few rows count as many, no side has room, and no Spark is started."""
     started = is_started()
     monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
-    monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 100)
-    monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
+    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 100)
+    monkeypatch.setattr(whole_input_strategies, "ROWS_OF_RANGE", 200)
     for module in (algorithm_choice, algorithm_choice):
         monkeypatch.setattr(module, "MAX_TIES", 1)
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=60, progress="off", temporary_directory=str(tmp_path / "temporary")):
@@ -157,7 +157,7 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
     with pytest.MonkeyPatch.context() as patch:
         for module in (algorithm_choice, algorithm_choice):
             patch.setattr(module, "MAX_TIES", 1)
-        patch.setattr(local_strategies, "result_memory_left", lambda: 0)
+        patch.setattr(whole_input_strategies, "result_memory_left", lambda: 0)
         # Whatever the sizes: a piece that has no room would be Spark's.
         patch.setattr(joined_module, "max_at_once", lambda: 1 << 20)
         with config.using(small_rows=1, work_memory=work, batch_rows=batch):
@@ -290,7 +290,7 @@ def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: st
 
     expected = expected_of(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_strategies, "result_memory_left", lambda: 0)
+        patch.setattr(whole_input_strategies, "result_memory_left", lambda: 0)
         # All keys are in one piece.
         patch.setattr(HashPartitioner, "partition_numbers", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
         with config.using(work_memory=200_000):

@@ -16,8 +16,8 @@ from sframe_spark.engine.execution import executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime import results
-from sframe_spark.engine.runtime.results import in_one_chunk, may_stay, reservation_for_results
+from sframe_spark.engine.runtime import result_storage
+from sframe_spark.engine.runtime.result_storage import in_one_chunk, may_stay, reservation_for_results
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
@@ -110,7 +110,7 @@ def test_a_disk_that_is_full_loses_nothing(frame: SFrame, monkeypatch: pytest.Mo
         raise StorageError("no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr(results, "write_segment", fails)
+        patch.setattr(result_storage, "write_segment", fails)
         with pytest.raises(StorageError, match="no space"):
             materialize(made._node, NONE_IN_MEMORY)
     assert datasets() == [] and threading.active_count() < 50

@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.engine.execution import preview
 from sframe_spark.engine.execution.materialize import read_all
-from sframe_spark.engine.runtime import results as datasets
+from sframe_spark.engine.runtime import result_storage as datasets
 from sframe_spark.errors import UserFunctionError
 
 SAID = "their order is fixed when they are first used in order."

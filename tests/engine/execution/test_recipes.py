@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution import recovery
+from sframe_spark.engine.execution import lost_row_recovery
+from sframe_spark.engine.execution.lost_row_recovery import RowLineage, lineage_of
 from sframe_spark.engine.execution.materialize import read_all, stored_chunks
-from sframe_spark.engine.execution.recovery import RowLineage, lineage_of
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, temporary_store
@@ -117,8 +117,8 @@ def test_rows_that_others_hold_are_made_once(place: Path, monkeypatch: pytest.Mo
     frame = made(place)
     one, two = frame["n"] + 1, frame["n"] + 2
     calls: list[Any] = []
-    again = recovery._are_same
-    monkeypatch.setattr(recovery, "_are_same", lambda old, new: calls.append(old) or again(old, new))
+    again = lost_row_recovery._are_same
+    monkeypatch.setattr(lost_row_recovery, "_are_same", lambda old, new: calls.append(old) or again(old, new))
     lose()
     assert (one.sum(), two.sum(), frame["k"].max()) == (sum(NUMBERS) + len(NUMBERS), sum(NUMBERS) + 2 * len(NUMBERS), 10)
     assert len(calls) == 1
@@ -144,27 +144,27 @@ def test_a_recipe_keeps_no_other_temporary_data(place: Path) -> None:
 def test_a_long_history_keeps_no_more_than_its_limit(place: Path) -> None:
     column = made(place)["n"]
     kept: list[RowLineage] = []
-    for _ in range(recovery.MAX_GENERATIONS + 3):
+    for _ in range(lost_row_recovery.MAX_GENERATIONS + 3):
         column = column + 1
         column.materialize()
         assert isinstance(column._node.operator, SegmentSource) and isinstance(column._node.operator.handle, DatasetHandle)
         kept.append(column._node.operator.handle.lineage)  # type: ignore[arg-type]
-    assert max(lineage.generations for lineage in kept) <= recovery.MAX_GENERATIONS
-    assert recovery.TOO_LONG in {lineage.reason for lineage in kept}
+    assert max(lineage.generations for lineage in kept) <= lost_row_recovery.MAX_GENERATIONS
+    assert lost_row_recovery.TOO_LONG in {lineage.reason for lineage in kept}
     gc.collect()
     assert len(datasets()) == 1
     lose()
     try:
         assert column.sum() == sum(NUMBERS) + len(kept) * len(NUMBERS)
     except StorageError as error:
-        assert recovery.TOO_LONG in str(error) or recovery.UNKNOWN in str(error)
+        assert lost_row_recovery.TOO_LONG in str(error) or lost_row_recovery.UNKNOWN in str(error)
 
 
 def test_large_tables_in_memory_are_not_kept_for_a_recipe(own_options: None, monkeypatch: pytest.MonkeyPatch) -> None:
     column = SFrame({"n": range(ROWS)})["n"] + 1
     assert lineage_of(column._node).plan is not None
-    monkeypatch.setattr(recovery, "MAX_BYTES", 8_000)
-    assert lineage_of(column._node).reason == recovery.TOO_LONG
+    monkeypatch.setattr(lost_row_recovery, "MAX_BYTES", 8_000)
+    assert lineage_of(column._node).reason == lost_row_recovery.TOO_LONG
 
 
 @pytest.mark.parametrize("whole", [True, False])

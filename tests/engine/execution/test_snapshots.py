@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
-from sframe_spark.engine.runtime import results as datasets
+from sframe_spark.engine.runtime import result_storage as datasets
 from tests.engine.physical.test_frames import Frames
 from tests.examples import examples
 

@@ -14,8 +14,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.physical import user_dataframes as planning
-from sframe_spark.engine.runtime import results as datasets
+from sframe_spark.engine.physical import user_dataframe_fixing as planning
+from sframe_spark.engine.runtime import result_storage as datasets
 from sframe_spark.errors import ExecutionError
 from sframe_spark.session import get_frames
 from tests.engine.execution.test_once import at_once

@@ -18,9 +18,9 @@ from sframe_spark.engine.execution import materialize as materialize_module
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.physical import local_strategies
-from sframe_spark.engine.physical.adaptive import may_have_many
+from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
+from sframe_spark.engine.physical.row_count_probes import may_have_many
 from sframe_spark.engine.physical.sections import Mode, in_order_of_running
 from sframe_spark.laws import algorithm_choice, optimize
 from sframe_spark.operators.joins.join import KINDS
@@ -149,16 +149,16 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
 def test_without_room_pieces_are_joined_or_a_query_joins(
     refused: str, value: Any, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_strategies, refused, value)
+    monkeypatch.setattr(whole_input_strategies, refused, value)
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
     assert modes(left.join(right, on="k", how=how)) == [Mode.JOINED]
     # No piece has room either.
-    monkeypatch.setattr(local_strategies, "work_memory", lambda: 0)
+    monkeypatch.setattr(whole_input_strategies, "work_memory", lambda: 0)
     assert modes(left.join(right, on="k", how=how)) == [Mode.QUERY]
 
 
 def test_keys_that_python_compares_are_a_query_s(nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_strategies, "result_memory_left", lambda: 0)
+    monkeypatch.setattr(whole_input_strategies, "result_memory_left", lambda: 0)
     left, right = SFrame({"k": [{"a": 1}, {"b": 2}], "v": [1, 2]}), SFrame({"k": [{"b": 2}, {"a": 1}], "w": [1, 2]})
     assert modes(left.join(right, on="k")) == [Mode.QUERY]
 
@@ -249,6 +249,6 @@ def test_no_function_is_called_to_count(nothing_is_few: None) -> None:
 
 def test_a_bound_that_no_source_has_tells_nothing_of_how_many_pieces_there_are() -> None:
     many = SFrame({"k": [1, 2, 3] * 50, "v": range(150)})
-    assert local_strategies.has_rows_of_sources(many[many["v"] > 3]._node)
-    assert local_strategies.has_rows_of_sources(many.append(many)._node)
-    assert not local_strategies.has_rows_of_sources(many.join(many, on="k")._node)
+    assert whole_input_strategies.has_rows_of_sources(many[many["v"] > 3]._node)
+    assert whole_input_strategies.has_rows_of_sources(many.append(many)._node)
+    assert not whole_input_strategies.has_rows_of_sources(many.join(many, on="k")._node)

@@ -13,15 +13,15 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime import results
-from sframe_spark.engine.runtime.results import with_stored_tables
+from sframe_spark.engine.runtime import result_storage
+from sframe_spark.engine.runtime.result_storage import with_stored_tables
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.operators.sources import in_memory
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, source_statistics
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import deployment
+from sframe_spark.session import python_of_spark_workers
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
 ROWS = 1_000
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch, spark: Any) -> Iterator[None]:
     """A hundred rows are many, and all work is Spark's."""
-    monkeypatch.setattr(results, "ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(result_storage, "ROWS_PER_GROUP", 100)
     with config.using(small_rows=0, single_task_rows=0, default_segments=3):
         yield
 
@@ -63,8 +63,8 @@ def columns(frame: SFrame) -> tuple[int, ...]:
 
 def test_queries_and_tasks_read_segments_that_were_written_once(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    original = results.write_in_memory
-    monkeypatch.setattr(results, "write_in_memory", lambda *arguments: written.append(arguments) or original(*arguments))
+    original = result_storage.write_in_memory
+    monkeypatch.setattr(result_storage, "write_in_memory", lambda *arguments: written.append(arguments) or original(*arguments))
     assert stored(frame) is None
     with recorded_plans() as plans:
         groups = frame.groupby("a", {"all": aggregate.CONCAT("b")})
@@ -128,7 +128,7 @@ def test_views_of_few_rows_are_sent(frame: SFrame, start: int, stop: int, is_sto
 
 
 def test_a_cluster_that_may_not_reach_our_files_is_sent_the_rows(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deployment, "is_on_this_machine", lambda session: False)
+    monkeypatch.setattr(python_of_spark_workers, "is_on_this_machine", lambda session: False)
     assert list(frame["b"].cumulative_sum())[:3] == [0.0, 0.5, 1.5]
     assert stored(frame) is None
     with config.using(temporary_directory=temporary_root()):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.engine.runtime import results as datasets
-from sframe_spark.engine.spark import file_checks
-from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows
+from sframe_spark.engine.runtime import result_storage as datasets
+from sframe_spark.engine.spark import shared_file_checks
+from sframe_spark.engine.spark.shared_file_checks import require_all_rows, require_known_rows
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
@@ -97,6 +97,6 @@ def test_lost_files_are_never_fewer_rows(door: str, everything_on_spark: None, l
 @pytest.mark.spark
 def test_counts_are_told_after_the_action(spark: Any, tmp_path: Path) -> None:
     for rows in (0, 1, 10_000):
-        observed, count = file_checks.observed_rows(spark.range(rows))
+        observed, count = shared_file_checks.observed_rows(spark.range(rows))
         observed.write.parquet((tmp_path / str(rows)).as_uri())
         assert count() == rows

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.spark import jobs
-from sframe_spark.engine.spark.actions import translated_errors
-from sframe_spark.engine.spark.jobs import from_job, from_query, run_tasks, shares_of
+from sframe_spark.engine.spark import callables_as_job
+from sframe_spark.engine.spark.callables_as_job import from_job, from_query, run_tasks, shares_of
+from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.session import default_parallelism, get_session
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(params=[from_job, from_query], ids=lambda run: run.__name__)
 def transport(request: pytest.FixtureRequest, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Each way to run works, in turn the one that is taken."""
-    monkeypatch.setattr(jobs, "start_as_queries_do", lambda session: request.param is from_job)
+    monkeypatch.setattr(callables_as_job, "start_as_queries_do", lambda session: request.param is from_job)
     return request.param
 
 
@@ -93,10 +93,10 @@ GIGABYTE = 1 << 30
      (12, 5 * GIGABYTE, 12), (5, 5 * GIGABYTE, 5), (100, 500 * GIGABYTE, 32)],
 )  # fmt: skip
 def test_on_a_cluster_few_bytes_are_few_tasks_for_each_core(works: int, size: int | None, tasks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "default_parallelism", lambda session: 8)
-    monkeypatch.setattr(jobs, "is_remote", lambda session: False)
-    monkeypatch.setattr(jobs, "is_one_process", lambda session: False)
-    assert jobs.tasks_for(get_session(), works, size) == tasks
+    monkeypatch.setattr(callables_as_job, "default_parallelism", lambda session: 8)
+    monkeypatch.setattr(callables_as_job, "is_remote", lambda session: False)
+    monkeypatch.setattr(callables_as_job, "is_one_process", lambda session: False)
+    assert callables_as_job.tasks_for(get_session(), works, size) == tasks
 
 
 @pytest.mark.spark

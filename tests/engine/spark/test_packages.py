@@ -10,8 +10,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from sframe_spark.engine.spark import executor_environment
-from sframe_spark.engine.spark.executor_environment import (
+from sframe_spark.engine.spark import executor_version_checks
+from sframe_spark.engine.spark.executor_version_checks import (
     Answer,
     answers,
     archive_bytes,
@@ -42,7 +42,7 @@ def test_the_archive_is_the_same_every_time_and_can_be_imported(tmp_path: Path) 
 
 
 def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(executor_environment, "_places", lambda: (tmp_path / "a.zip" / "sframe_spark", tmp_path, tmp_path))
+    monkeypatch.setattr(executor_version_checks, "_places", lambda: (tmp_path / "a.zip" / "sframe_spark", tmp_path, tmp_path))
     with pytest.raises(StorageError, match="install it there"):
         archive_bytes()
 
@@ -51,10 +51,10 @@ def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch
 def state(monkeypatch: pytest.MonkeyPatch) -> Packages:
     """What is known of a cluster that nobody has asked."""
     known = Packages()
-    monkeypatch.setattr(executor_environment, "get_packages", lambda: known)
-    monkeypatch.setattr(executor_environment, "get_session", lambda: None)
-    monkeypatch.setattr(executor_environment, "is_one_process", lambda session: False)
-    monkeypatch.setattr(executor_environment, "require_python_of_tasks", lambda: None)
+    monkeypatch.setattr(executor_version_checks, "get_packages", lambda: known)
+    monkeypatch.setattr(executor_version_checks, "get_session", lambda: None)
+    monkeypatch.setattr(executor_version_checks, "is_one_process", lambda session: False)
+    monkeypatch.setattr(executor_version_checks, "require_python_of_tasks", lambda: None)
     return known
 
 
@@ -67,8 +67,8 @@ def let_answer(monkeypatch: pytest.MonkeyPatch, known: Packages, *waves: list[An
         sent.append(Path(archive).name)
         known.archive = archive
 
-    monkeypatch.setattr(executor_environment, "_ask", lambda file, directory: left.pop(0))
-    monkeypatch.setattr(executor_environment, "ship", ship)
+    monkeypatch.setattr(executor_version_checks, "_ask", lambda file, directory: left.pop(0))
+    monkeypatch.setattr(executor_version_checks, "ship", ship)
     return sent
 
 

@@ -24,7 +24,7 @@ from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT

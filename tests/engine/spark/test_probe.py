@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.spark import file_checks
-from sframe_spark.engine.spark.executor_environment import Answer, answering, file_states_of, reading, versions
+from sframe_spark.engine.spark import shared_file_checks
+from sframe_spark.engine.spark.executor_version_checks import Answer, answering, file_states_of, reading, versions
 from sframe_spark.errors import NotSharedError, StorageError
-from sframe_spark.process.leases import delete, owner_in
+from sframe_spark.process.temporary_file_leases import delete, owner_in
 from sframe_spark.session import get_reached
-from sframe_spark.session.deployment import is_one_process
+from sframe_spark.session.python_of_spark_workers import is_one_process
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="12-ab", written="answer-1", **versions())
 OPTION = r"config\.temporary_directory.*SFRAME_SPARK_TMP"
@@ -70,13 +70,13 @@ def test_a_worker_without_the_package_answers(tmp_path: Path) -> None:
     found = Answer.of_text(done.stdout)
     assert found.package is None and found.content == reading(str(file))()
     with pytest.raises(NotSharedError, match=r"sframe_spark cannot be imported.*install the same versions"):
-        file_checks._check(found, found.content, "/data")
+        shared_file_checks._check(found, found.content, "/data")
 
 
 def complaint(answer: Answer) -> str:
     """What is said against an answer; nothing where all is the same there."""
     try:
-        file_checks._check(answer, "12-ab", "/data")
+        shared_file_checks._check(answer, "12-ab", "/data")
     except NotSharedError as error:
         return str(error)
     return ""
@@ -117,7 +117,7 @@ def forbidden(*arguments: object) -> Any:
 
 @pytest.mark.spark
 def test_a_local_spark_is_never_asked(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(file_checks, "answers", forbidden)
+    monkeypatch.setattr(shared_file_checks, "answers", forbidden)
     frame = SFrame({"n": range(1_000)})
     frame.sort("n", ascending=False).save(str(tmp_path / "frame"))
     assert len(load_sframe(str(tmp_path / "frame"))) == 1_000
@@ -126,8 +126,8 @@ def test_a_local_spark_is_never_asked(everything_on_spark: None, monkeypatch: py
 @pytest.mark.spark
 def test_a_cluster_is_asked_once_for_each_directory(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     places: list[str] = []
-    monkeypatch.setattr(file_checks, "is_one_process", lambda session: False)
-    monkeypatch.setattr(file_checks, "reading", lambda file: places.append(file) or reading(file))
+    monkeypatch.setattr(shared_file_checks, "is_one_process", lambda session: False)
+    monkeypatch.setattr(shared_file_checks, "reading", lambda file: places.append(file) or reading(file))
     get_reached().clear()
     frame = SFrame({"n": range(1_000)})
     try:
@@ -151,14 +151,14 @@ def test_what_the_probe_leaves_is_not_in_the_dataset(monkeypatch: pytest.MonkeyP
         raise NotSharedError("no")
 
     places: list[str] = []
-    monkeypatch.setattr(file_checks, "get_session", lambda: None)
-    monkeypatch.setattr(file_checks, "is_one_process", lambda session: False)
-    monkeypatch.setattr(file_checks, "get_reached", set)
-    monkeypatch.setattr(file_checks, "_exchange", exchange)
-    monkeypatch.setattr(file_checks, "remove_own", lambda place: None)
+    monkeypatch.setattr(shared_file_checks, "get_session", lambda: None)
+    monkeypatch.setattr(shared_file_checks, "is_one_process", lambda session: False)
+    monkeypatch.setattr(shared_file_checks, "get_reached", set)
+    monkeypatch.setattr(shared_file_checks, "_exchange", exchange)
+    monkeypatch.setattr(shared_file_checks, "remove_own", lambda place: None)
     (tmp_path / "dataset").mkdir()
     with pytest.raises(NotSharedError):
-        file_checks.require_writable(str(tmp_path / "dataset"))
+        shared_file_checks.require_writable(str(tmp_path / "dataset"))
     assert list((tmp_path / "dataset").iterdir()) == []
     # A name with an owner: it goes with this process, or is found by whoever cleans up.
     (left,) = map(Path, places)
@@ -170,10 +170,10 @@ def test_what_the_probe_leaves_is_not_in_the_dataset(monkeypatch: pytest.MonkeyP
 def test_a_failure_is_told_by_the_executor_at_fault(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     SFrame({"n": range(1_000)}).save(str(tmp_path / "frame"))
     frame = load_sframe(str(tmp_path / "frame"))
-    monkeypatch.setattr(file_checks, "is_one_process", lambda session: False)
+    monkeypatch.setattr(shared_file_checks, "is_one_process", lambda session: False)
     get_reached().clear()
     get_reached().add((str(tmp_path), "read"))
-    monkeypatch.setattr(file_checks, "answers", lambda file, directory: [attrs.evolve(GOOD, content="", trouble=f"No such file: {file}")])
+    monkeypatch.setattr(shared_file_checks, "answers", lambda file, directory: [attrs.evolve(GOOD, content="", trouble=f"No such file: {file}")])
     monkeypatch.setattr("sframe_spark.engine.runtime.scheduler.run_tasks", failing)
     try:
         with pytest.raises(NotSharedError, match=r"node-1.*No such file"):
@@ -213,7 +213,7 @@ TOLD = {
 @pytest.fixture
 def nothing_reached(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Nobody was asked for anything, and rows can be written."""
-    monkeypatch.setattr(file_checks, "require_writable", lambda _: None)
+    monkeypatch.setattr(shared_file_checks, "require_writable", lambda _: None)
     get_reached().clear()
     yield monkeypatch
     get_reached().clear()
@@ -223,11 +223,11 @@ def nothing_reached(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPa
 def test_why_tasks_cannot_read_files_is_asked_once_for_each_directory(tmp_path: Path, nothing_reached: pytest.MonkeyPatch, kind: str) -> None:
     answers, expected = TOLD[kind]
     asked: list[Any] = []
-    nothing_reached.setattr(file_checks, "answers", lambda read, place: asked.append(place) or answers(read, place))
+    nothing_reached.setattr(shared_file_checks, "answers", lambda read, place: asked.append(place) or answers(read, place))
     (tmp_path / "a.csv").write_text("a\n1\n")
-    reason = file_checks.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
+    reason = shared_file_checks.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
     assert re.search(expected, reason) and (reason == "") == (expected == "")
-    again = file_checks.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
+    again = shared_file_checks.why_not_in_tasks({str(tmp_path): str(tmp_path / "a.csv")})
     assert asked == [None] and (again == "") == (reason == "") and (not again or str(tmp_path) in again)
 
 
@@ -236,12 +236,12 @@ def test_of_several_directories_those_that_all_see_stay_theirs(tmp_path: Path, n
     for number, (directory, file) in enumerate(files.items()):
         Path(directory).mkdir()
         Path(file).write_text("a" * number)
-    nothing_reached.setattr(file_checks, "answers", told(lambda state: "No such file or directory" if state[0] == 1 else state))
-    assert str(tmp_path / "own" / "a.csv") in file_checks.why_not_in_tasks(files)
-    nothing_reached.setattr(file_checks, "answers", forbidden)
-    assert str(tmp_path / "own") in file_checks.why_not_in_tasks(files)
+    nothing_reached.setattr(shared_file_checks, "answers", told(lambda state: "No such file or directory" if state[0] == 1 else state))
+    assert str(tmp_path / "own" / "a.csv") in shared_file_checks.why_not_in_tasks(files)
+    nothing_reached.setattr(shared_file_checks, "answers", forbidden)
+    assert str(tmp_path / "own") in shared_file_checks.why_not_in_tasks(files)
     for directory, file in files.items():
-        assert (file_checks.why_not_in_tasks({directory: file}) == "") == ("shared" in directory)
+        assert (shared_file_checks.why_not_in_tasks({directory: file}) == "") == ("shared" in directory)
 
 
 @pytest.mark.parametrize("kind", ["rows cannot be written", "another Python", "the file is gone"])
@@ -253,17 +253,17 @@ def test_what_says_nothing_of_a_directory_is_asked_again(tmp_path: Path, nothing
     place = {str(tmp_path): str(file)}
     file.write_text("a\n1\n")
     with nothing_reached.context() as patch:
-        patch.setattr(file_checks, "answers", told(python="3.1") if kind == "another Python" else forbidden)
+        patch.setattr(shared_file_checks, "answers", told(python="3.1") if kind == "another Python" else forbidden)
         if kind == "rows cannot be written":
-            patch.setattr(file_checks, "require_writable", refused)
+            patch.setattr(shared_file_checks, "require_writable", refused)
         if kind == "the file is gone":
             file.unlink()
         words = {"rows cannot be written": "is not shared with Spark", "another Python": r"node-2 .* has Python 3\.1", "the file is gone": r"a\.csv"}
         for _ in range(2):
-            assert re.search(words[kind], file_checks.why_not_in_tasks(place))
+            assert re.search(words[kind], shared_file_checks.why_not_in_tasks(place))
     file.write_text("a\n1\n")
-    nothing_reached.setattr(file_checks, "answers", told())
-    assert file_checks.why_not_in_tasks(place) == ""
+    nothing_reached.setattr(shared_file_checks, "answers", told())
+    assert shared_file_checks.why_not_in_tasks(place) == ""
 
 
 def test_files_are_told_from_others_by_length_time_and_number(tmp_path: Path) -> None:
@@ -281,9 +281,11 @@ def test_the_directory_that_is_not_seen_is_named(tmp_path: Path, monkeypatch: py
     SFrame({"n": [1, 2]}).save(str(place))
     pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "data" / "theirs.parquet")
     frame = load_sframe(str(place)) if kind == "saved" else SFrame.read_parquet(str(tmp_path / "data" / "theirs.parquet"))
-    monkeypatch.setattr(file_checks, "get_session", lambda: None)
-    monkeypatch.setattr(file_checks, "is_one_process", lambda session: False)
-    monkeypatch.setattr(file_checks, "get_reached", set)
-    monkeypatch.setattr(file_checks, "answers", lambda read, directory: [attrs.evolve(GOOD, content="", trouble="No such file or directory: x")])
+    monkeypatch.setattr(shared_file_checks, "get_session", lambda: None)
+    monkeypatch.setattr(shared_file_checks, "is_one_process", lambda session: False)
+    monkeypatch.setattr(shared_file_checks, "get_reached", set)
+    monkeypatch.setattr(
+        shared_file_checks, "answers", lambda read, directory: [attrs.evolve(GOOD, content="", trouble="No such file or directory: x")]
+    )
     with pytest.raises(NotSharedError, match=f"^{re.escape(str(tmp_path / 'data'))} is not shared"):
-        file_checks.require_readable(frame._node)
+        shared_file_checks.require_readable(frame._node)

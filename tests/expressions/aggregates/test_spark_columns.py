@@ -13,7 +13,7 @@ import pytest
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
 from sframe_spark.compute.spark_columns import fit, spark_type
-from sframe_spark.engine.spark.actions import translated_errors
+from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, Way
 from sframe_spark.operators.groupby.aggregation import grouped_in_spark

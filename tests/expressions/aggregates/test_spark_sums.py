@@ -16,7 +16,7 @@ import pytest
 import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, carried, leading, nearest
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.actions import run_spark, translated_errors
+from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, Way
 from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_in_spark, named_columns, with_helper_columns

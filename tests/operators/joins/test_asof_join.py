@@ -24,7 +24,7 @@ from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from tests.examples import examples

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.operators.sources.segment_subset import SegmentParts
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import row_sizes
 from sframe_spark.storage.segments.writer import write_segment

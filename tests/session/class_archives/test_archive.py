@@ -16,7 +16,7 @@ import pytest
 from sframe_spark.cli import prepare
 from sframe_spark.errors import ExecutionError
 from sframe_spark.process import directory_trees
-from sframe_spark.process.leases import delete
+from sframe_spark.process.temporary_file_leases import delete
 from sframe_spark.session import class_data_sharing_writer
 from sframe_spark.session.class_data_sharing import BASE, CLASSES, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.class_data_sharing_writer import archives_directory, keep_archive, remove_archives

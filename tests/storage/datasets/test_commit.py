@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import commit
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets import manifest_publication
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.datasets.manifest_publication import publish
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter, write_segment
@@ -80,7 +80,7 @@ def test_a_failed_publication_leaves_the_old_rows(tmp_path: Any, monkeypatch: py
     def fail(*_: Any) -> None:
         raise OSError("lost power")
 
-    monkeypatch.setattr(commit.os, "replace", fail)
+    monkeypatch.setattr(manifest_publication.os, "replace", fail)
     with pytest.raises(StorageError, match="lost power"):
         publish(str(tmp_path), [INT], [new], durable=durable)
     assert read_rows(load_manifest(str(tmp_path)), [0])["c0"].to_pylist() == [1]
@@ -100,7 +100,7 @@ def test_a_temporary_directory_is_listed_once(tmp_path: Any, monkeypatch: pytest
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
     entries = [write_segment(str(tmp_path), number, [INT], [[pa.array([number])]]) for number in range(3)]
-    (tmp_path / (MANIFEST_FILE + commit.TEMPORARY_SUFFIX)).write_text("left by a process that died")
+    (tmp_path / (MANIFEST_FILE + manifest_publication.TEMPORARY_SUFFIX)).write_text("left by a process that died")
     publish(str(tmp_path), [INT], entries[:2], durable=False)
     assert len(listed) == 1
     assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST_FILE, *(entry.file for entry in entries[:2])])

@@ -15,8 +15,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from sframe_spark import SFrame, history, load_sframe, vacuum
 from sframe_spark.errors import ConcurrentSaveError, StorageError
-from sframe_spark.storage.datasets import versioned_datasets
-from sframe_spark.storage.datasets.versioned_datasets import versions_at
+from sframe_spark.storage.datasets import remote_versions
+from sframe_spark.storage.datasets.remote_versions import versions_at
 from tests.interpreters import run_program
 from tests.storage.datasets.conftest import Bucket
 
@@ -51,22 +51,22 @@ while len(names) > 1:
 
 DYING = """
 import os
-from sframe_spark.storage.datasets import versioned_datasets as save
+from sframe_spark.storage.datasets import remote_versions as save
 save.NewVersion.commit = lambda *_: os._exit(7)
 """
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], Any]) -> None:
     """Let something happen once, when all files of a save are there and its manifest is about to be put."""
-    commit, happened = versioned_datasets.NewVersion.commit, []
+    commit, happened = remote_versions.NewVersion.commit, []
 
-    def late(version: versioned_datasets.NewVersion, *arguments: Any) -> Any:
+    def late(version: remote_versions.NewVersion, *arguments: Any) -> Any:
         if not happened:
             happened.append(True)
             what()
         return commit(version, *arguments)
 
-    monkeypatch.setattr(versioned_datasets.NewVersion, "commit", late)
+    monkeypatch.setattr(remote_versions.NewVersion, "commit", late)
 
 
 def test_the_second_of_two_savers_is_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_a_process_that_dies_before_its_manifest_blocks_nobody(bucket: Bucket) -
 
 
 def test_an_answer_that_gets_lost(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    create = versioned_datasets.create
+    create = remote_versions.create
 
     def lost(uri: str, content: bytes) -> bool:
         done = create(uri, content)
@@ -127,22 +127,20 @@ def test_an_answer_that_gets_lost(place: str, monkeypatch: pytest.MonkeyPatch) -
             raise StorageError("cannot write: no answer")
         return done
 
-    monkeypatch.setattr(versioned_datasets, "create", lost)
+    monkeypatch.setattr(remote_versions, "create", lost)
     SFrame({"a": [1]}).save(place)
     assert list(load_sframe(place, verify=True)["a"]) == [1]
 
 
 def test_a_request_that_is_sent_twice(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    create = versioned_datasets.create
-    monkeypatch.setattr(
-        versioned_datasets, "create", lambda uri, content: create(uri, content) and (not uri.endswith(".json") or create(uri, content))
-    )
+    create = remote_versions.create
+    monkeypatch.setattr(remote_versions, "create", lambda uri, content: create(uri, content) and (not uri.endswith(".json") or create(uri, content)))
     SFrame({"a": [1]}).save(place)
     assert list(load_sframe(place, verify=True)["a"]) == [1]
 
 
 def test_a_request_of_which_nobody_knows_keeps_its_files(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    create, late = versioned_datasets.create, []
+    create, late = remote_versions.create, []
 
     def unknown(uri: str, content: bytes) -> bool:
         if uri.endswith(".json"):
@@ -150,7 +148,7 @@ def test_a_request_of_which_nobody_knows_keeps_its_files(place: str, monkeypatch
             raise StorageError("cannot write: no answer")
         return create(uri, content)
 
-    monkeypatch.setattr(versioned_datasets, "create", unknown)
+    monkeypatch.setattr(remote_versions, "create", unknown)
     with pytest.raises(StorageError, match="nobody knows whether it was saved"):
         SFrame({"a": [1]}).save(place)
     # It comes after all.
@@ -159,9 +157,9 @@ def test_a_request_of_which_nobody_knows_keeps_its_files(place: str, monkeypatch
 
 
 def test_a_file_system_that_does_not_keep_savers_apart_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    create = versioned_datasets.create
-    versioned_datasets._proved.cache_clear()
-    monkeypatch.setattr(versioned_datasets, "create", lambda uri, content: create(uri, content) or True)
+    create = remote_versions.create
+    remote_versions._proved.cache_clear()
+    monkeypatch.setattr(remote_versions, "create", lambda uri, content: create(uri, content) or True)
     with pytest.raises(StorageError, match="one of two savers would lose its rows without a word"):
         SFrame({"a": [1]}).save(place)
     with pytest.raises(StorageError, match="there is no saved frame"):

@@ -11,8 +11,8 @@ import os, sys
 import pyarrow as pa
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.parquet import checksums
-from sframe_spark.storage.datasets import integrity as content
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets import dataset_verification as content
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT
 

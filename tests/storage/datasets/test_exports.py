@@ -17,8 +17,8 @@ from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.execution import export as running
 from sframe_spark.errors import StorageError, UserFunctionError
 from sframe_spark.storage import export_directories, export_files
-from sframe_spark.storage.filesystem import object_store
-from sframe_spark.storage.filesystem.object_store import file_system
+from sframe_spark.storage.filesystem import remote_operations
+from sframe_spark.storage.filesystem.remote_operations import file_system
 from tests.storage.damage import frame_of_every_type
 from tests.storage.datasets.conftest import Bucket, Requests
 
@@ -236,7 +236,7 @@ def test_of_parts_that_cannot_be_put_none_is_left(
     from sframe_spark import load_sframe
 
     SFrame({"number": range(400)}).save(str(tmp_path / "stored"))
-    real = object_store.place_within
+    real = remote_operations.place_within
 
     def cut(origin: str, target: str) -> None:
         if ("part-00000" in target) == (place_fails == "the first"):

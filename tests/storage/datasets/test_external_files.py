@@ -20,7 +20,7 @@ from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.plugin import node_of
-from sframe_spark.storage.filesystem import ranged_reads
+from sframe_spark.storage.filesystem import dataset_file_reads
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store, temporary_store
 from sframe_spark.storage.parquet import footer as footers
 from sframe_spark.storage.parquet.footer import _load
@@ -154,14 +154,14 @@ def test_a_column_of_a_wide_file_is_a_small_part_of_it(bucket: Bucket, monkeypat
     put(bucket, {"t": parquet(wide, row_group_size=2000, use_dictionary=False, compression="NONE")})
     frame = SFrame.read_parquet(f"{bucket.uri}/t")
     came: list[int] = []
-    original = ranged_reads.read_ranges
+    original = dataset_file_reads.read_ranges
 
-    def counted(uri: str, ranges: Sequence[ranged_reads.Range]) -> list[bytes]:
+    def counted(uri: str, ranges: Sequence[dataset_file_reads.Range]) -> list[bytes]:
         found = original(uri, ranges)
         came.extend(map(len, found))
         return found
 
-    monkeypatch.setattr(ranged_reads, "read_ranges", counted)
+    monkeypatch.setattr(dataset_file_reads, "read_ranges", counted)
     assert frame["c7"].sum() == sum(float(row * 7) for row in range(2000))
     assert 16_000 <= sum(came) < 3 * 16_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest_json import unsealed
 from sframe_spark.storage.segments.reader import read_rows
 from tests.storage.saved import save_dataset

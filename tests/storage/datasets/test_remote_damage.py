@@ -12,8 +12,8 @@ import pytest
 
 from sframe_spark import SFrame, history, load_sframe, vacuum
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import versioned_datasets
-from sframe_spark.storage.filesystem.object_store import read_range
+from sframe_spark.storage.datasets import remote_versions
+from sframe_spark.storage.filesystem.remote_operations import read_range
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
 from sframe_spark.storage.parquet.footer import _load
 from tests.examples import examples, part
@@ -42,7 +42,7 @@ def place(original: str, request: pytest.FixtureRequest) -> Iterator[str]:
 
 def files_of(place: str) -> list[str]:
     """Names of the files of rows, in order."""
-    return [f"{place.removeprefix('memory:/')}/{entry.file}" for entry in versioned_datasets.load_remote(place).segments]
+    return [f"{place.removeprefix('memory:/')}/{entry.file}" for entry in remote_versions.load_remote(place).segments]
 
 
 def change(name: str, to: Callable[[bytes], bytes]) -> None:
@@ -129,12 +129,12 @@ def test_any_byte_of_a_file(place: str, number: int) -> None:
 
 
 def manifest_file(place: str, number: int = 1) -> str:
-    return versioned_datasets.manifest_place(place, number).removeprefix("memory:/")
+    return remote_versions.manifest_place(place, number).removeprefix("memory:/")
 
 
 @pytest.mark.parametrize("at", [0.0, 0.01, 0.3, 0.7, 0.999])
 def test_manifests_that_are_damaged(place: str, at: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versioned_datasets, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(remote_versions, "_SECONDS_BETWEEN", 0.0)
     before = list(frame_of_every_type())
     SFrame({"a": [1]}).save(place)
     name = manifest_file(place, 2)
@@ -156,7 +156,7 @@ def test_a_manifest_that_is_being_written_is_waited_for(place: str, monkeypatch:
     name = manifest_file(place)
     good = fsspec.filesystem("memory").cat_file(name)
     change(name, lambda content: content[:100])
-    monkeypatch.setattr(versioned_datasets.time, "sleep", lambda seconds: change(name, lambda _: good))
+    monkeypatch.setattr(remote_versions.time, "sleep", lambda seconds: change(name, lambda _: good))
     assert len(load_sframe(place)) == 600
 
 
@@ -185,7 +185,7 @@ def test_manifests_lead_nowhere_else(place: str, name: str, monkeypatch: pytest.
         return sealed(found).encode()
 
     change(manifest_file(place), led)
-    monkeypatch.setattr(versioned_datasets, "read_range", versioned_datasets.read_range)
+    monkeypatch.setattr(remote_versions, "read_range", remote_versions.read_range)
     with pytest.raises(StorageError, match="is damaged"):
         load_sframe(place)
 
@@ -247,7 +247,7 @@ def test_there_is_no_version_after_the_last(bucket: Bucket) -> None:
     place = bucket.uri + "/frame"
     SFrame({"a": [1]}).save(place)
     manifest = bucket.files.cat_file(f"{place}/_manifests/00000001.json")
-    bucket.files.pipe_file(f"{place}/_manifests/{versioned_datasets.MAX_VERSIONS}.json", manifest)
+    bucket.files.pipe_file(f"{place}/_manifests/{remote_versions.MAX_VERSIONS}.json", manifest)
     before = bucket.names()
     with pytest.raises(StorageError, match="save to another place"):
         SFrame({"a": [2]}).save(place)

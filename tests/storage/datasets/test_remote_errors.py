@@ -16,8 +16,8 @@ from sframe_spark import SArray, SFrame, config, history, load_sframe, vacuum
 from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration, StorageOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.storage.filesystem import object_store
-from sframe_spark.storage.filesystem.object_store import file_system, translate_remote_errors
+from sframe_spark.storage.filesystem import remote_operations
+from sframe_spark.storage.filesystem.remote_operations import file_system, translate_remote_errors
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 
@@ -129,7 +129,7 @@ def test_a_bucket_that_may_only_be_read(bucket: Bucket, monkeypatch: pytest.Monk
 def test_schemes_without_a_package(door: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import fsspec
 
-    monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)
+    monkeypatch.setattr(remote_operations, "_opened", remote_operations._opened.__wrapped__)
     real = fsspec.get_filesystem_class
 
     def missing(name: str) -> Any:
@@ -154,7 +154,7 @@ def test_hadoop_that_is_not_here(words: str) -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 def test_no_fsspec(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)
+    monkeypatch.setattr(remote_operations, "_opened", remote_operations._opened.__wrapped__)
     real = builtins.__import__
 
     def without(name: str, *arguments: Any, **more: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from tests.storage.saved import save_dataset
 
 
@@ -73,7 +73,7 @@ def test_leftovers_of_writers_and_damaged_frames_are_replaced(tmp_path: Path) ->
 def test_files_that_the_manifest_names_may_be_called_anything(dataset: Any, tmp_path: Path) -> None:
     import attrs
 
-    from sframe_spark.storage.datasets.commit import write_manifest
+    from sframe_spark.storage.datasets.manifest_publication import write_manifest
 
     manifest = save_dataset([dataset("a", [1])], tmp_path / "target")
     target, entry = Path(manifest.directory), manifest.segments[0]

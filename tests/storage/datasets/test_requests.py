@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.plugin import node_of
-from sframe_spark.storage.filesystem import ranged_reads
+from sframe_spark.storage.filesystem import dataset_file_reads
 from sframe_spark.storage.parquet.footer import _load
 from tests.storage.damage import frame_of_every_type, save_in_segments
 from tests.storage.datasets.conftest import Bucket, Requests
@@ -55,15 +55,15 @@ def test_neighbouring_columns_of_a_row_group_take_two_requests(place: str, reque
 
 def test_columns_that_are_far_from_each_other_take_one_request_each(place: str, requests: Requests) -> None:
     frame = load_sframe(place)
-    with mock.patch.object(ranged_reads, "GAP_BYTES", 0), mock.patch.object(ranged_reads.coalesced, "__defaults__", (0,)):
+    with mock.patch.object(dataset_file_reads, "GAP_BYTES", 0), mock.patch.object(dataset_file_reads.coalesced, "__defaults__", (0,)):
         read(frame, [0, 2, 4], 0, 10)
     assert requests.of_data() == ["GET"] * 4
 
 
-@pytest.mark.parametrize(("least", "more"), [(1, 6), (ranged_reads.MIN_BYTES, 3)])
+@pytest.mark.parametrize(("least", "more"), [(1, 6), (dataset_file_reads.MIN_BYTES, 3)])
 def test_large_row_groups_take_one_more_each_and_small_ones_come_together(place: str, requests: Requests, least: int, more: int) -> None:
     frame = load_sframe(place)
-    with mock.patch.object(ranged_reads.fetch_batches, "__defaults__", (least,)):
+    with mock.patch.object(dataset_file_reads.fetch_batches, "__defaults__", (least,)):
         assert list(frame["number"]) == list(range(600))
     assert requests.of_data() == ["GET"] * (3 + more)
 
@@ -79,12 +79,14 @@ def test_saving_takes_one_request_for_each_file_and_one_for_the_manifest(bucket:
 
 
 def test_large_row_groups_do_not_stay_in_memory(place: str) -> None:
-    large = ranged_reads.MIN_BYTES
+    large = dataset_file_reads.MIN_BYTES
     groups = [[(place * large, (place + 1) * large)] for place in range(3)]
-    file = ranged_reads.RangedFile("memory://none/x", 3 * large, groups)
-    with mock.patch.object(ranged_reads, "read_ranges", side_effect=lambda uri, ranges: [bytes(stop - start) for start, stop in ranges]) as reads:
+    file = dataset_file_reads.RangedFile("memory://none/x", 3 * large, groups)
+    with mock.patch.object(
+        dataset_file_reads, "read_ranges", side_effect=lambda uri, ranges: [bytes(stop - start) for start, stop in ranges]
+    ) as reads:
         for start in (0, large, 5, 2 * large, large + 1, 0):
             file.seek(start)
             assert len(file.read(3)) == 3
-            assert len(file._loaded) <= ranged_reads.BATCHES_IN_MEMORY
+            assert len(file._loaded) <= dataset_file_reads.BATCHES_IN_MEMORY
     assert reads.call_count == 4

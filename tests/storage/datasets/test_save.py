@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import commit, save
+from sframe_spark.storage.datasets import atomic_directory_save, manifest_publication
+from sframe_spark.storage.datasets.atomic_directory_save import staged
 from sframe_spark.storage.datasets.load import FEW_DATASETS, OPEN_DATASETS, OpenDatasets, load_manifest
-from sframe_spark.storage.datasets.save import staged
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.filesystem.local_files import files_below
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
 from sframe_spark.storage.manifest.manifest import Manifest
@@ -77,7 +77,7 @@ def test_without_links_files_are_copied(dataset: Any, tmp_path: Any, monkeypatch
     def no_links(*_: Any) -> None:
         raise OSError("not here")
 
-    monkeypatch.setattr(save.os, "link", no_links)
+    monkeypatch.setattr(atomic_directory_save.os, "link", no_links)
     save_dataset([dataset("a", [1, 2])], tmp_path / "target")
     assert values(load_manifest(tmp_path / "target", verify=True)) == [1, 2]
 
@@ -138,7 +138,7 @@ def test_a_failed_save_leaves_the_old_data_and_no_trace(dataset: Any, target: st
     def fail(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commit, step, fail)
+    monkeypatch.setattr(manifest_publication, step, fail)
     with pytest.raises(KeyboardInterrupt):
         save_dataset([source], target)
     assert content() == before
@@ -153,7 +153,7 @@ def test_damage_is_not_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.M
     content[50] ^= 1
     os.remove(file)
     file.write_bytes(content)
-    monkeypatch.setattr(save, "_is_duplicated", lambda *_: False)
+    monkeypatch.setattr(atomic_directory_save, "_is_duplicated", lambda *_: False)
     with pytest.raises(StorageError, match="is damaged"):
         save_dataset([saved], tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
@@ -167,7 +167,7 @@ def test_a_missing_source_is_told(dataset: Any, tmp_path: Any) -> None:
 
 
 def test_without_exchange_the_manifest_is_the_switch(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(save, "_exchange", lambda *_: errno.EINVAL)
+    monkeypatch.setattr(atomic_directory_save, "_exchange", lambda *_: errno.EINVAL)
     target = str(tmp_path / "target")
     save_dataset([dataset("a", [1], [7])], target)
     opened = OPEN_DATASETS.open(target, lambda: load_manifest(target))
@@ -183,8 +183,8 @@ def test_without_exchange_the_manifest_is_the_switch(dataset: Any, tmp_path: Any
 @pytest.mark.parametrize("exchange", [True, False])
 def test_the_disk_may_fail_at_the_swap(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, exchange: bool) -> None:
     save_dataset([dataset("a", [1])], tmp_path / "target")
-    monkeypatch.setattr(save, "_exchange", lambda *_: errno.EIO if exchange else errno.ENOSYS)
-    monkeypatch.setattr(save, "flush_directory", fail_with_lost_power)
+    monkeypatch.setattr(atomic_directory_save, "_exchange", lambda *_: errno.EIO if exchange else errno.ENOSYS)
+    monkeypatch.setattr(atomic_directory_save, "flush_directory", fail_with_lost_power)
     with pytest.raises(StorageError, match=r"lost power|Input/output error"):
         save_dataset([dataset("b", [2])], tmp_path / "target")
     assert values(load_manifest(tmp_path / "target")) == [1]
@@ -235,7 +235,7 @@ def test_a_save_killed_in_the_middle_keeps_the_old_data_and_is_cleaned_up_by_the
     dataset("b", [2])
     code = f"""
 import os, signal
-from sframe_spark.storage.datasets import commit
+from sframe_spark.storage.datasets import manifest_publication as commit
 from sframe_spark.storage.datasets.load import load_manifest
 from tests.storage.saved import save_dataset
 commit.write_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
@@ -253,7 +253,7 @@ def test_what_the_caller_writes_is_swapped_in(dataset: Any, tmp_path: Any) -> No
     save_dataset([dataset("a", [1])], tmp_path / "target")
     with staged(str(tmp_path / "target")) as staging, SegmentWriter(staging, 0, [FLOAT]) as writer:
         writer.write([pa.array([0.5])])
-        commit.write_manifest(Manifest((FLOAT,), (writer.close(),), staging), durable=False)
+        manifest_publication.write_manifest(Manifest((FLOAT,), (writer.close(),), staging), durable=False)
     assert sorted(os.listdir(tmp_path / "target"))[0] == MANIFEST_FILE
     assert values(load_manifest(tmp_path / "target")) == [0.5]
 

@@ -13,7 +13,7 @@ from sframe_spark import SArray, SFrame, history, load_sarray, load_sframe, vacu
 from sframe_spark.errors import InvalidArgumentError, NotSavedError, StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.plugin import graph_from_json, graph_to_json, node_of
-from sframe_spark.storage.manifest import segment_index
+from sframe_spark.storage.manifest import sidecar_file
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.util import get_archive_type, is_directory_archive
 from tests.storage.damage import frame_of_every_type, save_in_segments
@@ -221,7 +221,7 @@ def test_versions_are_whole_numbers(place: str, work: Callable[..., object], ver
 
 
 def test_many_segments_are_in_a_file_of_their_version(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_index, "MIN_CELLS", 1)
+    monkeypatch.setattr(sidecar_file, "MIN_CELLS", 1)
     frame = frame_of_every_type()
     frame.save(place)
     loaded = load_sframe(place)

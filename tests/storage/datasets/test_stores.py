@@ -24,7 +24,7 @@ import pytest
 from sframe_spark import SArray, SFrame, config, history, load_sframe, optimize, vacuum
 from sframe_spark.__main__ import main
 from sframe_spark.errors import ConcurrentSaveError, StorageError
-from sframe_spark.storage.filesystem.object_store import file_system, listed
+from sframe_spark.storage.filesystem.remote_operations import file_system, listed
 from sframe_spark.storage.filesystem.temporary_datasets import RemoteStore
 from tests.storage.damage import frame_of_every_type
 

@@ -22,7 +22,7 @@ from sframe_spark.__main__ import main
 from sframe_spark.config import StorageOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.operators.sources import spark_scan
-from sframe_spark.storage.filesystem.object_store import file_system
+from sframe_spark.storage.filesystem.remote_operations import file_system
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 
 Maker = Callable[[Bucket, Path], tuple[str, Any]]

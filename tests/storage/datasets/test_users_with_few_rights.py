@@ -17,12 +17,12 @@ from sframe_spark import SArray, SFrame, config, history, load_sframe
 from sframe_spark.cli import clean
 from sframe_spark.cli.clean import run_clean
 from sframe_spark.errors import StorageError
-from sframe_spark.process.leases import HIDDEN, new_name
+from sframe_spark.process.temporary_file_leases import HIDDEN, new_name
 from sframe_spark.storage import export_directories
-from sframe_spark.storage.datasets import versioned_datasets
+from sframe_spark.storage.datasets import remote_versions
 from sframe_spark.storage.export_directories import staged_remotely
 from sframe_spark.storage.filesystem import temporary_datasets
-from sframe_spark.storage.filesystem.object_store import put_bytes
+from sframe_spark.storage.filesystem.remote_operations import put_bytes
 from tests.examples import part
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 from tests.storage.datasets.test_remote_errors import DOORS
@@ -64,7 +64,7 @@ def key_of(server: str) -> Callable[[tuple[str, ...]], dict[str, str]]:
 @pytest.fixture
 def as_user(bucket: Bucket, key_of: Callable[[tuple[str, ...]], dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[As]:
     """Lets a block run as one who may do only some things."""
-    monkeypatch.setattr(versioned_datasets, "_proved", versioned_datasets._proved.__wrapped__)
+    monkeypatch.setattr(remote_versions, "_proved", remote_versions._proved.__wrapped__)
 
     @contextlib.contextmanager
     def acting(*actions: str) -> Iterator[None]:

@@ -21,9 +21,9 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
-from sframe_spark.storage.filesystem.object_store import file_system, listed
+from sframe_spark.storage.datasets.manifest_publication import publish
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
+from sframe_spark.storage.filesystem.remote_operations import file_system, listed
 from sframe_spark.storage.manifest.manifest_json import unsealed
 from sframe_spark.storage.parquet.checksums import checksum_of
 from sframe_spark.storage.segments.writer import write_segment

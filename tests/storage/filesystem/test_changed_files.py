@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.materialize import stored_chunks
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.segments.order_verification import VerifiedOrder, require_unchanged, verified_order
+from sframe_spark.storage.external.row_order_detection import VerifiedOrder, require_unchanged, verified_order
 from tests.storage.datasets.test_load import older
 from tests.storage.datasets.test_replaced_files import DOORS as DOORS_OF_SAVED
 
@@ -183,7 +183,7 @@ def test_rows_of_a_file_that_was_touched_are_compared_once(tmp_path: Path, monke
         asked.append(wanted[1:])
         return verified_order(*wanted)
 
-    monkeypatch.setattr("sframe_spark.storage.segments.order_verification.verified_order", counting)
+    monkeypatch.setattr("sframe_spark.storage.external.row_order_detection.verified_order", counting)
     assert frame["t"].max() == 4 and asked == []
     others_may_not_read_it(file)
     assert frame["t"].max() == 4 and list(frame.sort("t")["t"]) == [1, 2, 3, 4] and frame.is_sorted("t")
@@ -320,6 +320,6 @@ def test_a_look_asks_once_for_each_file(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append(len(manifest.watched))
         require_unchanged(manifest)
 
-    monkeypatch.setattr("sframe_spark.engine.execution.source_validation.require_unchanged", counting)
+    monkeypatch.setattr("sframe_spark.engine.execution.claimed_row_orders.require_unchanged", counting)
     assert (frame["t"] + frame["t"]).max() == 2 * (3 * ROWS - 1)
     assert asked == [3]

@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.filesystem.io_errors import READING, file_damage_in_message, is_full_disk_message, translate_os_errors
-from sframe_spark.storage.filesystem.paths import as_named
+from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from fsspec.implementations.dirfs import DirFileSystem
 
 from sframe_spark import SArray, SFrame, config, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE, refuse_files_of_saved_for_spark
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE, refuse_files_of_saved_for_spark
 from tests.random_tables import INTEGER, made_column, write_archive
 
 READERS: dict[str, Callable[[Any], Any]] = {
@@ -165,7 +165,7 @@ def test_spark_dataframes_that_frames_became_stay_readable(spark: Any, tmp_path:
 @pytest.mark.spark
 def test_others_dataframes_are_asked_for_no_files(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Any] = []
-    monkeypatch.setattr("sframe_spark.storage.filesystem.file_kind._is_frame", lambda directory: looked.append(directory))
+    monkeypatch.setattr("sframe_spark.storage.filesystem.format_recognition._is_frame", lambda directory: looked.append(directory))
     frame()[["n"]].write_parquet(tmp_path / "others")
     read = spark.read.parquet(str(tmp_path / "others"))
     jobs = spark.sparkContext.statusTracker()

@@ -20,8 +20,8 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
-from sframe_spark.storage.filesystem import object_store, remote_files
-from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.filesystem import input_urls, remote_operations
+from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 
 
@@ -201,7 +201,7 @@ def test_several_files_come_at_a_time_and_stay_in_order(memory: Any, monkeypatch
 def test_of_several_files_the_first_that_fails_is_told_and_nothing_stays(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe({f"/t/{number}.csv": b"n\n1\n" for number in range(20)})
     real, made = memory.open, []
-    monkeypatch.setattr(remote_files, "scratch_store", lambda: made.append(scratch_store()) or made[-1])
+    monkeypatch.setattr(input_urls, "scratch_store", lambda: made.append(scratch_store()) or made[-1])
 
     def opened(path: str, *arguments: Any, **options: Any) -> Any:
         if path.endswith(("/7.csv", "/3.csv")):
@@ -236,7 +236,7 @@ def test_a_package_that_is_missing_is_named(url: str, monkeypatch: pytest.Monkey
 def test_without_fsspec_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
     # Others have opened it before.
-    object_store._opened.cache_clear()
+    remote_operations._opened.cache_clear()
 
     def without(name: str, *arguments: Any, **options: Any) -> Any:
         if name.split(".", maxsplit=1)[0] == "fsspec":

@@ -24,9 +24,9 @@ from sframe_spark import SFrame, SFrameBuilder, config, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.process.leases import mark_of_this_process, new_name, owner_in
+from sframe_spark.process.temporary_file_leases import mark_of_this_process, new_name, owner_in
 from sframe_spark.storage.filesystem import temporary_datasets
-from sframe_spark.storage.filesystem.object_store import listed, put_bytes
+from sframe_spark.storage.filesystem.remote_operations import listed, put_bytes
 from sframe_spark.storage.filesystem.temporary_datasets import (
     RemoteStore,
     TemporaryStore,
@@ -41,7 +41,7 @@ SEGMENT = f"segment-00000000-{uuid.uuid4().hex}.parquet"
 STARTS = """
 import json, os, sys
 from sframe_spark import config
-from sframe_spark.storage.filesystem.object_store import put_bytes
+from sframe_spark.storage.filesystem.remote_operations import put_bytes
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 config.storage_options, config.temporary_directory = {"s3://": json.loads(sys.argv[1])}, sys.argv[2]
 handle = temporary_store().new_dataset()
@@ -285,7 +285,7 @@ def test_a_bucket_that_is_none_or_may_not_be_written(root: str, monkeypatch: pyt
 
 
 def put_refused(uri: str, refused: Callable[[], None]) -> None:
-    from sframe_spark.storage.filesystem.object_store import translate_remote_errors
+    from sframe_spark.storage.filesystem.remote_operations import translate_remote_errors
 
     with translate_remote_errors("write", uri):
         refused()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.storage.filesystem import byte_streams
-from sframe_spark.storage.filesystem.byte_streams import FileRange, WholeLines, divided
+from sframe_spark.storage.filesystem import external_byte_streams
+from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WholeLines, divided
 from sframe_spark.storage.filesystem.local_files import FileState
 from tests.examples import examples
 
@@ -27,7 +27,7 @@ def read_all(lines: WholeLines, size: int) -> bytes:
 def test_each_line_is_in_the_part_in_which_it_starts(content: bytes, cuts: set[int], size: int, behind: int) -> None:
     edges = [0, *sorted(cut for cut in cuts if cut < len(content)), None]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(byte_streams, "BEHIND_BYTES", behind)
+        patch.setattr(external_byte_streams, "BEHIND_BYTES", behind)
         for start, stop in pairwise(edges):
             assert start is not None
             found = read_all(WholeLines(io.BytesIO(content[max(0, start - 1) :]), start, stop), size)

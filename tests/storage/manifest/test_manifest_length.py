@@ -17,7 +17,7 @@ from sframe_spark import SFrame, load_sframe
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.errors import BrokenPages, StorageError
 from sframe_spark.process.memory import AvailableMemory
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest import manifest_json as manifest_length
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.manifest_json import MEMORY_FOR_LENGTH, SHORT, check_length, read_text, sealed

@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifest.segment_index import SelectedValues
+from sframe_spark.storage.manifest.sidecar_file import SelectedValues
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.types import INT

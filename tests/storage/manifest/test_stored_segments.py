@@ -19,18 +19,18 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.commit import publish, write_manifest
-from sframe_spark.storage.datasets.integrity import damage_in
+from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
-from sframe_spark.storage.manifest import segment_index
+from sframe_spark.storage.datasets.manifest_publication import publish, write_manifest
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
+from sframe_spark.storage.manifest import sidecar_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
-from sframe_spark.storage.manifest.segment_index import FIRST_COLUMNS, StoredSegments, is_file_of_segments
+from sframe_spark.storage.manifest.sidecar_file import FIRST_COLUMNS, StoredSegments, is_file_of_segments
 from sframe_spark.storage.manifest.statistics import RecordedOrder
+from sframe_spark.storage.segments.column_statistics_collection import dataset_statistics
 from sframe_spark.storage.segments.pruning import matching_ranges, recorded_bounds
 from sframe_spark.storage.segments.reader import read_rows
-from sframe_spark.storage.segments.statistics import dataset_statistics
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR
 from tests.examples import part
@@ -48,7 +48,7 @@ FORMS: tuple[Callable[[int], Any], ...] = (lambda value: value, lambda value: va
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of every frame are kept beside its manifest."""
-    monkeypatch.setattr(segment_index, "MIN_CELLS", 1)
+    monkeypatch.setattr(sidecar_file, "MIN_CELLS", 1)
 
 
 def file_of(directory: Path) -> Path:
@@ -63,7 +63,7 @@ def both_forms(place: Path) -> tuple[Manifest, Manifest]:
     text = load_manifest(place / "frame")
     assert text.stored is None
     shutil.copytree(place / "frame", place / "beside")
-    with mock.patch.object(segment_index, "MIN_CELLS", 1):
+    with mock.patch.object(sidecar_file, "MIN_CELLS", 1):
         write_manifest(attrs.evolve(text, directory=str(place / "beside")), durable=True)
     stored = load_manifest(place / "beside")
     assert stored.stored is not None
@@ -92,13 +92,13 @@ def test_values_that_json_has_not(tmp_path: Path, beside: None) -> None:
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, stored = both_forms(tmp_path)
     blocks: list[tuple[int, int, int]] = []
-    original = segment_index.read_block
+    original = sidecar_file.read_block
 
     def counting(location: str, size: int, block: tuple[int, int, int], *rest: Any) -> pa.RecordBatch:
         blocks.append(block)
         return original(location, size, block, *rest)
 
-    monkeypatch.setattr(segment_index, "read_block", counting)
+    monkeypatch.setattr(sidecar_file, "read_block", counting)
     frame = load_sframe(stored.directory)
     assert len(frame) == ROWS and len(blocks) == 1
     # Short files have a check sum of all bytes, and the type of numbers tells how long they are.
@@ -116,7 +116,7 @@ def test_small_frames_have_no_file_beside(tmp_path: Path) -> None:
 
 
 def test_facts_of_many_cells_are_those_of_columns_that_can_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: None) -> None:
-    monkeypatch.setattr(segment_index, "MAX_FACTS", 100)
+    monkeypatch.setattr(sidecar_file, "MAX_FACTS", 100)
     width = FIRST_COLUMNS + 10
     tumbled = [3, 1, 2]
     columns = [[[*tumbled] for _ in range(width)], [[*tumbled] for _ in range(width)], [[*tumbled] for _ in range(width)]]
@@ -261,7 +261,7 @@ def test_segments_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, A
 
 @pytest.mark.parametrize("flags", [3, 3 << 12, 1 << 16, -1])
 def test_facts_that_cannot_be_are_refused(tmp_path: Path, flags: int, beside: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_index, "_flags", lambda _: flags)
+    monkeypatch.setattr(sidecar_file, "_flags", lambda _: flags)
     write_dataset(tmp_path / "d", [INT], [[[1, 2]], [[3, 4]]])
     with pytest.raises(StorageError, match="neither true nor false"):
         load_manifest(tmp_path / "d").segments[0].columns[0]
@@ -275,7 +275,7 @@ def test_bounds_that_cannot_be_are_refused(tmp_path: Path, beside: None, monkeyp
         facts = attrs.evolve(made.segments[0].columns[0], minimum=low, maximum=high)
         with monkeypatch.context() as patch:
             patch.setattr("sframe_spark.storage.manifest.manifest.check", lambda _: None)
-            patch.setattr("sframe_spark.storage.datasets.commit.dataset_statistics", lambda _, known=known: known)
+            patch.setattr("sframe_spark.storage.datasets.manifest_publication.dataset_statistics", lambda _, known=known: known)
             write_manifest(made.with_segments((attrs.evolve(made.segments[0], columns=(facts,)), made.segments[1])), durable=False)
         with pytest.raises(StorageError, match="no values lie between"):
             load_manifest(tmp_path / "d").segments[0].columns[0]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.physical_types import KEY_NAME

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import integrity
-from sframe_spark.storage.datasets.commit import publish, publish_manifest, write_manifest
+from sframe_spark.storage.datasets import dataset_verification
+from sframe_spark.storage.datasets.atomic_directory_save import copied_columns
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.datasets.save import copied_columns
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.datasets.manifest_publication import publish, publish_manifest, write_manifest
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet import open_file
 from sframe_spark.storage.parquet.open_file import is_short
@@ -127,7 +127,7 @@ def test_frames_without_the_check_sum_are_read_and_verified(tmp_path: Path) -> N
 def test_verifying_compares_it(tmp_path: Path) -> None:
     manifest = saved(tmp_path / "d")
     wrong = manifest.with_segments(tuple(attrs.evolve(entry, whole=1) for entry in manifest.segments))
-    assert "the check sums of its footer or page headers are others" in str(integrity.damage_in(wrong)[0])
+    assert "the check sums of its footer or page headers are others" in str(dataset_verification.damage_in(wrong)[0])
 
 
 @pytest.mark.parametrize("value", [-1, 1 << 32, "1", True, 1.0, [1]])

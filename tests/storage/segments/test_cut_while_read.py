@@ -15,7 +15,7 @@ LEFT = (0, 100_000)
 READER = """
 import os, sys
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.path_resolution import resolve
+from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.external.parquet import manifest_of_files, natural
 from sframe_spark.storage.segments.reader import iterate_rows
 

@@ -20,9 +20,9 @@ from sframe_spark import SArray, SFrame, aggregate, load_sframe
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.commit import publish, write_manifest
-from sframe_spark.storage.datasets.integrity import damage_in
+from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_publication import publish, write_manifest
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
 from sframe_spark.storage.segments import manifest_verification

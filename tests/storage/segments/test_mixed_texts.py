@@ -12,14 +12,14 @@ import pytest
 
 from sframe_spark import load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import ColumnStatistics
 from sframe_spark.storage.parquet import checksums, footer
 from sframe_spark.storage.segments import writer
+from sframe_spark.storage.segments.column_statistics_collection import LONGEST_TEXT, column_statistics
 from sframe_spark.storage.segments.pruning import matching_ranges
 from sframe_spark.storage.segments.reader import read_rows
-from sframe_spark.storage.segments.statistics import LONGEST_TEXT, column_statistics
 from sframe_spark.storage.segments.writer import MIN_ROWS, SegmentWriter, is_mixed, written_bounds
 from sframe_spark.types import INT, STR, ColumnType, list_of
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, verified_order
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments.order_verification import VerifiedOrder, claimed_orders, parts_of, verified_order
-from sframe_spark.storage.segments.statistics import dataset_statistics
+from sframe_spark.storage.segments.column_statistics_collection import dataset_statistics
 from tests.storage.foreign_manifests import foreign_manifest
 
 NAN = float("nan")

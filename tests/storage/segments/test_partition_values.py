@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.storage.filesystem.path_resolution import DataFile
+from sframe_spark.storage.filesystem.input_files import DataFile
 from sframe_spark.storage.segments.partition_columns import kind_of_value, partition_columns
 from sframe_spark.types import DATETIME, FLOAT, INT, STR
 from sframe_spark.values.datetimes import to_microseconds

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifest import segment_index
+from sframe_spark.storage.datasets.manifest_publication import publish
+from sframe_spark.storage.manifest import sidecar_file
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.segment_index import StoredSegments
+from sframe_spark.storage.manifest.sidecar_file import StoredSegments
 from sframe_spark.storage.segments.pruning import Bounds, RowRange, matching_ranges
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, SegmentWriter
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
@@ -86,7 +86,7 @@ def test_of_a_sorted_column_only_row_groups_that_match_are_left(tmp_path: Path) 
 
 
 def test_facts_about_single_row_groups_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_index, "MIN_CELLS", 1)
+    monkeypatch.setattr(sidecar_file, "MIN_CELLS", 1)
     dataset(tmp_path / "d", INT, [[place, place + 10] for place in range(30)])
     manifest = load_manifest(tmp_path / "d")
     assert manifest.stored is not None

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import ColumnStatistics
-from sframe_spark.storage.segments.statistics import LONGEST_TEXT, StatisticsCollector, column_statistics, compare_scalars, dataset_statistics, merge
+from sframe_spark.storage.segments.column_statistics_collection import (
+    LONGEST_TEXT,
+    StatisticsCollector,
+    column_statistics,
+    compare_scalars,
+    dataset_statistics,
+    merge,
+)
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 
 EPOCH = datetime.datetime(1970, 1, 1)

@@ -23,8 +23,8 @@ from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, arrow_safe_end, parse_with_arrow, read_line, without_escapes
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import CsvEncodingError, CsvLineError
-from sframe_spark.storage.filesystem.byte_streams import BEHIND_BYTES, FileRange, open_bytes
-from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
+from sframe_spark.storage.filesystem.external_byte_streams import BEHIND_BYTES, FileRange, open_bytes
+from sframe_spark.storage.filesystem.format_recognition import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 

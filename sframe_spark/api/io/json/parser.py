@@ -18,8 +18,8 @@ from sframe_spark.api.io.json.object_columns import JsonMembers, TypedMembers, m
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.byte_streams import FileRange, WholeLines, open_bytes
-from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
+from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WholeLines, open_bytes
+from sframe_spark.storage.filesystem.format_recognition import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 

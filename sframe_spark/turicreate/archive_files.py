@@ -26,7 +26,7 @@ from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.storage.manifest.manifest_json import check_length, read_text
 from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, MIXED, TYPED
-from sframe_spark.turicreate.object_decoding import MISSING, TENSOR
+from sframe_spark.turicreate.string_and_object_decoding import MISSING, TENSOR
 
 # --- INI files: bytes, without quoting or escapes
 

@@ -31,8 +31,8 @@ from sframe_spark.locations import (
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.redaction import is_unclear, redacted, without_secrets
-from sframe_spark.storage.filesystem import object_store
-from sframe_spark.storage.filesystem.file_kind import refuse_saved_remote
+from sframe_spark.storage.filesystem import remote_operations
+from sframe_spark.storage.filesystem.format_recognition import refuse_saved_remote
 from sframe_spark.storage.filesystem.io_errors import NO_SPACE, full_disk, missing
 from sframe_spark.storage.filesystem.local_files import FileState, is_hidden
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
@@ -77,20 +77,20 @@ def file_system_of(url: str) -> tuple[Any, str]:
         If the scheme is unknown, or a package is not installed.
     """
     canonical = with_canonical_scheme(url)
-    if object_store.has_user_file_system(canonical) or (canonical.partition(":")[0] in object_store.PACKAGES and "::" not in canonical):
-        return object_store.file_system(canonical)
+    if remote_operations.has_user_file_system(canonical) or (canonical.partition(":")[0] in remote_operations.PACKAGES and "::" not in canonical):
+        return remote_operations.file_system(canonical)
     try:
         import fsspec
     except ImportError:
         raise StorageError(
-            f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {object_store.INSTALL}; or copy it here"
+            f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {remote_operations.INSTALL}; or copy it here"
         ) from None
     try:
-        files, path = fsspec.core.url_to_fs(url, **object_store.options_of(canonical))
+        files, path = fsspec.core.url_to_fs(url, **remote_operations.options_of(canonical))
     except (ImportError, ValueError) as error:
         # If the URL has several schemes, fsspec's message says which one is unknown.
         if "::" not in url and scheme_of(url) not in fsspec.available_protocols():
-            reason = object_store.unknown_scheme(url.partition(":")[0])
+            reason = remote_operations.unknown_scheme(url.partition(":")[0])
         else:
             reason = f"{visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
         raise StorageError(f"{visible(without_secrets(url))} cannot be read: {reason}") from None
@@ -109,7 +109,7 @@ def name_of(url: str, files: Any, listed_path: str) -> str:
     >>> name_of("abfss://box@account.dfs.core.windows.net/a", files, "box/a/b.parquet")
     'abfss://box@account.dfs.core.windows.net/a/b.parquet'
     """
-    if object_store.has_user_file_system(with_canonical_scheme(url)):
+    if remote_operations.has_user_file_system(with_canonical_scheme(url)):
         return f"{scheme_of(url)}://{listed_path.lstrip('/')}"
     scheme, authority, path = scheme_of(url), url.partition("://")[2].partition("/")[0], listed_path.lstrip("/")
     before, at, _ = authority.rpartition("@")
@@ -160,8 +160,8 @@ def listed_at(url: str, files: Any, path: str, sort_key: Callable[[str], Any], i
     """
     matches = _listed(url, files, path, sort_key, is_pattern)
     if not matches:
-        if not object_store.has_user_file_system(with_canonical_scheme(url)):
-            object_store.require_bucket(with_canonical_scheme(url))
+        if not remote_operations.has_user_file_system(with_canonical_scheme(url)):
+            remote_operations.require_bucket(with_canonical_scheme(url))
         address = visible(without_secrets(url))
         twice = "two slashes name another file than one does; " if "//" in address.partition("://")[2] else ""
         raise StorageError(f"there is no file {address}: {twice}check the address")
@@ -244,7 +244,7 @@ def translate_url_errors(url: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             raise StorageError(f"cannot fetch {address}: {full_disk(scratch_store().directory)}") from None
         if scheme_of(url) not in WEB:
-            raise StorageError(f"cannot read {address}: {object_store.explanation(error, with_canonical_scheme(url))}") from None
+            raise StorageError(f"cannot read {address}: {remote_operations.explanation(error, with_canonical_scheme(url))}") from None
         lines = str(error).strip().splitlines() or [""]
         raise StorageError(f"cannot read {address}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
 
@@ -291,12 +291,12 @@ def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
     if (
         "::" in url
         or is_private(canonical)
-        or not (object_store.has_user_file_system(canonical) or canonical.partition(":")[0] in object_store.PACKAGES)
+        or not (remote_operations.has_user_file_system(canonical) or canonical.partition(":")[0] in remote_operations.PACKAGES)
     ):
         return None
     with translate_url_errors(url):
-        files, path = object_store.file_system(canonical)
-        if not object_store.is_shared(canonical):
+        files, path = remote_operations.file_system(canonical)
+        if not remote_operations.is_shared(canonical):
             return None
         in_place = []
         for file in listed_at(url, files, path, sort_key, is_pattern):
@@ -310,7 +310,7 @@ def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
 def _is_uri_of(path: str, uri: str) -> bool:
     """Return whether a URI is in its canonical form, and is that of a listed path."""
     try:
-        return location_of(uri) == uri and object_store.file_system(uri)[1].strip("/") == path.strip("/")
+        return location_of(uri) == uri and remote_operations.file_system(uri)[1].strip("/") == path.strip("/")
     except StorageError:
         return False
 
@@ -330,7 +330,7 @@ def state_of_item(item: Mapping[str, Any]) -> FileState | None:
     if tag is not None:
         return FileState(size, 0, int.from_bytes(hashlib.blake2b(tag.encode(), digest_size=7).digest(), "big"), 0)
     # The time of creation is not used, since rewriting a file may not change it; nor are times in whole seconds, which two writes may have.
-    written = object_store.time_of(item, object_store.TIMES_OF_CHANGE)
+    written = remote_operations.time_of(item, remote_operations.TIMES_OF_CHANGE)
     return FileState(size, round(written.timestamp() * 1e9), 0, 0) if written is not None and written.microsecond else None
 
 
@@ -342,7 +342,7 @@ def states_now(uris: Sequence[str]) -> list[FileState | None]:
     few = [uri for in_directory in by_directory.values() if len(in_directory) <= FEW_FILES for uri in in_directory]
     many = [directory for directory, in_directory in by_directory.items() if len(in_directory) > FEW_FILES]
     # The file systems are found in this thread, since other threads may have other options. Files of one directory may be on several file systems.
-    file_systems = {location: object_store.file_system(location)[0] for location in (*few, *many)}
+    file_systems = {location: remote_operations.file_system(location)[0] for location in (*few, *many)}
     for files in {id(files): files for files in file_systems.values()}.values():
         files.invalidate_cache()
     states = dict(zip(few, in_threads(lambda uri: _state_now(file_systems[uri], uri), few, AT_A_TIME), strict=True))
@@ -352,18 +352,18 @@ def states_now(uris: Sequence[str]) -> list[FileState | None]:
 
 
 def _state_now(files: Any, uri: str) -> FileState | None:
-    with object_store.translate_remote_errors("read", uri):
+    with remote_operations.translate_remote_errors("read", uri):
         try:
-            item = files.info(object_store.file_system(uri)[1])
+            item = files.info(remote_operations.file_system(uri)[1])
         except FileNotFoundError:
             return None
     return state_of_item(item) if item["type"] == "file" else None
 
 
 def _states_in(files: Any, directory: str) -> dict[str, FileState | None]:
-    with object_store.translate_remote_errors("list", directory):
+    with remote_operations.translate_remote_errors("list", directory):
         try:
-            items = files.ls(object_store.file_system(directory)[1], detail=True)
+            items = files.ls(remote_operations.file_system(directory)[1], detail=True)
         except FileNotFoundError:
             return {}
     return {f"{directory}/{item['name'].rpartition('/')[2]}": state_of_item(item) for item in items if item["type"] == "file"}

@@ -69,7 +69,7 @@ class Decoder:
     Parameters
     ----------
     manifest, columns, stop, size_of, max_bytes, threads, coded
-        The parameters of :class:`~sframe_spark.storage.segments.row_group_decoder.Cursor`.
+        The parameters of :class:`~sframe_spark.storage.segments.row_group_decoding.Cursor`.
     step
         The number of rows that are decoded at a time from large row groups; it may be changed while rows are decoded.
     """
@@ -426,7 +426,7 @@ class Cursor:
     --------
     >>> import tempfile
     >>> import pyarrow as pa
-    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.datasets.manifest_publication import publish
     >>> from sframe_spark.storage.segments.writer import write_segment
     >>> from sframe_spark.types import INT
     >>> with tempfile.TemporaryDirectory() as directory:

@@ -15,7 +15,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import SENT_BYTES, MemoryReservation, bytes_of_rows
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows, require_writable
+from sframe_spark.engine.spark.shared_file_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
@@ -25,13 +25,13 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import result_memory_left
-from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.session import get_session
-from sframe_spark.session.deployment import is_spark_requested, reads_our_files
-from sframe_spark.storage.datasets.commit import adopt, in_row_order, publish
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.session.python_of_spark_workers import is_spark_requested, reads_our_files
+from sframe_spark.storage.datasets.manifest_publication import adopt, in_row_order, publish
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder

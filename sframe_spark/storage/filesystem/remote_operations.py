@@ -24,7 +24,7 @@ from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import BUCKETS, is_private
 from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.process.leases import HIDDEN, PREFIX, new_name
+from sframe_spark.process.temporary_file_leases import HIDDEN, PREFIX, new_name
 from sframe_spark.redaction import without_secrets
 from sframe_spark.storage.filesystem.io_errors import message_without_file, why_missing
 

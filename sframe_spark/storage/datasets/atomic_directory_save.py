@@ -19,17 +19,17 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_hidden_directory, remove_orphans
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_orphans
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.datasets.commit import TEMPORARY_SUFFIX, flush_directory, in_row_order, publish_manifest
 from sframe_spark.storage.datasets.load import OPEN_DATASETS, read_manifest
-from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
+from sframe_spark.storage.datasets.manifest_publication import TEMPORARY_SUFFIX, flush_directory, in_row_order, publish_manifest
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import files_below, names_in
-from sframe_spark.storage.filesystem.object_store import copy_within, download, upload
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_operations import copy_within, download, upload
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import projected_order

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.storage.filesystem.object_store import read_ranges, require_size
+from sframe_spark.storage.filesystem.remote_operations import read_ranges, require_size
 
 Range = tuple[int, int]
 # Two ranges with at most this many bytes between them are fetched with one request.

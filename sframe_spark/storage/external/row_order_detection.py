@@ -13,15 +13,15 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
+from sframe_spark.storage.filesystem.input_urls import changed, require_all_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen
-from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.remote_files import changed, require_all_still
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import Footer, footer_of, segment_footer
+from sframe_spark.storage.segments.column_statistics_collection import has_order_statistics, steps
 from sframe_spark.storage.segments.reader import overlapping_batches
-from sframe_spark.storage.segments.statistics import has_order_statistics, steps
 
 Ordering = tuple[tuple[int, bool], ...]
 # The minimum and the maximum, both None if all values are missing, and whether a value is missing.
@@ -201,7 +201,8 @@ def verified_order(manifest: Manifest, ordering: Ordering, start: int = 0, stop:
     manifest
         The manifest of the dataset.
     ordering
-        Distinct columns for which :func:`~sframe_spark.storage.segments.statistics.has_order_statistics` returns True, and whether each ascends.
+        Distinct columns, and whether each ascends. For each column,
+        :func:`~sframe_spark.storage.segments.column_statistics_collection.has_order_statistics` returns True.
     start, stop
         The first row, and the row behind the last one; None for the end.
     """

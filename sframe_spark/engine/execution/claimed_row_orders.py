@@ -16,16 +16,16 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
-from sframe_spark.engine.spark.actions import translated_errors
-from sframe_spark.engine.spark.jobs import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_tasks
+from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import known_rows, properties_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, require_unchanged, verified_order
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import RecordedOrder
-from sframe_spark.storage.segments.order_verification import VerifiedOrder, claimed_orders, parts_of, require_unchanged, verified_order
 from sframe_spark.values.decode import decode
 
 # Verification of the order of materialised rows, range by range.

@@ -14,8 +14,8 @@ from sframe_spark.locations import is_remote_location, location_of, scheme_of
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import read_regular
-from sframe_spark.storage.filesystem.object_store import listed, read_range, size_of
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_operations import listed, read_range, size_of
 
 SAMPLE_BYTES = 4096
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")

@@ -23,8 +23,8 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import open_regular
-from sframe_spark.storage.filesystem.object_store import read_range
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_operations import read_range
 from sframe_spark.storage.manifest.validation import class_of_values, impossible_segments
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import stream_of, table_of

@@ -14,27 +14,27 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime.results import NewDataset, PartialRows, new_dataset, partial_rows, reservation_for_results, rows_as_produced
+from sframe_spark.engine.runtime.result_storage import NewDataset, PartialRows, new_dataset, partial_rows, reservation_for_results, rows_as_produced
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
-from sframe_spark.engine.spark.file_checks import require_writable, why_not_in_tasks
+from sframe_spark.engine.spark.shared_file_checks import require_writable, why_not_in_tasks
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import memory_for_batches, work_memory
-from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.redaction import redacted, without_secrets
-from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.session.progress import open_counted
+from sframe_spark.session.python_of_spark_workers import is_spark_local, is_spark_requested
 from sframe_spark.storage.external.orc import OrcTable, StripesSeen
-from sframe_spark.storage.filesystem.byte_streams import FileRange, divided
 from sframe_spark.storage.filesystem.compression import packing_of
+from sframe_spark.storage.filesystem.external_byte_streams import FileRange, divided
+from sframe_spark.storage.filesystem.input_files import DataFile
+from sframe_spark.storage.filesystem.input_urls import AT_A_TIME
 from sframe_spark.storage.filesystem.local_files import FileState
-from sframe_spark.storage.filesystem.path_resolution import DataFile
-from sframe_spark.storage.filesystem.remote_files import AT_A_TIME
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ColumnType

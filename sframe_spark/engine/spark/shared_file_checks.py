@@ -19,16 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.engine.spark.actions import is_of_spark, run_spark
-from sframe_spark.engine.spark.executor_environment import (
-    Answer,
-    answers,
-    check_python_again,
-    file_states_of,
-    reading,
-    require_same_versions,
-)
-from sframe_spark.engine.spark.jobs import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_tasks
+from sframe_spark.engine.spark.error_translation import is_of_spark, run_spark
+from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, file_states_of, reading, require_same_versions
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.locations import is_private, is_remote_location
 from sframe_spark.message_text import visible
@@ -38,13 +31,13 @@ from sframe_spark.operators.sources.spark_scan import FRAME_SCAN, page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
-from sframe_spark.process.leases import Holder, own_hidden_directory, remove_own
+from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_own
 from sframe_spark.process.threads import even_ranges
 from sframe_spark.session import get_reached, get_session, is_remote
-from sframe_spark.session.deployment import is_one_process
+from sframe_spark.session.python_of_spark_workers import is_one_process
 from sframe_spark.session.session import get_packages
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
+from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named, join, spark_path
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet.checksums import PageCheck, PageChecks

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.spark.executor_environment import require_python
+from sframe_spark.engine.spark.executor_version_checks import require_python
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, translated_pickling_errors
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
-from sframe_spark.session.deployment import importing_safely, is_one_process, start_as_queries_do
-from sframe_spark.session.job_control import run_cancellable
-from sframe_spark.session.sockets import acknowledge_at_once
+from sframe_spark.session.job_labels_and_cancellation import run_cancellable
+from sframe_spark.session.python_of_spark_workers import importing_safely, is_one_process, start_as_queries_do
+from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.udf.errors import ErrorTransport, error_of_text, error_text, error_transport, process_ended
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.io_errors import lost
 from sframe_spark.storage.filesystem.local_files import files_below
-from sframe_spark.storage.filesystem.object_store import listed
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_operations import listed
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 
 MAX_BYTES, MAX_GENERATIONS = 16 << 20, 32

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
-from sframe_spark.storage.datasets.commit import check_file
+from sframe_spark.storage.datasets.manifest_publication import check_file
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import sizes_below
-from sframe_spark.storage.filesystem.paths import join
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
@@ -43,7 +43,7 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     --------
     >>> import tempfile
     >>> import pyarrow as pa
-    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.datasets.manifest_publication import publish
     >>> from sframe_spark.storage.segments.writer import write_segment
     >>> from sframe_spark.types import INT
     >>> with tempfile.TemporaryDirectory() as directory:

@@ -14,12 +14,12 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.compression import Continued, packing_of, require_content, says_more_than_text, unpacked
-from sframe_spark.storage.filesystem.file_kind import SAMPLE_BYTES
+from sframe_spark.storage.filesystem.dataset_file_reads import SizedFile
+from sframe_spark.storage.filesystem.format_recognition import SAMPLE_BYTES
+from sframe_spark.storage.filesystem.input_urls import require_still
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, changed_meanwhile, is_same, open_regular, unchanged
-from sframe_spark.storage.filesystem.object_store import read_range
-from sframe_spark.storage.filesystem.ranged_reads import SizedFile
-from sframe_spark.storage.filesystem.remote_files import require_still
+from sframe_spark.storage.filesystem.remote_operations import read_range
 
 # How many bytes of a compressed remote file are read with one request; decompressors read only a few thousand bytes at a time.
 PACKED_BYTES = 8 << 20

@@ -20,11 +20,12 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import ConcurrentSaveError, NotSavedError, StorageError
-from sframe_spark.process.resource_limits import available_cores
+from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.datasets.commit import write_sidecar
-from sframe_spark.storage.filesystem.file_kind import MANIFESTS, VERSION_FILE
-from sframe_spark.storage.filesystem.object_store import (
+from sframe_spark.storage.datasets.manifest_publication import write_sidecar
+from sframe_spark.storage.filesystem.format_recognition import MANIFESTS, VERSION_FILE
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_operations import (
     ListedFile,
     create,
     creates_exclusively,
@@ -35,10 +36,9 @@ from sframe_spark.storage.filesystem.object_store import (
     require_bucket,
     upload,
 )
-from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.manifest_json import check_length, damaged, unsealed
-from sframe_spark.storage.manifest.segment_index import needs_sidecar
+from sframe_spark.storage.manifest.sidecar_file import needs_sidecar
 from sframe_spark.storage.segments.writer import delivering
 
 DATA = "data"
