@@ -11,7 +11,7 @@ from benchmarks.ordered import Data, run_cases
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.laws.aggregation import reduce_from_statistics
 from sframe_spark.laws.algorithm_choice import group_by_of_sorted, join_of_sorted
-from sframe_spark.laws.pruning import filter_by_recorded_bounds
+from sframe_spark.laws.pruning_by_recorded_bounds import filter_by_recorded_bounds
 from sframe_spark.laws.sort_elimination import sort_of_sorted, top_of_sorted
 from sframe_spark.planner.law import Law
 

@@ -105,13 +105,13 @@ from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
-from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.law import Law, Stage, law
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, Origin, SequentialOperator, any_parameter
-from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
+from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

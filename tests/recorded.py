@@ -22,9 +22,9 @@ from sframe_spark.laws import LAWS, STAGES
 from sframe_spark.operators.sources.segment_subset import parts_of
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator_parameters import value_classes
 from sframe_spark.planner.optimizer import StageLaws
-from sframe_spark.planner.parameters import value_classes
-from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
+from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.turicreate.source import ArchiveSource

@@ -24,7 +24,7 @@ from sframe_spark.errors import (
     UserFunctionError,
 )
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.plugin import (
     FLOAT,
     INT,

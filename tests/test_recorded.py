@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, errors
 from sframe_spark.data_structures.serialization import enable_sframe_serialization
-from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
+from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
 from tests import recorded
 from tests.operator_examples import archive as archive_of_columns

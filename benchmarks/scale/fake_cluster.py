@@ -22,8 +22,8 @@ from sframe_spark.engine.runtime.tasks import EarlyStop, part_of_range, summariz
 from sframe_spark.engine.spark.shared_file_checks import require_valid_pages
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.statistics import Scalar

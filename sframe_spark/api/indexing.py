@@ -20,7 +20,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.udf_calls import calls_user_functions
-from sframe_spark.planner.inference import infer_planner_node_length
+from sframe_spark.planner.length_and_order_inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND
 from sframe_spark.values.input_values import is_of_spark

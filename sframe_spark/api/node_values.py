@@ -26,9 +26,9 @@ from sframe_spark.operators.groupby.groupby import reduce_columns
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk, aligned_chunks, concatenate
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.inference import infer_planner_node_length, prove_equal_length
+from sframe_spark.planner.length_and_order_inference import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.decode import decode

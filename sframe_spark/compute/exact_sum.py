@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import attrs
 import numpy as np
 
-from sframe_spark.compute.arrow_buffers import new_array
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 
 # Floats are multiples of 2**-1074.
 LOWEST = 1074

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ColumnType
 

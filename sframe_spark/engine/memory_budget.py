@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk
-from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.row_sizes import Sizes, row_bytes

@@ -16,7 +16,7 @@ from sframe_spark.engine.physical.user_dataframe_fixing import referenced_direct
 from sframe_spark.operators.groupby.aggregation import adds_up_floats
 from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.operators.udf_calls import calls_user_functions
-from sframe_spark.planner.graph import fold, postorder, private_copy, with_inferred_length
+from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.engine.materialize_options import Work
-from sframe_spark.order.spark_partitioning import PlanNode
+from sframe_spark.order.spark_order_preservation import PlanNode
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
 

@@ -10,7 +10,7 @@ from sframe_spark.engine.memory_budget import fits_driver, plan_size_of
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, placement_over
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.laws import aggregation, algorithm_choice, pruning, slice_pushdown, sort_elimination
+from sframe_spark.laws import aggregation, algorithm_choice, pruning_by_recorded_bounds, slice_pushdown, sort_elimination
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -26,10 +26,10 @@ from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.order.facts import Column
+from sframe_spark.order.order_facts import Column
 from sframe_spark.order.properties import requirement
-from sframe_spark.planner.graph import postorder, runs_as_kernels
-from sframe_spark.planner.inference import is_in_order, observed_nodes, observers, properties_of
+from sframe_spark.planner.graph_traversal import postorder, runs_as_kernels
+from sframe_spark.planner.length_and_order_inference import is_in_order, observed_nodes, observers, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.optimizer import Firing, Trace
@@ -185,7 +185,7 @@ def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
         yield from reasons_of_grouping(firing, names)
     elif firing.equation == slice_pushdown.head_of_sort.equation:
         yield f"left out the sort of all rows by {sort_below(before, names)}: only the first rows are asked for"
-    elif firing.equation == pruning.filter_by_recorded_bounds.equation:
+    elif firing.equation == pruning_by_recorded_bounds.filter_by_recorded_bounds.equation:
         yield pruned(firing, names)
     elif firing.equation in (aggregation.reduce_from_statistics.equation, aggregation.count_is_length.equation):
         yield f"left out the scan for reduce[{operator.describe()}]: recorded when the rows were written"
@@ -244,10 +244,10 @@ def pruned(firing: Firing, names: ColumnNames) -> str:
     """Return which rows a filter drops by recorded bounds, so that they are not read."""
     transform, left = firing.before.inputs[0], firing.after.inputs[0].inputs[0]
     below = transform.inputs[0]
-    required: dict[str, pruning.ValueRanges] = {}
-    for column, ranges in pruning.required_ranges(transform).items():
+    required: dict[str, pruning_by_recorded_bounds.ValueRanges] = {}
+    for column, ranges in pruning_by_recorded_bounds.required_ranges(transform).items():
         name = names.name(below, column)
-        required[name] = pruning.intersection(required[name], ranges) if name in required else ranges
+        required[name] = pruning_by_recorded_bounds.intersection(required[name], ranges) if name in required else ranges
     opened = [opened_segments(part) for part in stored_parts(below, left)]
     where = f" ({'; '.join(dict.fromkeys(opened))})" if opened else ""
     conditions = " and ".join(map(in_ranges, required, required.values()))
@@ -266,7 +266,7 @@ def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSou
         yield from (node.operator for node in postorder([after]) if isinstance(node.operator, STORED_ROWS))
 
 
-def in_ranges(name: str, ranges: pruning.ValueRanges) -> str:
+def in_ranges(name: str, ranges: pruning_by_recorded_bounds.ValueRanges) -> str:
     """Return ranges of a column's values as a condition in words; if there are many, only the first and the last.
 
     Examples

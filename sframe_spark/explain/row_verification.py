@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import differs, plain_numbers
-from sframe_spark.compute.sorting import steps
+from sframe_spark.compute.sorting_and_searching import steps
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
@@ -23,9 +23,9 @@ from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, recordable_part
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.inference import known_rows
+from sframe_spark.planner.length_and_order_inference import known_rows
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry

@@ -29,9 +29,9 @@ from sframe_spark.explain.order_reasons import relied_orders
 from sframe_spark.explain.row_verification import InOrder, check_rows, check_segments, claim_in_words, row_claims
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.order.spark_partitioning import KEEPS_ALL, plan_preservation, preservation_above
-from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.inference import properties_of
+from sframe_spark.order.spark_order_preservation import KEEPS_ALL, plan_preservation, preservation_above
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import NO_WORK, Need, QueryWork
 from sframe_spark.planner.optimizer import Trace

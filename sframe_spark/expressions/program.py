@@ -22,8 +22,8 @@ from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyT
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.parameters import identity_text
+from sframe_spark.planner.node_facts import Schema
+from sframe_spark.planner.operator_parameters import identity_text
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode

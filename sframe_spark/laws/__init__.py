@@ -14,7 +14,7 @@ from sframe_spark.laws import (
     fusion,
     normalization,
     projection_pushdown,
-    pruning,
+    pruning_by_recorded_bounds,
     slice_pushdown,
     sort_elimination,
 )
@@ -54,7 +54,7 @@ LAWS: tuple[Law, ...] = (
     projection_pushdown.project_into_source,
     projection_pushdown.merged_projections,
     sort_elimination.promise_of_known,
-    pruning.filter_by_recorded_bounds,
+    pruning_by_recorded_bounds.filter_by_recorded_bounds,
     aggregation.count_is_length,
     aggregation.reduce_from_statistics,
     aggregation.row_number_of_source,

@@ -11,7 +11,7 @@ from sframe_spark.compute.key_runs import unsigned_zero
 from sframe_spark.expressions.program import Register
 from sframe_spark.laws.algorithm_choice import one_value_per_group
 from sframe_spark.laws.filter_pushdown import MaskedRows
-from sframe_spark.laws.pruning import has_random_access
+from sframe_spark.laws.pruning_by_recorded_bounds import has_random_access
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -21,10 +21,10 @@ from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.operators.sources.source import SegmentSource, Statistics, source_statistics
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, INT, ColumnType
 from sframe_spark.values.decode import decode
 

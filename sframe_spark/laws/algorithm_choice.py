@@ -17,9 +17,9 @@ from sframe_spark.operators.joins.join import SEARCHED, EquiJoin, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import MAX_TIES, Sort, SuffixSort, TopRows, sort_rows
-from sframe_spark.planner.graph import runs_as_kernels, sizes_of
-from sframe_spark.planner.inference import is_in_order, properties_of
+from sframe_spark.planner.graph_traversal import runs_as_kernels, sizes_of
 from sframe_spark.planner.law import law
+from sframe_spark.planner.length_and_order_inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.types import DATETIME, FLOAT, INT, STR

@@ -17,10 +17,10 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.row_selection import Filter, FilterRows, slice_rows
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.order.properties import RelationProperties, ValueBounds
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.inference import properties_of, prove_equal_length
 from sframe_spark.planner.law import law
+from sframe_spark.planner.length_and_order_inference import properties_of, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Need
 from sframe_spark.types import FLOAT_KIND, INT
 

@@ -12,7 +12,7 @@ from sframe_spark.operators.columns import Arrange, Project, shows_all, zip_colu
 from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 

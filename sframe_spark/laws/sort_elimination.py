@@ -19,9 +19,9 @@ from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.shift import Shift, shift_rows
 from sframe_spark.order.properties import requirement
-from sframe_spark.planner.graph import fold, postorder, runs_as_kernels
-from sframe_spark.planner.inference import is_in_order, observed_nodes, properties_of
+from sframe_spark.planner.graph_traversal import fold, postorder, runs_as_kernels
 from sframe_spark.planner.law import law
+from sframe_spark.planner.length_and_order_inference import is_in_order, observed_nodes, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, INT
 

@@ -13,11 +13,11 @@ from sframe_spark.errors import LengthMismatchError
 from sframe_spark.order import OrderingItem, OrderingProperties
 from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema, sum_of_bounds
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
 Ordering = tuple[OrderingItem, ...]
 

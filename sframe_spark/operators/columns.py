@@ -14,13 +14,13 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.operator import Need, Operator, Origin
-from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
 
 

@@ -14,13 +14,13 @@ from sframe_spark.operators.columns import Zip, joined_schemas, new_positions, s
 from sframe_spark.operators.property_inference import program_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Need, Operator, Origin
-from sframe_spark.planner.parameters import identity_text
+from sframe_spark.planner.operator_parameters import identity_text
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType

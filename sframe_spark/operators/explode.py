@@ -14,12 +14,12 @@ from sframe_spark.operators.columns import new_positions
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, NO_WORK, Need, Operator, Origin, QueryWork
-from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

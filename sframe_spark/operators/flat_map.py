@@ -18,11 +18,11 @@ from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.message_text import brief
 from sframe_spark.operators.explode import Expansion
 from sframe_spark.planner.chunk import Chunk, joined
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error

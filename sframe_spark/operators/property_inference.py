@@ -11,9 +11,9 @@ from sframe_spark.errors import InvalidArgumentError, listed
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step, operand_type
 from sframe_spark.order import Monotone, SequenceFacts
-from sframe_spark.order.facts import Effect, flip
+from sframe_spark.order.order_facts import Effect, flip
 from sframe_spark.order.properties import RelationProperties, ValueBounds
-from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ColumnType
 
 # What a true mask implies for the columns from which it was computed.

@@ -14,12 +14,12 @@ from sframe_spark.operators.columns import Zip, side_by_side
 from sframe_spark.operators.property_inference import filtered_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator, RowSlice
-from sframe_spark.planner.parameters import at_least
+from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
 # The filter operators, which keep the rows whose mask is neither zero nor missing.
 

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.compute.key_runs import RunOperator, run_numbers, run_starts
-from sframe_spark.compute.sorting import order_of, sort_parts_of
+from sframe_spark.compute.sorting_and_searching import order_of, sort_parts_of
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.columns import new_positions
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -21,12 +21,12 @@ from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, joined
-from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation, sort_expression
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, Need, Operator, QueryWork
-from sframe_spark.planner.parameters import at_least
+from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, sort_expression
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:

@@ -26,9 +26,9 @@ from sframe_spark.operators.groupby.cycles import MapCycles
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts
-from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import Operator
 from sframe_spark.udf.bound_function import during_action
 from sframe_spark.udf.results import CallMemo

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from sframe_spark.order.facts import (
+from sframe_spark.order.order_facts import (
     ALL,
     EQUAL,
     GREATER,

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.order.facts import (
+from sframe_spark.order.order_facts import (
     ALL,
     TIES,
     Case,
@@ -32,7 +32,17 @@ from sframe_spark.order.facts import (
     visible_columns,
     without_useless_hidden,
 )
-from sframe_spark.order.implication import UNDECIDED, PairProblem, PairState, SignedClasses, Witness, find_rows, leading_order, rows_of, violations
+from sframe_spark.order.ordering_implication import (
+    UNDECIDED,
+    PairProblem,
+    PairState,
+    SignedClasses,
+    Witness,
+    find_rows,
+    leading_order,
+    rows_of,
+    violations,
+)
 
 # The normal form of facts, in which the same knowledge is usually the same value, however it was written down: an ordering contains no constants,
 # one representative stands for each group of equal columns, no ordering is a prefix of another, useless hidden columns are removed, and all facts
@@ -48,7 +58,7 @@ def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
 
     Examples
     --------
-    >>> from sframe_spark.order.facts import ordering
+    >>> from sframe_spark.order.order_facts import ordering
     >>> facts, _ = normal_form(SequenceFacts(constants=("c",), orderings=(ordering([["a", "asc"], ["c", "asc"]]), ordering([["a", "asc"]]))))
     >>> facts.orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)

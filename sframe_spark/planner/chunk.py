@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.values.arrow_layouts import MAX_BYTES, in_one_array, stream_of, table_of
 
 Item = TypeVar("Item")

@@ -7,7 +7,7 @@ from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class PlannerNode:
         self.claim: Any = None
         # Memoised results of the user functions that the operator calls, for the rows computed so far (operators.udf_calls).
         self.calls: Any = ()
-        # Cache of `planner.inference.properties_of`, which follow from operator and inputs.
+        # Cache of `planner.length_and_order_inference.properties_of`, which follow from operator and inputs.
         self.known: Any = None
         # The first names that the user gave to the columns, used in messages only.
         self.names: Sequence[str] | None = None

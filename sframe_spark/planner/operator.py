@@ -12,14 +12,14 @@ import attrs
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, joined
-from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.row_sizes import Sizes, copied_sizes
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from sframe_spark.planner.lowering import LoweringContext, Relation
+    from sframe_spark.planner.spark_relation import LoweringContext, Relation
     from sframe_spark.types import ColumnType
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError, NonConvergenceError, PlanInvariantError, listed, near_names
-from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.inference import with_current_lengths
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import Law, Stage
+from sframe_spark.planner.length_and_order_inference import with_current_lengths
 from sframe_spark.planner.node import PlannerNode, check_same_rows
 
 FIRINGS_PER_NODE = 60

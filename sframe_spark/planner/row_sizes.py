@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ColumnType
 
 # Estimated bytes per row of each column; None if unknown before the rows are computed.

@@ -28,7 +28,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.partitioning import KINDS, RangePartitioner
+from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.placement import Placement, placement_over
 from sframe_spark.engine.physical.row_count_probes import with_known_rows
@@ -41,13 +41,13 @@ from sframe_spark.operators.sources.source import Source, source_of
 from sframe_spark.order import OrderingItem, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.graph import fold
-from sframe_spark.planner.inference import properties_of
-from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.graph_traversal import fold
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
 from sframe_spark.session.user_session import keeping_active
 from sframe_spark.values.decode import decode_columns

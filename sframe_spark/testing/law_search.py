@@ -34,7 +34,7 @@ from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.shift import shift_rows
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.types import FLOAT, INT, STR

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Length
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.testing.contract import Example, Rows, has_whole_kernel, kernel_rows, multiset, read_all, rows_of, same_rows
 

@@ -18,8 +18,8 @@ from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
@@ -400,7 +400,7 @@ def part_of_column(fact: re.Match[str], number: int, value: type) -> ColumnStati
     )
 
 
-# Whole plans, as :func:`sframe_spark.planner.plan_serialization.plan_text` prints them.
+# Whole plans, as :func:`sframe_spark.planner.plan_json.plan_text` prints them.
 
 NODE = re.compile(r"^(?P<register>r\d+) := (?P<operator>\w+)\[(?P<parameters>.*)\]\((?P<inputs>[^()]*)\)$")
 FACTS = re.compile(r"^\((?P<types>.*)\) x (?P<length>\?|<?=?\d+)$")

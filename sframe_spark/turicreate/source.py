@@ -16,12 +16,12 @@ from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError
 from sframe_spark.operators.sources.source import MAX_CHUNK_BYTES, Reader, Saved, Source, TableSource, check_range
 from sframe_spark.planner.chunk import Chunk, column_names, combine
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.parameters import at_least, column_positions
+from sframe_spark.planner.node_facts import Facts, Schema
+from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session import default_parallelism
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.manifest.manifest import SegmentEntry

@@ -10,7 +10,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.engine.execution import actions, direct_execution
 from sframe_spark.laws import optimize
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from tests.work import calls_of
 
 FEW, MANY, ROWS = 8, 32, 20

@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.api.class_registry import make_array
 from sframe_spark.errors import SFrameError
-from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
+from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "random_row_facts.json").read_text())
 CALLS = sorted({call for call, *_ in FACTS["rows"]})

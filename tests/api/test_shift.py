@@ -18,7 +18,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import concatenate
-from sframe_spark.planner.inference import properties_of
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.values.decode import decode
 from tests.examples import part
 

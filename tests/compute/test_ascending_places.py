@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute import sorting as places_module
-from sframe_spark.compute.sorting import SMALL_SAMPLE, Side, are_even, search_ascending
+from sframe_spark.compute import sorting_and_searching as places_module
+from sframe_spark.compute.sorting_and_searching import SMALL_SAMPLE, Side, are_even, search_ascending
 from tests.compute.odd_numbers import FINITE
 
 ROWS = 3 * SMALL_SAMPLE

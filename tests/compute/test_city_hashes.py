@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark.compute.hashing import city_hashes, city_hashes_of_bytes
+from sframe_spark.compute.string_hashing import city_hashes, city_hashes_of_bytes
 
 WORDS = {
     0: 0x9AE16A3B2F90404F,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute import exact_window_sum
+from sframe_spark.compute import exact_running_and_rolling_sum
+from sframe_spark.compute.exact_running_and_rolling_sum import Sums, running_sum, running_sums
 from sframe_spark.compute.exact_sum import ExactSum, VarianceState
-from sframe_spark.compute.exact_window_sum import Sums, running_sum, running_sums
 from tests.compute.odd_numbers import NUMBERS
 from tests.examples import part
 
@@ -80,7 +80,7 @@ def test_running_sums_of_groups_are_those_of_exact_numbers_whatever_the_blocks(g
     found = []
     for block in (size, 1 << 14):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_window_sum, "WORDS_BLOCK", block)
+            patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", block)
             found.append(running_sums(kind, numbers, valid, starts, Sums.nothing(len(starts), kind in ("var", "std")))[0])
     assert np.array_equal(*found, equal_nan=True)
     for start, stop in zip(starts, [*starts[1:], len(values)], strict=True):
@@ -122,7 +122,7 @@ def rounded(number):
 def test_a_running_sum_goes_on_from_the_exact_sum_before(values, cut, size):
     numbers, before = np.array(values), ExactSum.of(np.array([0.1, 1e-30]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_window_sum, "WORDS_BLOCK", size)
+        patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", size)
         first, middle = running_sum(numbers[:cut], before)
         second, last = running_sum(numbers[cut:], middle)
     assert repr(last) == repr(before + ExactSum.of(numbers))
@@ -134,8 +134,8 @@ def test_a_running_sum_goes_on_from_the_exact_sum_before(values, cut, size):
 def test_usual_numbers_are_added_up_in_two_ints(name, monkeypatch):
     """Or each row would take several times as long."""
     blocks = []
-    real = exact_window_sum.row_digits
-    monkeypatch.setattr(exact_window_sum, "row_digits", lambda *given: blocks.append(1) or real(*given))
+    real = exact_running_and_rolling_sum.row_digits
+    monkeypatch.setattr(exact_running_and_rolling_sum, "row_digits", lambda *given: blocks.append(1) or real(*given))
     running_sum(np.tile(COLUMNS[name], 10), ExactSum())
     assert (len(blocks) > 0) == (name == "of all sizes")
 
@@ -143,7 +143,7 @@ def test_usual_numbers_are_added_up_in_two_ints(name, monkeypatch):
 @pytest.mark.parametrize("bits", part(range(0, 40, 3), 5))
 def test_digits_of_many_blocks_have_room(bits):
     """Numbers of one sign and size: those of one block fill 64 bits where their size is that of a whole digit."""
-    numbers = np.full(3 * exact_window_sum.WORDS_BLOCK, math.ldexp(0.99, bits))
+    numbers = np.full(3 * exact_running_and_rolling_sum.WORDS_BLOCK, math.ldexp(0.99, bits))
     numbers[0] = 1e-300
     for values in (numbers, np.sqrt(numbers)):
         known = VarianceState.of(values)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from sframe_spark.compute import exact_grouped_sum, exact_sum
 from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, digits_to_lists, longer, squared_deviations
+from sframe_spark.compute.exact_running_and_rolling_sum import running_sum
 from sframe_spark.compute.exact_sum import ExactSum, VarianceState
-from sframe_spark.compute.exact_window_sum import running_sum
 from sframe_spark.operators.groupby import accumulators
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys

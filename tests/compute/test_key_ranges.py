@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute.partitioning import KINDS, RangePartitioner
-from sframe_spark.compute.sorting import order_of, sort_parts
+from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner
+from sframe_spark.compute.sorting_and_searching import order_of, sort_parts
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import encode
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute import sorting
-from sframe_spark.compute.sorting import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, search_sorted
+from sframe_spark.compute import sorting_and_searching
+from sframe_spark.compute.sorting_and_searching import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, search_sorted
 
 ROWS = 2 * SMALL_SORT
 LIMITS = np.iinfo(np.int64)
@@ -76,7 +76,7 @@ def test_places_are_those_of_numpy(name: str, side: Literal["left", "right"]) ->
     assert np.array_equal(search_sorted(ascending, numbers, side), np.searchsorted(ascending, numbers, side))
     few, ordered = ascending[:: len(numbers) // 700], np.sort(numbers)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "SMALL_SORT", 1)
+        patch.setattr(sorting_and_searching, "SMALL_SORT", 1)
         for wanted in (ordered, ordered[5:40], np.repeat(ordered[:: ROWS // 9], 300), few, few[1:9]):
             assert np.array_equal(search_sorted(few, wanted, side), np.searchsorted(few, wanted, side))
     strange = np.append(numbers.astype(np.float64), [np.nan, -np.nan])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas._libs.hashing import hash_object_array
 
-from sframe_spark.compute.hashing import KEY, text_hashes
+from sframe_spark.compute.string_hashing import KEY, text_hashes
 from tests.examples import examples
 
 

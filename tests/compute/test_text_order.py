@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.compute import sorting
-from sframe_spark.compute.sorting import text_ranks
+from sframe_spark.compute import sorting_and_searching
+from sframe_spark.compute.sorting_and_searching import text_ranks
 from tests.examples import examples
 
 PIECES = ["", "a", "b", "é", "\U0001f600", "\x7f", "\x01", "aaaaaaaa", "aaaaaaab", "12345678901234567890", "a" * 40]
@@ -36,8 +36,8 @@ def check(texts: list[str]) -> None:
 )
 def test_ranks_are_places_among_different_texts(texts: list[str], before: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "SMALL_SORT", 1)
-        patch.setattr(sorting, "MAX_WORDS", words)
+        patch.setattr(sorting_and_searching, "SMALL_SORT", 1)
+        patch.setattr(sorting_and_searching, "MAX_WORDS", words)
         check([before + text for text in texts])
 
 
@@ -45,7 +45,7 @@ def test_ranks_are_places_among_different_texts(texts: list[str], before: str, w
 @given(st.lists(st.text(max_size=12), max_size=30))
 def test_any_characters_have_an_order(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "SMALL_SORT", 1)
+        patch.setattr(sorting_and_searching, "SMALL_SORT", 1)
         check(texts)
 
 
@@ -62,5 +62,5 @@ def test_texts_that_words_tell_apart_are_not_compared(monkeypatch: pytest.Monkey
 
     texts = pa.array([f"user {number * 7919 % 10_007}" for number in range(10_007)])
     wanted = (pc.rank(texts).to_numpy() - 1).tolist()
-    monkeypatch.setattr(sorting, "compared_ranks", refuse)
+    monkeypatch.setattr(sorting_and_searching, "compared_ranks", refuse)
     assert text_ranks(texts)[0].tolist() == wanted

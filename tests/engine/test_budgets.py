@@ -22,7 +22,7 @@ from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.graph import sizes_of
+from sframe_spark.planner.graph_traversal import sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
 from sframe_spark.storage.segments import reader

@@ -13,8 +13,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.joins import sorted_join
-from sframe_spark.planner.graph import rebuild, sizes_of
-from sframe_spark.planner.inference import known_rows
+from sframe_spark.planner.graph_traversal import rebuild, sizes_of
+from sframe_spark.planner.length_and_order_inference import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.session import is_started

@@ -11,7 +11,7 @@ from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical.sections import Alternative, Mode
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 
 SOURCES = frozenset({"section", "memory_source", "segment_source", "segment_parts", "range_source", "constant_source"})

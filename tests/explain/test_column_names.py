@@ -14,7 +14,7 @@ from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.optimizer import Trace
 from tests.work import calls_of
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import SFrameError
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plugin import frame_of, graph_from_json, graph_to_json
 from sframe_spark.session import session

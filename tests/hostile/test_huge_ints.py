@@ -14,7 +14,7 @@ from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.config import Configuration, Option
 from sframe_spark.errors import BeyondRangeError, InexactNumberWarning, SFrameError
 from sframe_spark.message_text import brief
-from sframe_spark.planner.parameters import identity_text
+from sframe_spark.planner.operator_parameters import identity_text
 
 FRAME = SFrame({"a": [1, 2, 3], "b": [1.5, 2.5, None], "s": ["x", "y", "z"], "l": [[1], [2], [3]], "d": [{1: 2}, {2: 3}, {"k": 1}]})
 SIGNS = ("eq", "ne", "lt", "gt", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "radd", "rsub", "rpow", "and", "or")

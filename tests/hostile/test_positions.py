@@ -12,7 +12,7 @@ import pytest
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
+from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.testing.contract import Example
 from tests.hostile.fuzz import CALLING_PYTHON
 from tests.operator_examples import EXAMPLES

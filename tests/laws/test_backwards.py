@@ -26,7 +26,7 @@ from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import memory_source
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace

@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.laws import optimize
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 
 ROWS = 40
 

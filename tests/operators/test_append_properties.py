@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sframe_spark.operators.append import append
-from sframe_spark.planner.inference import properties_of
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.types import INT
 from tests.random_tables import table_source
 

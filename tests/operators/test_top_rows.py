@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.operators.sort import MAX_ROWS_SENT, SuffixSort, TopRows, first_positions
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import FLOAT, INT, STR
 from sframe_spark.values.encode import encode
 

@@ -22,7 +22,7 @@ from sframe_spark.compute.exact_sum import ExactSum, VarianceState
 from sframe_spark.config import config
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import FLOAT
 from tests.examples import examples
 

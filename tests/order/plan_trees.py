@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.order.spark_partitioning import BROADCAST_JOINS, BROADCASTS, STABLE_LEAVES, PlanNode
+from sframe_spark.order.spark_order_preservation import BROADCAST_JOINS, BROADCASTS, STABLE_LEAVES, PlanNode
 
 # Nodes that may sort their output, which the table of what nodes preserve does not describe.
 SORTING_NODES = frozenset({"Sort", "TakeOrderedAndProject", "SortMergeJoin"})

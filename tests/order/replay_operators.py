@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sframe_spark.order import Monotone, OrderingProperties, derive
-from sframe_spark.order.facts import Column, Effect
+from sframe_spark.order.order_facts import Column, Effect
 
 Operator = Mapping[str, Any]
 Inputs = Sequence[OrderingProperties]

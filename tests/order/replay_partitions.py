@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sframe_spark.order.spark_partitioning import (
+from sframe_spark.order.spark_order_preservation import (
     BREAKS_ALL,
     KEEPS_ALL,
     NODE_PRESERVATION,

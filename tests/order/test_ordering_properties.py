@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.order import Hidden, Monotone, OrderingItem, OrderingProperties, derive
-from sframe_spark.order.facts import columns_of
+from sframe_spark.order.order_facts import columns_of
 from tests.examples import examples
 from tests.order.enumeration import PAIRS, PAIRS_WITH_NULL, Row, has_properties, in_order, tables_of_two_rows
 from tests.order.strategies import COLUMNS, orderings, property_sets

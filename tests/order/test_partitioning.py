@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.order.spark_partitioning import NODE_PRESERVATION, Preservation, plan_preservation
+from sframe_spark.order.spark_order_preservation import NODE_PRESERVATION, Preservation, plan_preservation
 from tests.order import replay_cases as order_cases
 from tests.order.plan_trees import plan_tree
 from tests.order.replay_partitions import partition_claims

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import attrs
 
-from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.types import INT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sframe_spark.planner.facts import Facts, Length, RowDomain
+from sframe_spark.planner.node_facts import Facts, Length, RowDomain
 from sframe_spark.types import INT, STR
 
 

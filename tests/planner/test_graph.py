@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.planner.graph import consumers, fold, postorder, rebuild
+from sframe_spark.planner.graph_traversal import consumers, fold, postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
 from tests.planner.sample import DEEP, Pair, chain, lattice, leaf, step
 

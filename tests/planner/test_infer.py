@@ -6,14 +6,8 @@ from typing import ClassVar
 
 import attrs
 
-from sframe_spark.planner.facts import Length
-from sframe_spark.planner.inference import (
-    current_facts,
-    infer_planner_node_length,
-    learn_lengths,
-    prove_equal_length,
-    same_plan,
-)
+from sframe_spark.planner.length_and_order_inference import current_facts, infer_planner_node_length, learn_lengths, prove_equal_length, same_plan
+from sframe_spark.planner.node_facts import Length
 from sframe_spark.types import INT, STR
 from tests.planner.sample import DEEP, Leaf, Pair, Step, Wider, chain, lattice, leaf, step
 

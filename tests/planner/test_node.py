@@ -11,8 +11,8 @@ import pytest
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.sources.in_memory import memory_source, range_source
-from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode, check_same_rows
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import INT, STR
 from tests.planner.sample import Leaf, Pair, Step, Total, Wider, chain, leaf, step
 

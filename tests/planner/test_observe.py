@@ -7,7 +7,7 @@ from typing import ClassVar
 import attrs
 import pytest
 
-from sframe_spark.planner.inference import observed_nodes
+from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from tests.planner.sample import DEEP, Pair, Step, Total, Wider, chain, leaf, step

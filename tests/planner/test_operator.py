@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator, any_parameter, known_length
 from sframe_spark.types import INT
 from tests.planner.sample import Step, leaf

@@ -8,7 +8,7 @@ import pytest
 
 from sframe_spark.errors import NonConvergenceError, PlanInvariantError
 from sframe_spark.laws import STAGES, builtin_laws, builtin_optimizer
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import Law, Stage, law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation, key_struct, sort_expression
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, key_struct, sort_expression
 from sframe_spark.types import INT, STR
 
 # Rows in another order than that of their key "k"; "c0" numbers them in key order.

@@ -20,12 +20,12 @@ from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.sources.in_memory import memory_source, range_source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.inference import prove_equal_length, same_plan
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.length_and_order_inference import prove_equal_length, same_plan
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.parameters import from_portable, to_portable, value_classes
-from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MAX_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
+from sframe_spark.planner.operator_parameters import from_portable, to_portable, value_classes
+from sframe_spark.planner.plan_json import FORMAT_VERSION, MAX_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
 from sframe_spark.planner.registry import register
 from sframe_spark.testing.contract import Example
 from sframe_spark.testing.oracle import Oracle

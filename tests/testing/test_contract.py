@@ -16,11 +16,11 @@ from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.testing.contract import (
     Example,
     check_contract,

@@ -22,9 +22,9 @@ from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.chunk import column_names
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import is_remote
 from sframe_spark.session.user_session import in_session, keeping_active, starts_our_python, user_session

@@ -21,7 +21,7 @@ from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.plan_serialization import graph_to_json
+from sframe_spark.planner.plan_json import graph_to_json
 from sframe_spark.types import STR_KIND
 
 BITS = 64

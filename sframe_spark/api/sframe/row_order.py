@@ -19,7 +19,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.sort import assume_order
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.order.properties import requirement
-from sframe_spark.planner.inference import is_in_order, properties_of
+from sframe_spark.planner.length_and_order_inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
 
 Order = list[tuple[str, str]]

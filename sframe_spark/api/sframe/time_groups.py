@@ -30,7 +30,7 @@ from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import INT, ColumnType, of_any_offset

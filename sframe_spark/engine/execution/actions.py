@@ -27,8 +27,8 @@ from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantErro
 from sframe_spark.laws import optimize
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.udf_calls import calls_user_functions, functions_of, memos_at, memos_in, running_user_functions, with_memos
-from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.inference import learn_lengths
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.length_and_order_inference import learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.process.fork_safety import do_in_child

@@ -10,7 +10,7 @@ from functools import partial
 
 import attrs
 
-from sframe_spark.compute.sorting import first_break
+from sframe_spark.compute.sorting_and_searching import first_break
 from sframe_spark.config import config
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
@@ -20,8 +20,8 @@ from sframe_spark.engine.spark.callables_as_job import run_tasks
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import SegmentSource, Source
-from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.inference import known_rows, properties_of
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.length_and_order_inference import known_rows, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, require_unchanged, verified_order
 from sframe_spark.storage.manifest.manifest import Manifest

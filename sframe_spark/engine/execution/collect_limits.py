@@ -10,7 +10,7 @@ from sframe_spark.engine.execution.materialize import count_rows
 from sframe_spark.engine.memory_budget import bytes_of_rows
 from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import available_memory
 

@@ -24,8 +24,8 @@ from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import Source, recorded_order
 from sframe_spark.operators.udf_calls import calls_plugins, complete_source, functions_of
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode, is_builtin
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
 

@@ -68,7 +68,7 @@ from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLo
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, concatenate, drained, from_stream
-from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
+from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.process.memory import memory_for_batches, work_memory

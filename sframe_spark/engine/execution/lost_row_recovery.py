@@ -17,7 +17,7 @@ from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
-from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.io_errors import lost
 from sframe_spark.storage.filesystem.local_files import files_below

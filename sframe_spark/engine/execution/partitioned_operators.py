@@ -11,8 +11,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
-from sframe_spark.compute.sorting import order_of
+from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
+from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.engine.memory_budget import BlockingReservation, plan_size_of
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.physical.whole_input_strategies import (
@@ -32,8 +32,8 @@ from sframe_spark.errors import MemoryReservationError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.columns import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import Operator, PartitionPairRows
 from sframe_spark.planner.row_sizes import value_bytes
 from sframe_spark.process.memory import batch_bytes, work_memory

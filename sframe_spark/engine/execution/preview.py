@@ -20,14 +20,14 @@ from sframe_spark.errors import ExecutionError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.chunk import Chunk, column_names
-from sframe_spark.planner.graph import private_copy
+from sframe_spark.planner.graph_traversal import private_copy
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from sframe_spark.planner.facts import Schema
+    from sframe_spark.planner.node_facts import Schema
 
 
 def preview_of(node: PlannerNode, count: int) -> Chunk | None:

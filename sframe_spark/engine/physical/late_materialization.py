@@ -11,7 +11,7 @@ from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 

@@ -39,8 +39,8 @@ from sframe_spark.engine.physical.whole_input_strategies import (
 from sframe_spark.operators import sort
 from sframe_spark.operators.sources.segment_subset import lacks_key
 from sframe_spark.operators.udf_calls import functions_of
-from sframe_spark.planner.graph import consumers, postorder, rebuild
-from sframe_spark.planner.inference import observed_nodes
+from sframe_spark.planner.graph_traversal import consumers, postorder, rebuild
+from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowSlice
 

@@ -12,7 +12,7 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.sources.segment_subset import lacks_key
 from sframe_spark.operators.udf_calls import calls_plugins, functions_of
-from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.process.child_processes import can_start

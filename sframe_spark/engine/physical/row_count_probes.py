@@ -19,9 +19,9 @@ from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.udf_calls import calls_user_functions, functions_of
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
-from sframe_spark.planner.facts import Facts, Length
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.process.memory import memory_for_batches
 
 

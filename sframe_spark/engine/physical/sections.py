@@ -9,9 +9,9 @@ from typing import ClassVar
 import attrs
 
 from sframe_spark.engine.physical.placement import Placement
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.row_sizes import Sizes
 

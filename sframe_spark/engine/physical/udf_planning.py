@@ -8,7 +8,7 @@ from sframe_spark.engine.physical.placement import is_small, moves_only, runs_on
 from sframe_spark.engine.physical.whole_input_strategies import is_near
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.udf_calls import functions_of
-from sframe_spark.planner.graph import consumers, postorder
+from sframe_spark.planner.graph_traversal import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 

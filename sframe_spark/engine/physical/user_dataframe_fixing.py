@@ -18,8 +18,8 @@ from sframe_spark.errors import RowsNotFixedError
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
-from sframe_spark.planner.graph import consumers, fold, postorder
-from sframe_spark.planner.inference import observed_nodes
+from sframe_spark.planner.graph_traversal import consumers, fold, postorder
+from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.session import get_frames

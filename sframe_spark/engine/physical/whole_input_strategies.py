@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sframe_spark.compute.partitioning import KINDS
+from sframe_spark.compute.range_and_hash_partitioning import KINDS
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.engine.physical.late_materialization import numbered_rows
@@ -28,7 +28,7 @@ from sframe_spark.operators.columns import Project
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root

@@ -15,12 +15,12 @@ from typing import BinaryIO, Protocol
 import attrs
 import numpy as np
 
-from sframe_spark.compute.partitioning import RangePartitioner, RowRangePartitioner
+from sframe_spark.compute.range_and_hash_partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
-from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.row_sizes import bytes_of_runs
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled

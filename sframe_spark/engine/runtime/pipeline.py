@@ -19,9 +19,9 @@ from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.source import Reader, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode, is_builtin
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_final_rows
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores

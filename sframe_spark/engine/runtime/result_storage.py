@@ -21,9 +21,9 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.operators.sources.source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, coalesce_chunks, concatenate, drained
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.graph import postorder, rebuild
+from sframe_spark.planner.graph_traversal import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import result_memory_left

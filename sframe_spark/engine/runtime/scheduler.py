@@ -25,7 +25,7 @@ from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.udf_calls import calls_user_functions
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.row_sizes import fixed_size, row_bytes

@@ -14,7 +14,7 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, call_
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
-from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator, SequentialOperator
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.threads import raise_if_cancelled

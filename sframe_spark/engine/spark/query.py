@@ -25,12 +25,12 @@ from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.graph import fold, postorder, sizes_of
-from sframe_spark.planner.inference import observed_nodes
-from sframe_spark.planner.lowering import LoweringContext, Relation, SummedFloats
+from sframe_spark.planner.graph_traversal import fold, postorder, sizes_of
+from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.row_sizes import Sizes, row_bytes
+from sframe_spark.planner.spark_relation import LoweringContext, Relation, SummedFloats
 from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions

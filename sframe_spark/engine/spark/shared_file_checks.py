@@ -28,7 +28,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.operators.sources.spark_scan import FRAME_SCAN, page_checks
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_own

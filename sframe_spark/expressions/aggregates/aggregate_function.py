@@ -14,8 +14,8 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOp
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
-from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.planner.node import is_builtin
+from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.errors import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent

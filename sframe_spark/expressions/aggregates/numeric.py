@@ -35,7 +35,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
     the_part,
     variance_part,
 )
-from sframe_spark.planner.lowering import SummedFloats
+from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.udf.errors import error_transport
 

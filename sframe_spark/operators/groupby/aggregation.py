@@ -12,11 +12,11 @@ from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns, SeveralColumns, Way
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.columns import new_positions
-from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.lowering import Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Origin
-from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions
+from sframe_spark.planner.spark_relation import Relation
 from sframe_spark.types import FLOAT
 
 if TYPE_CHECKING:

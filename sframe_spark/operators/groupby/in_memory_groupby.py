@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.sorting import mostly_differ, ranks_of, sort_parts, text_ranks
+from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.operators.groupby.accumulators import (
     ROWS_PER_STEP,
     SHORT_CODES,
@@ -24,7 +24,7 @@ from sframe_spark.operators.groupby.accumulators import (
 )
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 MISSING, VALUE, NAN = 0, 1, 2

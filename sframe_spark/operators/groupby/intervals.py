@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_starts
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.groupby.aggregation import Aggregation
@@ -21,12 +21,12 @@ from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import Monotone, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
-from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import Need, Operator, Origin, SequentialOperator
-from sframe_spark.planner.parameters import above_zero, column_positions, one_of
+from sframe_spark.planner.operator_parameters import above_zero, column_positions, one_of
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.cast import wall_microseconds
 from sframe_spark.values.datetimes import MINUTE, is_in_years_of_python, timestamp_text

@@ -28,12 +28,12 @@ from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Operator, Origin
-from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
 # If a batch has at least so many runs, complete runs are aggregated directly, without partial states.
 MIN_RUNS = 4_096

@@ -32,12 +32,12 @@ from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Need, Operator, Origin
-from sframe_spark.planner.parameters import at_least, column_positions, one_of
+from sframe_spark.planner.operator_parameters import at_least, column_positions, one_of
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import FLOAT_KIND
 
 if TYPE_CHECKING:

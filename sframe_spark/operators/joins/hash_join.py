@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.key_encoding import comparable_values, matched_codes
-from sframe_spark.compute.sorting import order_of
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
 from sframe_spark.operators.lookup.cached_reader import Lookup, RowBlock, as_lookup
 from sframe_spark.operators.lookup.numeric_keys import Positions
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes, uneven_bytes

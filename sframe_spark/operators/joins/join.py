@@ -13,14 +13,14 @@ from sframe_spark.operators.columns import new_positions
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
-from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
-from sframe_spark.planner.inference import properties_of
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import Need, Operator, Origin, QueryWork
-from sframe_spark.planner.parameters import column_positions, one_of
+from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import planner_node_name_to_type, register
 from sframe_spark.planner.row_sizes import Sizes
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import DATETIME, DICT_KIND, INT, ColumnType
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows, window_blocks
+from sframe_spark.compute.exact_running_and_rolling_sum import deviations_of_windows, means_of_windows, window_blocks
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.expressions.aggregates.aggregate_function import Way
@@ -42,12 +42,12 @@ from sframe_spark.operators.lookup.numeric_keys import (
     key_numbers,
 )
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, stacked
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.sorting import first_break, sort_parts_of
+from sframe_spark.compute.sorting_and_searching import first_break, sort_parts_of
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.append import Append, append_relations
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
@@ -19,11 +19,11 @@ from sframe_spark.operators.sort import Sort, moved_order
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.segments.column_statistics_collection import compare_scalars
 from sframe_spark.types import ColumnType

@@ -9,15 +9,15 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.hashing import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
+from sframe_spark.compute.string_hashing import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.joins.join import SEARCHED, EquiJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, key_run
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.parameters import column_positions, one_of
+from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import fixed_size, uneven_bytes
 

@@ -14,12 +14,12 @@ from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.program import Literal, constant_array, describe_operand
 from sframe_spark.operators.sources.source import SegmentSource, Source, TableSource, check_range, source_statistics
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, ChunkedRows, aligned, column_names
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.parameters import at_least, column_positions
+from sframe_spark.planner.node_facts import Facts, Length, Schema
+from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
 from sframe_spark.storage.segments.column_statistics_collection import column_statistics, of_some_rows
 from sframe_spark.types import INT, ColumnType

@@ -14,12 +14,12 @@ from sframe_spark.operators.sources.source import Reader, SegmentSource, Source
 from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position, scan_segments
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.pruning import RowRange, joined
 from sframe_spark.storage.segments.reader import intersecting

@@ -14,17 +14,17 @@ from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, Storag
 from sframe_spark.locations import is_remote_location, location_of
 from sframe_spark.operators.sources.spark_scan import segments_in_range
 from sframe_spark.order import OrderingProperties
-from sframe_spark.order.facts import Ordering
+from sframe_spark.order.order_facts import Ordering
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, combine
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.inference import properties_of
-from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import NO_WORK, Operator, QueryWork
-from sframe_spark.planner.parameters import at_least, column_positions
+from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, projected_order

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import is_remote, require_frame_open
 from sframe_spark.session.user_session import in_session
 

@@ -9,10 +9,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.arrow_buffers import new_array
+from sframe_spark.compute.exact_running_and_rolling_sum import Sums, running_sum, running_sums
 from sframe_spark.compute.exact_sum import ExactSum, VarianceState
-from sframe_spark.compute.exact_window_sum import Sums, running_sum, running_sums
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.numeric import VectorSum, elements
 from sframe_spark.expressions.aggregates.partial_aggregates import floats
@@ -20,12 +20,12 @@ from sframe_spark.operators.window.running import window_so_far
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import SequentialOperator
-from sframe_spark.planner.parameters import one_of
+from sframe_spark.planner.operator_parameters import one_of
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ColumnType
 
 if TYPE_CHECKING:

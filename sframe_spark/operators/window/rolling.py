@@ -12,20 +12,20 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.arrow_buffers import new_array
+from sframe_spark.compute.exact_running_and_rolling_sum import deviations_of_windows, means_of_windows
 from sframe_spark.compute.exact_sum import WordScratch, sums_of_windows
-from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows
 from sframe_spark.compute.key_runs import unsigned_zeros
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import numbers_of, statistic_type, window_aggregate
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.parameters import at_least, one_of
+from sframe_spark.planner.operator_parameters import at_least, one_of
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

@@ -30,12 +30,12 @@ from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, Ro
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator, SequentialOperator
-from sframe_spark.planner.parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType
 from sframe_spark.values.encode import encode_plain
 

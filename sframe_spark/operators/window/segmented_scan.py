@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import codes_of, comparable, tokens_of
 from sframe_spark.compute.key_runs import unsigned_zeros
-from sframe_spark.compute.sorting import order_of
+from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.types import FLOAT, INT, ColumnType
 
 Components = tuple[np.ndarray, ...]

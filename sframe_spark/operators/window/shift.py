@@ -12,14 +12,14 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.program import Literal, describe_operand
 from sframe_spark.order import OrderingProperties
-from sframe_spark.order.facts import Direction, NullPlacement
+from sframe_spark.order.order_facts import Direction, NullPlacement
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.values.encode import encode
 
 # The limit of row offsets in Spark; no partition has more rows.

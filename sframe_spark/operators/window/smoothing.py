@@ -20,12 +20,12 @@ from sframe_spark.operators.window.running import collected_rows, placed, runnin
 from sframe_spark.operators.window.segmented_scan import Components, RowGroups, valid
 from sframe_spark.operators.window.smoothing_kernel import SmoothedCells, TimeCells, ValuesInTime, means
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
-from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
-from sframe_spark.planner.parameters import above_zero, column_positions
+from sframe_spark.planner.operator_parameters import above_zero, column_positions
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, ColumnType
 from sframe_spark.values.datetimes import from_microseconds
 

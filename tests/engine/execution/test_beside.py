@@ -20,7 +20,7 @@ from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle_functions import rows_equal

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.compute.partitioning import HashPartitioner, RangePartitioner
+from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner
 from sframe_spark.engine.execution import partitioned_operators as joined_module
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import materialize

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.laws.pruning import filter_by_recorded_bounds
+from sframe_spark.laws.pruning_by_recorded_bounds import filter_by_recorded_bounds
 from sframe_spark.operators.sources import segment_subset
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.segments import writer

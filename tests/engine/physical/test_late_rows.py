@@ -16,7 +16,7 @@ from sframe_spark.laws import optimize
 from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.sort import first_positions
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 
 ROWS = 4_000

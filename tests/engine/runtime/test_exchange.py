@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import config
-from sframe_spark.compute.partitioning import RangePartitioner, RowRangePartitioner
+from sframe_spark.compute.range_and_hash_partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.engine.runtime import exchange
 from sframe_spark.engine.runtime.exchange import Exchange, SplitRows, runs_of
 from sframe_spark.errors import StorageError

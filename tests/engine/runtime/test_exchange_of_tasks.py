@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.compute.partitioning import RangePartitioner
+from sframe_spark.compute.range_and_hash_partitioning import RangePartitioner
 from sframe_spark.engine.runtime import exchange
 from sframe_spark.engine.runtime.exchange import ranges_of_outputs, write_exchange_rows
 from sframe_spark.engine.runtime.scheduler import ThreadRunner, range_tasks

@@ -12,7 +12,7 @@ import pytest
 from sframe_spark.engine.runtime import tasks
 from sframe_spark.engine.runtime.tasks import PARTS_AT_ONCE, EarlyStop, combined_parts, part_of_range
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 
 

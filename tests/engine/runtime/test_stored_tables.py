@@ -19,7 +19,7 @@ from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.operators.sources import in_memory
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, source_statistics
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import python_of_spark_workers
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root

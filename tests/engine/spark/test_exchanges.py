@@ -14,8 +14,8 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.sort import TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
-from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Length
 from sframe_spark.session.launch import QuerySize
 
 MB, GB, TB = 1 << 20, 1 << 30, 1 << 40

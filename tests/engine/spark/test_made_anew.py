@@ -11,7 +11,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ExecutionError, NumbersLeftOutError
-from sframe_spark.planner.lowering import SummedFloats
+from sframe_spark.planner.spark_relation import SummedFloats
 
 LEFT_OUT = NumbersLeftOutError("left out")
 USUAL, MORE, EVERY = SummedFloats

@@ -17,7 +17,7 @@ from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, Way
 from sframe_spark.operators.groupby.aggregation import grouped_in_spark
-from sframe_spark.planner.lowering import SummedFloats
+from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import (
     ARRAY,
     DATETIME,

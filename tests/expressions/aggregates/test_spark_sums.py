@@ -23,7 +23,7 @@ from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_in_s
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.lowering import SummedFloats
+from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.plugin import SFrame, node_of
 from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import ODD

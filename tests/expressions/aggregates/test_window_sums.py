@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute import exact_window_sum
+from sframe_spark.compute import exact_running_and_rolling_sum
+from sframe_spark.compute.exact_running_and_rolling_sum import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from sframe_spark.compute.exact_sum import VarianceState
-from sframe_spark.compute.exact_window_sum import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from sframe_spark.operators.joins.key_window import FAST
 from tests.compute.odd_numbers import NUMBERS
 
@@ -37,9 +37,9 @@ def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any
     starts, stops = bounds_of(windows, len(values))
     counts = np.array([valid[start:stop].sum() for start, stop in zip(starts, stops, strict=True)], dtype=np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_window_sum, "WORDS_BLOCK", block)
-        patch.setattr(exact_window_sum, "MAX_ROWS", max_rows)
-        patch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", together)
+        patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", block)
+        patch.setattr(exact_running_and_rolling_sum, "MAX_ROWS", max_rows)
+        patch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", together)
         found = {name: FAST[name](numbers, valid, counts, starts, stops).to_pylist() for name in ("sum", "mean", "var", "std")}
     for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
         moments = VarianceState.of(numbers[start:stop][valid[start:stop]])
@@ -88,7 +88,7 @@ def test_usual_numbers_are_added_up_in_two_ints() -> None:
 
 def test_rows_that_are_in_no_window_are_not_read() -> None:
     none = np.zeros(0, dtype=np.int64)
-    assert list(exact_window_sum.window_blocks(1_000_000, none, none)) == [(slice(None), 0, 0)]
-    assert list(exact_window_sum.window_blocks(1_000_000, np.array([700, 5]), np.array([710, 9]))) == [(slice(0, 1 << 14), 5, 710)]
+    assert list(exact_running_and_rolling_sum.window_blocks(1_000_000, none, none)) == [(slice(None), 0, 0)]
+    assert list(exact_running_and_rolling_sum.window_blocks(1_000_000, np.array([700, 5]), np.array([710, 9]))) == [(slice(0, 1 << 14), 5, 710)]
     for function in (means_of_windows, deviations_of_windows):
         assert function(np.ones(10), none, none, none).tolist() == []

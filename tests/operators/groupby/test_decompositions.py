@@ -20,7 +20,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import wrapped
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import Reduce
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.compute.sorting import SMALL_SORT
+from sframe_spark.compute.sorting_and_searching import SMALL_SORT
 from sframe_spark.operators.lookup.key_search import BlockIndex
 
 FAR = 2**62

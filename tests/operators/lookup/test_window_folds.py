@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.compute import exact_window_sum
+from sframe_spark.compute import exact_running_and_rolling_sum
 from sframe_spark.operators.joins import key_window
 from sframe_spark.operators.joins.key_window import FAST, extreme_places
 from tests.examples import examples
@@ -27,8 +27,8 @@ def random_windows(choose: random.Random, rows: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("function", sorted(FAST))
 @pytest.mark.parametrize("is_float", [False, True])
 def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", 4)
-    monkeypatch.setattr(exact_window_sum, "WORDS_BLOCK", 3)
+    monkeypatch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", 4)
+    monkeypatch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", 3)
     for seed in range(examples(60, every=3)):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])
@@ -48,7 +48,7 @@ def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool,
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_of_equal_extremes_the_first_row_is_told(largest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", 4)
+    monkeypatch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", 4)
     for seed in range(60):
         choose = random.Random(seed)
         values = np.array([choose.choice([1.0, 2.0, -0.0, 0.0, *SPECIAL]) for _ in range(40)])

@@ -23,7 +23,7 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window import running_collections, running_sums
 from sframe_spark.operators.window.running import PartsAggregate, Running, running_aggregate
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain

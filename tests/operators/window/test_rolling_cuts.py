@@ -11,7 +11,7 @@ import pytest
 from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import FLOAT
 from tests.api.test_cuts_of_odd_floats import KINDS, numbers_of
 from tests.examples import square

@@ -23,10 +23,10 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window import running_collections, running_sums
 from sframe_spark.operators.window.running import Running, running
 from sframe_spark.operators.window.segmented_scan import scan_of
-from sframe_spark.planner.graph import postorder
-from sframe_spark.planner.inference import properties_of
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.plan_serialization import plan_text
+from sframe_spark.planner.plan_json import plan_text
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.plugin import aggregate as plugin_aggregate
 from sframe_spark.testing.oracle_functions import AGGREGATES, rows_equal, token

@@ -18,7 +18,7 @@ from fsspec.implementations.dirfs import DirFileSystem
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.errors import StorageError
-from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
+from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.plugin import node_of
 from sframe_spark.storage.filesystem import dataset_file_reads
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store, temporary_store

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.hashing import SPREAD, text_hashes
 from sframe_spark.compute.key_encoding import comparable, comparable_values
 from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.sorting import MISSING, value_ranks
+from sframe_spark.compute.sorting_and_searching import MISSING, value_ranks
+from sframe_spark.compute.string_hashing import SPREAD, text_hashes
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 
 KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)

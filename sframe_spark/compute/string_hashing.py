@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.sorting import mostly_differ
+from sframe_spark.compute.sorting_and_searching import mostly_differ
 from sframe_spark.values.nested.text_spans import bytes_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from sframe_spark.order.facts import (
+from sframe_spark.order.order_facts import (
     ALL,
     BOTH_NULL,
     EQUAL,
@@ -655,7 +655,7 @@ def violations(allowed: int) -> int:
 
     Examples
     --------
-    >>> from sframe_spark.order.facts import ALL
+    >>> from sframe_spark.order.order_facts import ALL
     >>> violations(ALL)
     0
     """

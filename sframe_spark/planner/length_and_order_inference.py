@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.order.properties import RelationProperties, requirement
-from sframe_spark.planner.facts import Facts
-from sframe_spark.planner.graph import fold, postorder, with_inferred_length
+from sframe_spark.planner.graph_traversal import fold, postorder, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import Need
 
 

@@ -390,7 +390,7 @@ def turned_facts(facts: SequenceFacts) -> SequenceFacts:
 
     Examples
     --------
-    >>> from sframe_spark.order.facts import ordering
+    >>> from sframe_spark.order.order_facts import ordering
     >>> turned_facts(SequenceFacts(orderings=(ordering([["a", "desc"]]),))).orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """
@@ -499,7 +499,7 @@ def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
 
     Examples
     --------
-    >>> from sframe_spark.order.facts import ordering
+    >>> from sframe_spark.order.order_facts import ordering
     >>> without_useless_hidden(SequenceFacts(orderings=(ordering([["a", "asc"], [Hidden(0), "asc"], ["b", "asc"]]),))).orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """

@@ -6,7 +6,7 @@ The JSON lists the nodes, inputs before consumers; the last is the root. A node 
      "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
                {"operator": "slice", "parameters": {"start": 2, "stop": null, "step": 3}, "inputs": [0], "types": ["int"], ...}]}
 
-An operator is written as its parameters (see :mod:`sframe_spark.planner.parameters`). Reading trusts nothing that it can check: it
+An operator is written as its parameters (see :mod:`sframe_spark.planner.operator_parameters`). Reading trusts nothing that it can check: it
 compares every parameter with the annotation of its field, infers types, lengths and row domains again, and refuses a plan that contradicts
 them. Rows in memory are embedded, up to ``MAX_EMBEDDED_BYTES`` for the whole graph. A dataset is written as its location, so a temporary
 result can be read only while the process that owns it lives, unless it is saved first. Functions and live DataFrames cause an error.
@@ -25,11 +25,11 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, NotPortable, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator_parameters import check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.planner.parameters import check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import is_registered, load_operators, planner_node_name_to_type, planner_node_type_to_name
 from sframe_spark.values.arrow_layouts import stream_of, table_of
 
@@ -109,7 +109,7 @@ def graph_to_json(node: PlannerNode) -> str:
     Examples
     --------
     >>> from sframe_spark.operators.sources.in_memory import range_source
-    >>> from sframe_spark.planner.plan_serialization import plan_text
+    >>> from sframe_spark.planner.plan_json import plan_text
     >>> print(plan_text(graph_from_json(graph_to_json(range_source(0, 3)))))
     r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
     """

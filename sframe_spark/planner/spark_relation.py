@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sframe_spark.planner.chunk import column_names
-from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node_facts import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.exact_grouped_sum import (
     BITS,
     LOWEST_PLACE,
@@ -48,6 +47,7 @@ from sframe_spark.compute.exact_sum import (
     two_word_running_sums,
 )
 from sframe_spark.compute.key_runs import ranges
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 
 # Bits of a digit, such that the digits of a block of rows add up in 64 bits.
 MAX_BITS = 45

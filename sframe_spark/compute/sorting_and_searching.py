@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ColumnType
 from sframe_spark.values.nested.text_spans import bytes_of
 

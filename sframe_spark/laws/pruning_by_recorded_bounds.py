@@ -22,9 +22,9 @@ from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts, parts_of, rows_before
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Schema
 from sframe_spark.storage.segments.pruning import Bounds, RowRange, common_rows, joined, matching_ranges, recorded_bounds
 from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType, type_of_class
 from sframe_spark.values.datetimes import to_microseconds

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import attrs
 
-from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.row_sizes import Sizes
 
 Value = TypeVar("Value")
