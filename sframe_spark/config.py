@@ -25,8 +25,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
-from sframe_spark.locations import is_private, location_of, normalised, with_canonical_scheme
 from sframe_spark.message_text import brief
+from sframe_spark.paths_and_uris import is_private, location_of, normalised, with_canonical_scheme
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
 
 # Converters: each takes an assigned value, or the string of an environment variable, and returns the value of the option. If the given value is

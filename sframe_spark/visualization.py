@@ -17,7 +17,7 @@ from sframe_spark.api.hints import add_call_hints
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, NoPictureError
-from sframe_spark.optional_parts import PLOT, optional_part
+from sframe_spark.lazily_imported_subpackages import PLOT, optional_part
 from sframe_spark.types import STR_KIND
 
 if TYPE_CHECKING:

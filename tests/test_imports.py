@@ -24,9 +24,9 @@ ROOT = Path(sframe_spark.__file__).parent
 
 # Lower layers first; a module may import modules of its own and of lower layers.
 LAYERS = (
-    ("redaction", "message_text", "optional_parts"),
+    ("redaction", "message_text", "lazily_imported_subpackages"),
     ("errors",),
-    ("locations", "types"),
+    ("paths_and_uris", "types"),
     ("config",),
     ("process",),
     ("values",),
@@ -42,7 +42,7 @@ LAYERS = (
     ("engine",),
     ("explain",),
     ("api",),
-    # Optional parts: what is below names them in `optional_parts` only, and imports them when something of theirs is asked for.
+    # Optional parts: what is below names them in `lazily_imported_subpackages` only, and imports them when something of theirs is asked for.
     ("turicreate",),
     ("plotting",),
     ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "public_api", "pyinstaller_hooks", "__init__", "__main__"),
@@ -239,7 +239,7 @@ def test_the_core_names_optional_parts_in_one_place_only() -> None:
     """And what finds an operator by its name."""
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
     naming_one = {path for path, text in texts.items() if any(f'"sframe_spark.{part}' in text for part in OPTIONAL_PARTS)}
-    assert naming_one == {"optional_parts.py", "planner/registry.py"}
+    assert naming_one == {"lazily_imported_subpackages.py", "planner/registry.py"}
 
 
 def test_optional_parts_are_imported_when_they_are_asked_for() -> None:

@@ -60,7 +60,7 @@ ALLOWED = {
     ("storage/datasets/atomic_directory_save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("cli/doctor.py", "import_module"): "modules of a fixed list",
     ("testing/missing_declarations.py", "import_module"): "a module that whoever runs the command names on its command line",
-    ("optional_parts.py", "import_module"): "modules of a fixed list",
+    ("lazily_imported_subpackages.py", "import_module"): "modules of a fixed list",
     ("testing/plan_parser.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("values/arrow_layouts.py", "open_stream"): "the one place that reads streams; who asks it for which is below",
     ("planner/registry.py", "import_module"): "modules of a fixed list; a plan's text only chooses among them",

@@ -17,7 +17,7 @@ from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.explain.executed_plans import work_in_spark
 from sframe_spark.explain.explanation import ExplainedSection, Explanation, explained_sections, names_of_sections, physical_lines, run_lines
-from sframe_spark.explain.order_reasons import order_reasons
+from sframe_spark.explain.sort_and_exchange_reasons import order_reasons
 from sframe_spark.explain.verification import require_classic_session, verification
 from sframe_spark.laws import STAGES, optimize
 from sframe_spark.message_text import visible

@@ -15,11 +15,11 @@ from sframe_spark import errors
 from sframe_spark.api.node_values import equal_length, python_columns, row_count, rows_of
 from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files, watched_manifests
 from sframe_spark.engine.execution.materialize import is_materialized
-from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.udf_calls import calls_user_functions
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND

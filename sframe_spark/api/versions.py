@@ -12,7 +12,7 @@ from sframe_spark.api.io.saved_frames import compact_dataset
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.locations import is_remote_location, location_of
+from sframe_spark.paths_and_uris import is_remote_location, location_of
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.remote_versions import read_version, removable, remove_all, saved_versions

@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location, location_of, normalised
 from sframe_spark.message_text import in_words
+from sframe_spark.paths_and_uris import is_remote_location, location_of, normalised
 from sframe_spark.process.directory_trees import size_on_disk
 from sframe_spark.process.temporary_file_leases import delete, directory_of_system, may_be_renamed_by_anyone, orphans_in
 from sframe_spark.storage.filesystem.remote_operations import listed, require_bucket

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
-from sframe_spark.locations import normalised
 from sframe_spark.message_text import in_words
+from sframe_spark.paths_and_uris import normalised
 from sframe_spark.session.progress import CountedTasks, ProgressBar
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, MANIFEST_FILE, is_archive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.locations import is_remote_location, location_of
+from sframe_spark.paths_and_uris import is_remote_location, location_of
 from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.load import load_referred, read_manifest
 from sframe_spark.storage.datasets.remote_versions import load_remote

@@ -19,8 +19,8 @@ from sframe_spark.api.hints import with_call_hints
 from sframe_spark.api.node_values import equal_length, row_count
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError, UnsupportedOperationError
-from sframe_spark.locations import location_of
 from sframe_spark.message_text import brief, visible
+from sframe_spark.paths_and_uris import location_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import chart_data, vega
 from sframe_spark.plotting.html_pages import chart_page, show_page, write_page

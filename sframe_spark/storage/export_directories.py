@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_private, is_remote_location, location_of
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import is_private, is_remote_location, location_of
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import HIDDEN, new_name

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayload, InvalidArgumentError, MisfitError, NarrowTypeError, StorageError
-from sframe_spark.locations import normalised
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import normalised
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors

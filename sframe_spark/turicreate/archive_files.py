@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import BrokenPayload, StorageError
-from sframe_spark.locations import normalised
 from sframe_spark.message_text import in_words, visible
+from sframe_spark.paths_and_uris import normalised
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME

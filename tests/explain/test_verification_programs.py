@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from sframe_spark.config import config
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.order_reasons import order_reasons
+from sframe_spark.explain.sort_and_exchange_reasons import order_reasons
 from sframe_spark.explain.verification import verification
 from sframe_spark.laws import optimize
 from sframe_spark.planner.optimizer import Trace

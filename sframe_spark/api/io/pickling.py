@@ -14,7 +14,7 @@ from sframe_spark.api.io.paths import path_text
 from sframe_spark.api.io.saved_frames import COLUMN_NAME, load_frame, save_node
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.paths_and_uris import normalised
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.udf.pickling import is_packing

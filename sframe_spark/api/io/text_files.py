@@ -13,8 +13,8 @@ from sframe_spark.api.io.json.reader import read_json_values
 from sframe_spark.api.io.saved_frames import STRICT
 from sframe_spark.api.node_values import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaError, UnsupportedOperationError
-from sframe_spark.locations import is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_INDEXES
 from sframe_spark.storage.filesystem.input_files import resolve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.api.class_registry import Plot
 from sframe_spark.api.hints import call_example
-from sframe_spark.optional_parts import PLOT, ROW_BROWSER, optional_part
+from sframe_spark.lazily_imported_subpackages import PLOT, ROW_BROWSER, optional_part
 from sframe_spark.planner.node import PlannerNode
 
 # Default of labels and titles, with the same value as in the reference.

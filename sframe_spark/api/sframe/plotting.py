@@ -8,7 +8,7 @@ from sframe_spark.api.node_values import row_count
 from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.optional_parts import ROW_BROWSER, SUMMARY, optional_part
+from sframe_spark.lazily_imported_subpackages import ROW_BROWSER, SUMMARY, optional_part
 
 
 class FramePlotting(RowOrder):

@@ -13,7 +13,7 @@ from sframe_spark.engine.execution.claimed_row_orders import find_break, find_cl
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.explain.order_reasons import origin_of_order
+from sframe_spark.explain.sort_and_exchange_reasons import origin_of_order
 from sframe_spark.laws import optimize
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sort import assume_order

@@ -12,11 +12,11 @@ import attrs
 
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.io_errors import lost

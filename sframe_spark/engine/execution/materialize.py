@@ -27,13 +27,13 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local
 from sframe_spark.engine.runtime.result_storage import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.laws import optimize
-from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.columns import Arrange, project, zip_columns
 from sframe_spark.operators.groupby.groupby import count_all
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import known_rows, learn_lengths

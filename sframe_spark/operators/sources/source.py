@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
-from sframe_spark.locations import is_remote_location, location_of
 from sframe_spark.operators.sources.spark_scan import segments_in_range
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.order_facts import Ordering
 from sframe_spark.order.properties import RelationProperties, requirement
+from sframe_spark.paths_and_uris import is_remote_location, location_of
 from sframe_spark.planner.chunk import Chunk, combine
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode

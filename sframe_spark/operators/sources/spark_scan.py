@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.launch import has_file_system, is_remote

@@ -18,7 +18,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_orphans

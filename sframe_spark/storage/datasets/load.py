@@ -12,8 +12,8 @@ from functools import partial
 import attrs
 
 from sframe_spark.errors import NotSavedError, StorageError
-from sframe_spark.locations import normalised
 from sframe_spark.message_text import is_unicode
+from sframe_spark.paths_and_uris import normalised
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import owner_in, remove_own

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location, normalised
+from sframe_spark.paths_and_uris import is_remote_location, normalised
 from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
-from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import normalised, scheme_of
 from sframe_spark.storage.external.lake_table_manifests import LakeFile, constants_of, manifests_of_lake, path_inside
 from sframe_spark.storage.external.parquet import natural
 from sframe_spark.storage.filesystem.input_files import text_of

@@ -12,7 +12,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.filesystem.format_recognition import PARQUET, refuse_files_of_saved, refuse_other_kind
 from sframe_spark.storage.filesystem.input_files import DataFile, DataFiles

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.filesystem.input_urls import changed, require_all_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen

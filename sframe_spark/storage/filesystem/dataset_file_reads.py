@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.filesystem.remote_operations import read_ranges, require_size
 
 Range = tuple[int, int]

@@ -11,8 +11,8 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.filesystem.compression import Continued, packing_of, require_content, says_more_than_text, unpacked
 from sframe_spark.storage.filesystem.dataset_file_reads import SizedFile
 from sframe_spark.storage.filesystem.format_recognition import SAMPLE_BYTES

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location, location_of, scheme_of
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import is_remote_location, location_of, scheme_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import read_regular
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join

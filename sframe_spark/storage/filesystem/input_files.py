@@ -18,8 +18,8 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError
-from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import normalised, scheme_of
 from sframe_spark.storage.filesystem.format_recognition import refuse_saved
 from sframe_spark.storage.filesystem.input_urls import METADATA_OF_ICEBERG, Download, files_in_place, other_rows_than_its_files
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import attrs
 
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import (
+from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import (
     INSTEAD_OF_PASSWORDS,
     is_private,
     location_of,
@@ -28,7 +29,6 @@ from sframe_spark.locations import (
     with_canonical_scheme,
     with_two_slashes,
 )
-from sframe_spark.message_text import visible
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.redaction import is_unclear, redacted, without_secrets
 from sframe_spark.storage.filesystem import remote_operations

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from pyarrow import ArrowException, ArrowNotImplementedError
 
 from sframe_spark.errors import BrokenThrift, NoMemoryError, SFrameError, StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.temporary_file_leases import owner_in
 from sframe_spark.storage.filesystem.path_joining_and_escaping import of_named
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.directory_trees import entries_below
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 

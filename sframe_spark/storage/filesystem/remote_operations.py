@@ -21,8 +21,8 @@ import attrs
 
 from sframe_spark.config import StorageOptions, config, secret_texts
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import BUCKETS, is_private
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import BUCKETS, is_private
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.temporary_file_leases import HIDDEN, PREFIX, new_name
 from sframe_spark.redaction import without_secrets

@@ -22,7 +22,7 @@ from contextvars import copy_context
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location, normalised
+from sframe_spark.paths_and_uris import is_remote_location, normalised
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.temporary_file_leases import (

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenPages, BrokenThrift, StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.filesystem.dataset_file_reads import GroupBytes, open_ranges

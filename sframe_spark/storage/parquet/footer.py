@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, EncryptedColumnsError, SchemaError, StorageError
-from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.storage.filesystem.input_urls import changed, require_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors

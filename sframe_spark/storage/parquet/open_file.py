@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.filesystem.dataset_file_reads import GroupBytes, open_file, open_ranges
 from sframe_spark.storage.filesystem.input_urls import require_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors

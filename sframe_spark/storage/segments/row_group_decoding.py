@@ -15,7 +15,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.locations import is_remote_location
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.memory import affordable_threads, arrow_bytes, kept_memory, lasting_pool
 from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifest.manifest import DecodedColumns, Manifest, SegmentEntry

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
-from sframe_spark.locations import is_remote_location, normalised
+from sframe_spark.paths_and_uris import is_remote_location, normalised
 from sframe_spark.process.memory import work_memory
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors

@@ -15,7 +15,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from sframe_spark import SArray, SFrame, config, history, load_sarray, load_sframe, optimize, vacuum
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import location_of, with_canonical_scheme
+from sframe_spark.paths_and_uris import location_of, with_canonical_scheme
 from sframe_spark.process.temporary_file_leases import new_name
 from sframe_spark.storage.filesystem import remote_operations
 from sframe_spark.storage.filesystem.input_urls import whole

@@ -27,9 +27,9 @@ from sframe_spark.engine.runtime import parallel_file_scan
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError, SchemaError, SFrameError
-from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import is_unicode, visible
 from sframe_spark.operators.sources.in_memory import memory_source
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.filesystem.compression import packing_of

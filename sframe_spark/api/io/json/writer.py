@@ -15,7 +15,7 @@ from sframe_spark.api.io.csv.writer import string_data
 from sframe_spark.api.io.paths import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
-from sframe_spark.locations import location_of
+from sframe_spark.paths_and_uris import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType

@@ -1,7 +1,7 @@
-"""Optional parts of the package, each imported when it is first needed; the rest of the package refers to them only here.
+"""Imports modules of the subpackages `turicreate` and `plotting` when they are first needed; other subpackages refer to them only here.
 
 `sframe_spark.turicreate` reads archives of Turi Create, `sframe_spark.plotting` draws charts. The table in `sframe_spark.planner.registry` has the
-operators that a part defines.
+operators that these subpackages define.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PLOT, ROW_BROWSER, SUMMARY = "sframe_spark.plotting.plot", "sframe_spark.plottin
 
 
 def optional_part(module: str) -> Any:
-    """Import and return a module of an optional part, which is one of the constants above.
+    """Import and return a module of these subpackages, given by one of the constants above.
 
     Examples
     --------

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from sframe_spark import SArray, SFrame, load_sarray, load_sframe, locations, optimize
+from sframe_spark import SArray, SFrame, load_sarray, load_sframe, optimize, paths_and_uris
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import location_of, normalised
+from sframe_spark.paths_and_uris import location_of, normalised
 
 REMOTE = (
     "s3://bucket/frame", "S3://bucket/frame", "s3a://bucket/frame", "gs://bucket/frame", "abfss://c@a.dfs.core.windows.net/x", "hdfs://node/x",
@@ -98,7 +98,7 @@ def test_file_systems_in_a_chain_are_no_places_of_frames(location: str) -> None:
     [SFrame.read_csv, SFrame.read_json, SFrame.read_parquet, SFrame.read_orc, SFrame, SArray, SArray.read_json, load_sframe, load_sarray, optimize],
 )
 def test_what_is_mounted_is_written_and_read_at_one_place(read: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(locations._MOUNTED, "dbfs", str(tmp_path))
+    monkeypatch.setitem(paths_and_uris._MOUNTED, "dbfs", str(tmp_path))
     for call in (read, SFrame({"a": [1]}).export_csv):
         with pytest.raises(StorageError, match=f"{re.escape(str(tmp_path))}/none"):
             call("dbfs:/none/file.csv")
@@ -106,7 +106,7 @@ def test_what_is_mounted_is_written_and_read_at_one_place(read: Callable[[str], 
 
 @pytest.mark.parametrize("uri", ["dbfs:/{}", "dbfs:///{}", " DBFS:/{}"])
 def test_files_that_are_mounted(uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(locations._MOUNTED, "dbfs", str(tmp_path))
+    monkeypatch.setitem(paths_and_uris._MOUNTED, "dbfs", str(tmp_path))
     frame = SFrame({"a": [1, 2]})
     frame.save(uri.format("frame"))
     frame.export_csv(uri.format("a.csv"))
