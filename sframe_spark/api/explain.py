@@ -23,7 +23,7 @@ from sframe_spark.laws import STAGES, optimize
 from sframe_spark.message_text import visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.planner.plan_json import plan_text, trace_text
+from sframe_spark.planner.printed_plans import plan_text, trace_text
 
 WITHOUT_PLAN = "few rows in memory: computed without this plan, one kernel after the other"
 

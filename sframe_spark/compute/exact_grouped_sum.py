@@ -17,7 +17,6 @@ import pyarrow as pa
 from sframe_spark.compute.exact_sum import (
     LOWEST,
     ExactSum,
-    TwoInts,
     largest_magnitude,
     product_error,
     quotient,
@@ -26,6 +25,7 @@ from sframe_spark.compute.exact_sum import (
     split_int_digit,
     squares_with_errors,
 )
+from sframe_spark.compute.two_word_running_sums import TwoInts
 
 BITS = 40
 HALF = 1 << (BITS - 1)

@@ -27,27 +27,29 @@ from sframe_spark.compute.exact_grouped_sum import (
     sums_and_squares,
 )
 from sframe_spark.compute.exact_sum import (
-    LOWER,
     LOWEST,
     MAX_EXPONENT,
     MIN_EXPONENT,
-    UPPER,
-    WORDS_BLOCK,
     ExactSum,
-    OneSum,
-    TwoInts,
     VarianceState,
-    as_floats,
-    carry,
-    grouped_cumsum,
     largest_magnitude,
     scratch_arrays,
     split_int_digit,
     squares_with_errors,
-    two_word_running_sums,
 )
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.two_word_running_sums import (
+    LOWER,
+    UPPER,
+    WORDS_BLOCK,
+    OneSum,
+    TwoInts,
+    as_floats,
+    carry,
+    grouped_cumsum,
+    two_word_running_sums,
+)
 
 # Bits of a digit, such that the digits of a block of rows add up in 64 bits.
 MAX_BITS = 45

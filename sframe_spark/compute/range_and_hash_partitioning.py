@@ -1,4 +1,4 @@
-"""Range partitioning: splits the values of a column into consecutive ranges with about equally many rows."""
+"""Partition numbers of rows: by ranges of a column's values, with about equally many rows in each range, or by a hash of the key columns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.int_membership import SPREAD
 from sframe_spark.compute.key_encoding import comparable, comparable_values
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.sorting_and_searching import MISSING, value_ranks
-from sframe_spark.compute.string_hashing import SPREAD, text_hashes
+from sframe_spark.compute.string_hashing import text_hashes
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType

@@ -16,7 +16,7 @@ from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
-from sframe_spark.planner.plan_json import columns_text, registers_of
+from sframe_spark.planner.printed_plans import columns_text, registers_of
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.redaction import redacted
 

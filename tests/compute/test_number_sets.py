@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.compute import string_hashing
-from sframe_spark.compute.string_hashing import MAX_SLOTS, NumberSet
+from sframe_spark.compute import int_membership
+from sframe_spark.compute.int_membership import MAX_SLOTS, NumberSet
 from tests.examples import examples
 
 LIMITS = np.iinfo(np.int64)
@@ -23,10 +23,10 @@ NUMBERS = st.sampled_from(EDGES) | st.integers(-9, 9) | st.integers(int(LIMITS.m
 def test_all_ways_find_the_same(wanted: list[int], values: list[int | None], left_out: int) -> None:
     numbers, column = pa.array(wanted, pa.int64()), pa.array(values, pa.int64()).slice(left_out)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(string_hashing, "FEWEST_SIEVED", 0)
+        patch.setattr(int_membership, "FEWEST_SIEVED", 0)
         assert NumberSet(numbers).holds(column).equals(pc.is_in(column, numbers))
-        patch.setattr(string_hashing, "MAX_SLOTS_IN_CACHE", 0)
-        patch.setattr(string_hashing, "SLOTS_PER_NUMBER", 0)
+        patch.setattr(int_membership, "MAX_SLOTS_IN_CACHE", 0)
+        patch.setattr(int_membership, "SLOTS_PER_NUMBER", 0)
         assert NumberSet(numbers).holds(column).equals(pc.is_in(column, numbers))
 
 
@@ -50,5 +50,5 @@ def test_a_table_takes_no_more_memory_however_many_are_looked_for() -> None:
 
 
 def test_a_few_far_apart_have_no_table_of_all_between_them() -> None:
-    assert NumberSet(pa.array([0, string_hashing.MAX_SLOTS_IN_CACHE - 1])).table is not None
-    assert NumberSet(pa.array([0, string_hashing.MAX_SLOTS_IN_CACHE])).table is None
+    assert NumberSet(pa.array([0, int_membership.MAX_SLOTS_IN_CACHE - 1])).table is not None
+    assert NumberSet(pa.array([0, int_membership.MAX_SLOTS_IN_CACHE])).table is None

@@ -25,7 +25,8 @@ from sframe_spark.planner.length_and_order_inference import prove_equal_length, 
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import from_portable, to_portable, value_classes
-from sframe_spark.planner.plan_json import FORMAT_VERSION, MAX_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
+from sframe_spark.planner.plan_json import FORMAT_VERSION, MAX_EMBEDDED_BYTES, graph_from_json, graph_to_json
+from sframe_spark.planner.printed_plans import plan_text
 from sframe_spark.planner.registry import register
 from sframe_spark.testing.contract import Example
 from sframe_spark.testing.oracle import Oracle

@@ -22,7 +22,7 @@ from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.length_and_order_inference import current_facts, properties_of, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
-from sframe_spark.planner.plan_json import plan_text, trace_text
+from sframe_spark.planner.printed_plans import plan_text, trace_text
 from sframe_spark.testing.contract import false_claims
 from sframe_spark.testing.oracle import Meaning, Oracle, Rows, rows_of
 from sframe_spark.testing.oracle_functions import rows_equal

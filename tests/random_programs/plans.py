@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.plan_json import plan_text
+from sframe_spark.planner.printed_plans import plan_text
 from sframe_spark.testing.oracle import Oracle, Rows
 from tests.random_programs import lookup_steps, ordered_steps, run_steps, steps
 from tests.random_programs.growth import Growth

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.int_membership import NumberSet
 from sframe_spark.compute.key_encoding import one_float
 from sframe_spark.compute.spark_columns import Column, F
-from sframe_spark.compute.string_hashing import NumberSet
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints, unsupported

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.string_hashing import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
+from sframe_spark.compute.int_membership import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.joins.join import SEARCHED, EquiJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, key_run

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.compute.string_hashing import KeySieve
+from sframe_spark.compute.int_membership import KeySieve
 from sframe_spark.operators.joins import sorted_join as places
 from sframe_spark.operators.joins.sorted_join import SearchedKeys, key_places
 from sframe_spark.operators.lookup.cached_reader import Lookup

@@ -26,7 +26,7 @@ from sframe_spark.operators.window.segmented_scan import scan_of
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.plan_json import plan_text
+from sframe_spark.planner.printed_plans import plan_text
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.plugin import aggregate as plugin_aggregate
 from sframe_spark.testing.oracle_functions import AGGREGATES, rows_equal, token
