@@ -11,8 +11,8 @@ import attrs
 from benchmarks.scale.programs import Program, Way
 from benchmarks.scale.shapes import VALUE_BYTES, Shape
 from sframe_spark.engine.runtime.scheduler import row_ranges
-from sframe_spark.engine.spark.query import BYTES_OF_KEY, Flow, partitions_for
 from sframe_spark.engine.spark.shared_file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
+from sframe_spark.engine.spark.shuffle_partitions import BYTES_OF_KEY, Flow, partitions_for
 from sframe_spark.planner.node import PlannerNode
 
 # Spark's own: most bytes of files that a task of a scan reads, as how many bytes opening one counts, partitions of an exchange, and the largest side

@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical.sections import Mode, Section, SectionResult
-from sframe_spark.engine.spark.query import said_of_exchanges
+from sframe_spark.engine.spark.shuffle_partitions import said_of_exchanges
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sort import MAX_TIES

@@ -21,7 +21,7 @@ from sframe_spark.engine.physical.placement import Placement, placement_of
 from sframe_spark.engine.physical.sections import Mode, Section
 from sframe_spark.engine.runtime.scheduler import TaskRunner
 from sframe_spark.engine.runtime.tasks import RangeTask
-from sframe_spark.engine.spark.query import fits_one_task
+from sframe_spark.engine.spark.shuffle_partitions import fits_one_task
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans

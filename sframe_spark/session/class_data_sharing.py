@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.process.directory_trees import cache_path, is_own_file, require_own
+from sframe_spark.process.user_cache_directory import cache_path, is_own_file, require_own
 from sframe_spark.session.java import JavaRuntime
 
 # Version of the format of the records.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark.errors import ExecutionError
-from sframe_spark.process.directory_trees import own_cache, require_own
 from sframe_spark.process.temporary_file_leases import CLAIMS, delete, mark_of_this_process, orphans_in, own_directory, owner_in
+from sframe_spark.process.user_cache_directory import own_cache, require_own
 from sframe_spark.session.class_data_sharing import (
     ARCHIVES,
     BASE,

@@ -15,8 +15,8 @@ from pathlib import Path
 import attrs
 
 from sframe_spark.errors import JavaNotFoundError
-from sframe_spark.process.directory_trees import is_own_file, own_cache, require_own
 from sframe_spark.process.temporary_file_leases import directory_of_system, own_directory
+from sframe_spark.process.user_cache_directory import is_own_file, own_cache, require_own
 
 MINIMUM_VERSION = 17
 INSTALL_COMMAND = 'python -m pip install "sframe_spark[java]"'

@@ -1,4 +1,4 @@
-"""How Spark runs work outside this process: with which Python, and which files it can reach."""
+"""Which Python runs the functions of this package in Spark's workers: it must be the Python of this process, or one that the user named."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.errors import NotSharedError
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.interpreter import environment_of_workers
-from sframe_spark.session.launch import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_attached, is_on_this_machine, is_remote, python_of_tasks
-from sframe_spark.session.session import active_session, get_session, is_started
+from sframe_spark.session.launch import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_on_this_machine, is_remote, python_of_tasks
+from sframe_spark.session.session import get_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -146,29 +145,3 @@ def is_same_program(first: str, second: str) -> bool:
         return first == second
     # A link in the directory of the program, such as `python`, counts as the program.
     return len({(os.path.dirname(path), os.path.realpath(path)) for path in paths}) == 1
-
-
-def reads_our_files(session: SparkSession) -> bool:
-    """Return whether Spark is expected to see this process's temporary data: on this machine, or if the user has set its directory."""
-    return config.temporary_directory is not None or (not is_remote(session) and is_on_this_machine(session))
-
-
-def is_one_process(session: SparkSession) -> bool:
-    """Return whether the JVM of this process does all work of the session, so that it sees the files of this process."""
-    return not is_remote(session) and str(session.sparkContext.master).split("[")[0] == "local"
-
-
-def is_spark_requested() -> bool:
-    """Return whether Spark is in use: a session of this package or the user's exists, or the environment names a Spark to use."""
-    return is_started() or is_attached() or ("pyspark" in sys.modules and active_session() is not None)
-
-
-def is_spark_local() -> bool:
-    """Return whether Spark does, or would do, all work on this machine; none is started. A user who is connected to a cluster wants to use it."""
-    if is_started():
-        return is_one_process(get_session())
-    if is_attached():
-        return False
-    # If PySpark is not imported, there is no session.
-    session = active_session() if "pyspark" in sys.modules else None
-    return session is None or is_one_process(session)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.process import directory_trees as module
-from sframe_spark.process.directory_trees import is_own_file, own_cache, require_own
+from sframe_spark.process import user_cache_directory as module
+from sframe_spark.process.user_cache_directory import is_own_file, own_cache, require_own
 from sframe_spark.session.java import find_java
 from tests.session.test_java import make_java
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.paths_and_uris import normalised
-from sframe_spark.storage.datasets.atomic_directory_save import MIN_COMBINED, copied_dataset, saving_directory
+from sframe_spark.storage.datasets.atomic_directory_save import saving_directory
+from sframe_spark.storage.datasets.dataset_copies import MIN_COMBINED, copied_dataset
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest
 from sframe_spark.storage.segments.reader import iterate_rows

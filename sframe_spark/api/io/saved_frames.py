@@ -38,7 +38,7 @@ from sframe_spark.operators.columns import columns_of, project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.paths_and_uris import is_private, is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.datasets import atomic_directory_save
+from sframe_spark.storage.datasets import atomic_directory_save, dataset_copies
 from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.load import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
 from sframe_spark.storage.datasets.remote_versions import load_remote, saving_version
@@ -235,17 +235,17 @@ def _stored(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
     """Write the rows of a plan into a new directory, local or remote; files or columns that are already stored are copied if possible."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-        return atomic_directory_save.copied_dataset(source.manifest, directory)
+        return dataset_copies.copied_dataset(source.manifest, directory)
     if (
         isinstance(source, SegmentSource)
         and source.row_count == source.manifest.rows
-        and atomic_directory_save.may_copy_columns(source.manifest, source.positions)
+        and dataset_copies.may_copy_columns(source.manifest, source.positions)
     ):
-        return atomic_directory_save.copied_columns(source.manifest, source.positions, directory)
+        return dataset_copies.copied_columns(source.manifest, source.positions, directory)
     if is_private(directory):
         # Other processes cannot write to the memory of this process, so rows are written to temporary files first.
         holder = temporary_store().new_dataset()
-        return atomic_directory_save.copied_dataset(_written(action, plan, holder.directory), directory)
+        return dataset_copies.copied_dataset(_written(action, plan, holder.directory), directory)
     return _written(action, plan, directory)
 
 
@@ -269,10 +269,10 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
     if not isinstance(source, SegmentSource) or source != SegmentSource.of(source.manifest):
         raise StorageError(f"{target} has columns in files of others: save it under another name first, which makes files of its own")
     manifest = source.manifest
-    if all(len(stretch.entries) == 1 for stretch in atomic_directory_save.stretches(manifest, 2)):
+    if all(len(stretch.entries) == 1 for stretch in dataset_copies.stretches(manifest, 2)):
         return len(manifest.segments)
     with saving(target) as pending:
-        return len(pending.commit(atomic_directory_save.copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
+        return len(pending.commit(dataset_copies.copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:

@@ -9,8 +9,9 @@ import attrs
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.engine.execution.claimed_row_orders import find_break, find_claimed_orders, require_unchanged_files
+from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders, require_unchanged_files
 from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.order_breaks import find_break
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.sort_and_exchange_reasons import origin_of_order

@@ -1,65 +1,29 @@
-"""Validation of external files: a claimed order is verified when a plan could first use it, and changed files are detected.
+"""Compares rows of external files with the order that footers claim, when a plan could first use it; and checks that the files are unchanged.
 
 An order that turns out not to hold is no error: plans do not use it, and the rows are not compared again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import attrs
 
-from sframe_spark.compute.sorting_and_searching import first_break
 from sframe_spark.config import config
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.engine.spark.callables_as_job import run_tasks
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph_traversal import postorder
-from sframe_spark.planner.length_and_order_inference import known_rows, properties_of
+from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, require_unchanged, verified_order
+from sframe_spark.storage.external.changed_files import require_unchanged
+from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, verified_order
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import RecordedOrder
-from sframe_spark.values.decode import decode
-
-# Verification of the order of materialised rows, range by range.
-
-
-def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, list[tuple[object, object]]] | None:
-    """Return the first row of a materialised node that is out of order, with each key's value in the row before it and in the row itself.
-
-    The result is None if the rows are in order. Few rows are compared on the driver, more by Spark tasks, one for each range; a range begins with the
-    last row of the range before.
-    """
-    rows = known_rows(node)
-    plan = Pipeline.of(node)
-    if rows <= config.small_rows:
-        return break_in_range(plan, by, 0, rows, config.batch_rows)
-    size = config.segment_rows
-    ranges = [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
-    callables = [partial(break_in_range, plan, by, *bounds, config.batch_rows) for bounds in ranges]
-    breaks = SparkTaskRunner().run(callables, "checking the order of rows")
-    return next((first for first in breaks if first is not None), None)
-
-
-def break_in_range(
-    plan: Pipeline, by: Sequence[tuple[int, bool]], start: int, stop: int, batch_rows: int
-) -> tuple[int, list[tuple[object, object]]] | None:
-    """Return the first break of the order within rows ``start`` to ``stop``, as :func:`find_break` does."""
-    schema = plan.facts[-1].schema
-    first = first_break(PipelineRunner(plan).stream(start, stop, batch_rows), schema, by)
-    if first is None:
-        return None
-    row, pair = first
-    values = [decode(pair.columns[position], schema[position]) for position, _ in by]
-    return start + row, [(before, after) for before, after in values]
-
 
 # Change detection: plans rely on the statistics of external files, which must not have changed.
 

@@ -73,7 +73,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.session import get_session, is_remote, is_started, start_ahead
-from sframe_spark.session.python_of_spark_workers import reads_our_files
+from sframe_spark.session.spark_locality import reads_our_files
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 

@@ -22,8 +22,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import even_ranges, in_threads
-from sframe_spark.session.python_of_spark_workers import is_one_process
 from sframe_spark.session.session import get_session
+from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.storage.export_directories import Staging
 from sframe_spark.storage.export_files import PartForm, staged_text, write_part, write_text_part
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP

@@ -39,7 +39,7 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length, sum_of_bounds
-from sframe_spark.session.python_of_spark_workers import is_spark_requested
+from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.values.decode import decode
 from sframe_spark.values.value_model import agree
 

@@ -18,7 +18,7 @@ from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.process.child_processes import can_start
 from sframe_spark.process.interpreter import interpreter
 from sframe_spark.session import is_started
-from sframe_spark.session.python_of_spark_workers import is_spark_local, is_spark_requested
+from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
 from sframe_spark.types import ColumnType
 
 # Lists and dicts: some operators decode them in Python, others only move them or compute them with Arrow.

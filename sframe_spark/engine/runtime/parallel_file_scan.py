@@ -28,7 +28,7 @@ from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session.progress import open_counted
-from sframe_spark.session.python_of_spark_workers import is_spark_local, is_spark_requested
+from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
 from sframe_spark.storage.external.orc import OrcTable, StripesSeen
 from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.external_byte_streams import FileRange, divided

@@ -29,7 +29,7 @@ from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import result_memory_left
 from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.session import get_session
-from sframe_spark.session.python_of_spark_workers import is_spark_requested, reads_our_files
+from sframe_spark.session.spark_locality import is_spark_requested, reads_our_files
 from sframe_spark.storage.datasets.manifest_publication import adopt, in_row_order, publish
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store

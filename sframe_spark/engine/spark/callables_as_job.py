@@ -18,7 +18,8 @@ from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, translate
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
-from sframe_spark.session.python_of_spark_workers import importing_safely, is_one_process, start_as_queries_do
+from sframe_spark.session.python_of_spark_workers import importing_safely, start_as_queries_do
+from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.udf.errors import ErrorTransport, error_of_text, error_text, error_transport, process_ended
 

@@ -34,8 +34,8 @@ from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_own
 from sframe_spark.process.threads import even_ranges
 from sframe_spark.session import get_reached, get_session, is_remote
-from sframe_spark.session.python_of_spark_workers import is_one_process
 from sframe_spark.session.session import get_packages
+from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named, join, spark_path
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store

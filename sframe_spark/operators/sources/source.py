@@ -29,8 +29,9 @@ from sframe_spark.process.memory import batch_bytes
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, projected_order
 from sframe_spark.storage.segments.column_statistics_collection import merge, of_some_rows
+from sframe_spark.storage.segments.decoded_column_cache import last_pack_start, packed_rows
 from sframe_spark.storage.segments.reader import last_group_start
-from sframe_spark.storage.segments.row_group_decoding import Cursor, DecodedPart, last_pack_start, packed_rows
+from sframe_spark.storage.segments.row_group_decoding import Cursor, DecodedPart
 
 # At most so many orderings are recorded in a manifest, which matters for very wide frames.
 MAX_RECORDED = 64

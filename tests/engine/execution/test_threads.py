@@ -19,7 +19,7 @@ from sframe_spark.errors import MemoryReservationError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
-from sframe_spark.session.python_of_spark_workers import is_spark_local
+from sframe_spark.session.spark_locality import is_spark_local
 from sframe_spark.testing.oracle_functions import rows_equal
 
 ROWS = 3_000

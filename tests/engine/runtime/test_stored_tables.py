@@ -21,7 +21,7 @@ from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, source_statistics
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import python_of_spark_workers
+from sframe_spark.session import spark_locality
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
 ROWS = 1_000
@@ -128,7 +128,7 @@ def test_views_of_few_rows_are_sent(frame: SFrame, start: int, stop: int, is_sto
 
 
 def test_a_cluster_that_may_not_reach_our_files_is_sent_the_rows(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_of_spark_workers, "is_on_this_machine", lambda session: False)
+    monkeypatch.setattr(spark_locality, "is_on_this_machine", lambda session: False)
     assert list(frame["b"].cumulative_sum())[:3] == [0.0, 0.5, 1.5]
     assert stored(frame) is None
     with config.using(temporary_directory=temporary_root()):

@@ -10,8 +10,9 @@ from unittest import mock
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.query import lower, size_of
+from sframe_spark.engine.spark import shuffle_partitions as module
+from sframe_spark.engine.spark.query import lower
+from sframe_spark.engine.spark.shuffle_partitions import size_of
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, follow_user, get_session, shuffle_partitions
@@ -50,7 +51,7 @@ def user_sets(settings: dict[str, str]) -> Iterator[None]:
 @contextmanager
 def partitions_of(size: int) -> Iterator[None]:
     """Partitions of exchanges have at most so many bytes in the block."""
-    with mock.patch.object(query, "PARTITION_BYTES", size):
+    with mock.patch.object(module, "PARTITION_BYTES", size):
         yield
 
 
@@ -84,11 +85,11 @@ def test_every_exchange_of_a_plan_has_the_partitions_that_its_bytes_need(name: s
     node = PROGRAMS[name]()._node
     with partitions_of(1 << 15):
         found = planned(node)
-        flow = query.flow_of(builtin_optimizer().optimize(node))
+        flow = module.flow_of(builtin_optimizer().optimize(node))
     assert len(found) == EXCHANGES[name], found
     assert found[0][0] == "range"
     # Sixteen bytes of values and the key, or eight and the key; 32 kB in each.
-    assert flow.most in ((16 + query.BYTES_OF_KEY) * ROWS, (8 + query.BYTES_OF_KEY) * ROWS)
+    assert flow.most in ((16 + module.BYTES_OF_KEY) * ROWS, (8 + module.BYTES_OF_KEY) * ROWS)
     assert {count for _, count in found} == {32}
 
 

@@ -23,7 +23,7 @@ from sframe_spark.engine.spark.executor_version_checks import Answer, answering,
 from sframe_spark.errors import NotSharedError, StorageError
 from sframe_spark.process.temporary_file_leases import delete, owner_in
 from sframe_spark.session import get_reached
-from sframe_spark.session.python_of_spark_workers import is_one_process
+from sframe_spark.session.spark_locality import is_one_process
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="12-ab", written="answer-1", **versions())
 OPTION = r"config\.temporary_directory.*SFRAME_SPARK_TMP"

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.spark.query import PARTITION_BYTES, lower, next_power, row_bytes_in_spark, size_of
+from sframe_spark.engine.spark.query import lower
+from sframe_spark.engine.spark.shuffle_partitions import PARTITION_BYTES, next_power, row_bytes_in_spark, size_of
 from sframe_spark.operators.sources.in_memory import RangeSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, get_session, shuffle_partitions

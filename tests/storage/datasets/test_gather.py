@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sframe_spark
 from sframe_spark import SArray, SFrame, config, load_sarray, load_sframe, optimize
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import atomic_directory_save, manifest_publication
+from sframe_spark.storage.datasets import dataset_copies, manifest_publication
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
@@ -58,7 +58,7 @@ def test_a_save_passes_few_files_on(tmp_path: Path) -> None:
 
 def test_optimize_leaves_long_files_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = written(tmp_path / "frame", [0, 5, 10, 6_000, 6_003, 6_006])
-    monkeypatch.setattr(atomic_directory_save, "SHORT_BYTES", 10_000)
+    monkeypatch.setattr(dataset_copies, "SHORT_BYTES", 10_000)
     held = load_sframe(str(tmp_path / "frame"))
     assert optimize(tmp_path / "frame") == 3
     now = load_manifest(tmp_path / "frame", verify=True)
@@ -77,7 +77,7 @@ def test_files_are_bounded_by_rows_and_bytes(tmp_path: Path, monkeypatch: pytest
     with config.using(segment_rows=30):
         assert optimize(tmp_path / "frame") == 4
     assert [entry.rows for entry in load_manifest(tmp_path / "frame").segments] == [30, 30, 30, 10]
-    monkeypatch.setattr(atomic_directory_save, "MAX_COMBINED_BYTES", 1)
+    monkeypatch.setattr(dataset_copies, "MAX_COMBINED_BYTES", 1)
     assert optimize(tmp_path / "frame") == 4
 
 

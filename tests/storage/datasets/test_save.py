@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import atomic_directory_save, manifest_publication
+from sframe_spark.storage.datasets import atomic_directory_save, dataset_copies, manifest_publication
 from sframe_spark.storage.datasets.atomic_directory_save import staged
 from sframe_spark.storage.datasets.load import FEW_DATASETS, OPEN_DATASETS, OpenDatasets, load_manifest
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
@@ -153,7 +153,7 @@ def test_damage_is_not_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.M
     content[50] ^= 1
     os.remove(file)
     file.write_bytes(content)
-    monkeypatch.setattr(atomic_directory_save, "_is_duplicated", lambda *_: False)
+    monkeypatch.setattr(dataset_copies, "_is_duplicated", lambda *_: False)
     with pytest.raises(StorageError, match="is damaged"):
         save_dataset([saved], tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

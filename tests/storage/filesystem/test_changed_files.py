@@ -19,7 +19,8 @@ from sframe_spark.engine.execution.materialize import stored_chunks
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.external.row_order_detection import VerifiedOrder, require_unchanged, verified_order
+from sframe_spark.storage.external.changed_files import require_unchanged
+from sframe_spark.storage.external.row_order_detection import VerifiedOrder, verified_order
 from tests.storage.datasets.test_load import older
 from tests.storage.datasets.test_replaced_files import DOORS as DOORS_OF_SAVED
 
@@ -183,7 +184,7 @@ def test_rows_of_a_file_that_was_touched_are_compared_once(tmp_path: Path, monke
         asked.append(wanted[1:])
         return verified_order(*wanted)
 
-    monkeypatch.setattr("sframe_spark.storage.external.row_order_detection.verified_order", counting)
+    monkeypatch.setattr("sframe_spark.storage.external.changed_files.verified_order", counting)
     assert frame["t"].max() == 4 and asked == []
     others_may_not_read_it(file)
     assert frame["t"].max() == 4 and list(frame.sort("t")["t"]) == [1, 2, 3, 4] and frame.is_sorted("t")

@@ -16,9 +16,9 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments import reader, row_group_decoding
+from sframe_spark.storage.segments import decoded_column_cache, reader
+from sframe_spark.storage.segments.decoded_column_cache import edges_of, packed_rows
 from sframe_spark.storage.segments.reader import read_rows
-from sframe_spark.storage.segments.row_group_decoding import edges_of, packed_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ARRAY, INT, STR
 from tests.examples import part
@@ -42,9 +42,9 @@ def written(directory: Path, lengths: list[int]) -> Manifest:
 
 @pytest.fixture(autouse=True)
 def little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_group_decoding, "SHORT_ROWS", SHORT)
-    monkeypatch.setattr(row_group_decoding, "MAX_ROWS", 10 * SHORT)
-    monkeypatch.setattr(row_group_decoding, "FEW_SEGMENTS", 8)
+    monkeypatch.setattr(decoded_column_cache, "SHORT_ROWS", SHORT)
+    monkeypatch.setattr(decoded_column_cache, "MAX_ROWS", 10 * SHORT)
+    monkeypatch.setattr(decoded_column_cache, "FEW_SEGMENTS", 8)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_few_rows_do_not_read_a_pack(tmp_path: Path, opened: list[str]) -> None:
 
 
 def test_who_takes_all_rows_in_one_piece_has_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_group_decoding, "MAX_AT_ONCE", 3)
+    monkeypatch.setattr(decoded_column_cache, "MAX_AT_ONCE", 3)
     manifest = written(tmp_path / "frame", [SHORT] * 40)
     assert SegmentSource.of(manifest).read(0, manifest.rows).rows == 40 * SHORT
     assert not manifest.decoded.arrays
@@ -111,12 +111,12 @@ def test_who_takes_all_rows_in_one_piece_has_them_once(tmp_path: Path, monkeypat
 
 def test_room_that_ends_amid_packs_keeps_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, asked = written(tmp_path / "frame", [SHORT] * 40), iter([True, True, False, False, False])
-    monkeypatch.setattr(row_group_decoding, "may_keep", lambda most: next(asked))
+    monkeypatch.setattr(decoded_column_cache, "may_keep", lambda most: next(asked))
     assert rows_of(packed_rows(manifest, [0], 0, manifest.rows)) == [list(range(manifest.rows))]
     assert list(manifest.decoded.arrays) == [(0, 0)]
 
 
-@pytest.mark.parametrize("room", [0, row_group_decoding.MAX_BYTES])
+@pytest.mark.parametrize("room", [0, decoded_column_cache.MAX_BYTES])
 def test_nothing_is_kept_where_there_is_no_room(tmp_path: Path, room: int, opened: list[str]) -> None:
     manifest = written(tmp_path / "frame", [SHORT] * 40)
     with config.using(kept_memory=room):
@@ -159,7 +159,7 @@ def test_whole_numbers_are_those_that_were_read_however_they_are_kept(tmp_path: 
 
 
 def test_numbers_behind_missing_values_may_be_anything(tmp_path: Path) -> None:
-    kept = row_group_decoding._compacted([pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.array([5, 1 << 50]).buffers()[1]])])
+    kept = decoded_column_cache._compacted([pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.array([5, 1 << 50]).buffers()[1]])])
     assert kept.type == pa.int8() and kept.to_pylist() == [5, None]
 
 

@@ -36,7 +36,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches, result_memory_left
 from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
 from sframe_spark.redaction import without_secrets
-from sframe_spark.session.python_of_spark_workers import is_spark_requested
+from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WatchedFiles
 from sframe_spark.storage.filesystem.input_files import DataFile, resolve
