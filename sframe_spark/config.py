@@ -1,4 +1,4 @@
-"""The options of the library, which can be set by assignment, for a block of code, or by environment variables.
+"""The options of the library, which can be set by assignment, for a block of code, or by environment variables; among them those of file systems.
 
 Read and assign options on :data:`config`; change them temporarily with :meth:`Configuration.using`::
 

@@ -1,9 +1,10 @@
-"""Every exception that sframe_spark raises on purpose.
+"""The exceptions and warnings of this package, and functions for their messages: near and listed names, the ``stacklevel`` of a warning.
 
-Each class derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
-class that the original SFrame raises in the same situation, so existing ``except TypeError`` clauses go on working.
+Each error that users see derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
+class that SFrame of Turi Create raises in the same situation, so existing ``except TypeError`` clauses go on working. Internal signals, at the
+end, do not.
 
-A class with two bases is caught as programs written for the reference catch it; its docstring names both. See
+A class with several bases is caught as programs written for Turi Create catch it; its docstring names them. See
 ``docs/decisions/045-exception-classes.md``.
 """
 
@@ -414,59 +415,59 @@ class MixedTypesError(SchemaError):
 
 
 class UnknownResultError(SchemaError, UnsupportedOperationError):
-    """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
+    """The results have no common type; a TypeError and, as for values inside results in Turi Create, a RuntimeError."""
 
 
 class NotValuesError(SchemaError, UnsupportedOperationError):
-    """Several values are required, and one value was passed; a TypeError and, as in the reference, a RuntimeError."""
+    """Several values are required, and one value was passed; a TypeError and, as in Turi Create, a RuntimeError."""
 
 
 class NoSubsetError(ColumnNotFoundError, TypeError):
-    """No column has the name; a KeyError and, as in the reference, a TypeError."""
+    """No column has the name; a KeyError and, as in Turi Create, a TypeError."""
 
 
 class MissingColumnError(ColumnNotFoundError, RuntimeError):
-    """No column has the name; a KeyError and, as in the reference, a RuntimeError."""
+    """No column has the name; a KeyError and, as in Turi Create, a RuntimeError."""
 
 
 class TakenNameError(UnsupportedOperationError, ValueError):
-    """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
+    """A column of that name exists already; a RuntimeError and, as in some places of Turi Create, a ValueError."""
 
 
 class UnknownNameError(ColumnNotFoundError, ValueError):
-    """No column has the name; a KeyError and, as in the reference, a ValueError."""
+    """No column has the name; a KeyError and, as in Turi Create, a ValueError."""
 
 
 class RowNotFoundError(SFrameError, IndexError, OverflowError):
-    """There is no row of that number; an IndexError and, as negative numbers in the reference, an OverflowError."""
+    """There is no row of that number; an IndexError and, as negative numbers in Turi Create, an OverflowError."""
 
 
 class RowKeyError(SchemaError, IndexError):
-    """Rows cannot be selected by this kind of key; a TypeError and, as in the reference, an IndexError."""
+    """Rows cannot be selected by this kind of key; a TypeError and, as in Turi Create, an IndexError."""
 
 
 class MaskLengthError(LengthMismatchError, IndexError):
-    """A mask and the rows that it selects from differ in length; a RuntimeError and, as in the reference, an IndexError."""
+    """A mask and the rows that it selects from differ in length; a RuntimeError and, as in Turi Create, an IndexError."""
 
 
 class NegativeCountError(InvalidArgumentError, OverflowError):
-    """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
+    """A number of rows or a step is negative; a ValueError and, as in Turi Create, an OverflowError."""
 
 
 class BeyondRangeError(InvalidArgumentError, OverflowError):
-    """A number of rows needs more than 64 bits, or an int is beyond the largest float; a ValueError and, as in the reference, an OverflowError."""
+    """A number of rows needs more than 64 bits, or an int is beyond the largest float; a ValueError and, as in Turi Create, an OverflowError."""
 
 
 class NegativeSizeError(InvalidArgumentError, RuntimeError):
-    """A sequence would have fewer than no rows; a ValueError and, as in the reference, a RuntimeError."""
+    """A sequence would have fewer than no rows; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class ZeroStepError(InvalidArgumentError, RuntimeError):
-    """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
+    """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in Turi Create."""
 
 
 class NotANameError(SchemaError, UnsupportedOperationError):
-    """A column is not given by its name; a TypeError and, as in the reference for lists with names of no column, a RuntimeError."""
+    """A column is not given by its name; a TypeError and, as in Turi Create for lists with names of no column, a RuntimeError."""
 
 
 class NoAttributeError(SFrameError, AttributeError):
@@ -474,39 +475,39 @@ class NoAttributeError(SFrameError, AttributeError):
 
 
 class NotCallableError(SchemaError, AssertionError):
-    """A function is required, and something else was passed; a TypeError and, as in the reference, an AssertionError."""
+    """A function is required, and something else was passed; a TypeError and, as in Turi Create, an AssertionError."""
 
 
 class ColumnsOfRowsError(SchemaError, AssertionError):
-    """Names, types and rows do not match; a TypeError and, as in the reference, an AssertionError."""
+    """Names, types and rows do not match; a TypeError and, as in Turi Create, an AssertionError."""
 
 
 class RowNumberError(InvalidArgumentError, AssertionError):
-    """A number of rows is negative or not a whole number; a ValueError and, as in the reference, an AssertionError."""
+    """A number of rows is negative or not a whole number; a ValueError and, as in Turi Create, an AssertionError."""
 
 
 class UnorderedError(SchemaError, UnsupportedOperationError):
-    """Values have no order; a TypeError and, as in some places of the reference, a RuntimeError."""
+    """Values have no order; a TypeError and, as in some places of Turi Create, a RuntimeError."""
 
 
 class MissingArgumentColumnError(ColumnNotFoundError, RuntimeError):
-    """An aggregate names a column that does not exist; a KeyError and, as in the reference, a RuntimeError."""
+    """An aggregate names a column that does not exist; a KeyError and, as in Turi Create, a RuntimeError."""
 
 
 class NoColumnTypeError(SchemaError, UnsupportedOperationError):
-    """No column can hold values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
+    """No column can hold values of that class; a TypeError and, as casts in Turi Create, a RuntimeError."""
 
 
 class FillValueError(UnsupportedOperationError, SchemaError):
-    """A value does not fill the gaps of a column; a RuntimeError and, as in the reference for what no column holds, a TypeError."""
+    """A value does not fill the gaps of a column; a RuntimeError and, as in Turi Create for what no column holds, a TypeError."""
 
 
 class TimeFormatError(InvalidArgumentError, UnsupportedOperationError):
-    """A format of date-times has a directive that cannot be read, or none; a ValueError and, as in the reference, a RuntimeError."""
+    """A format of date-times has a directive that cannot be read, or none; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class TakenKeyError(TakenNameError, KeyError):
-    """A column of that name exists already; as in one place of the reference, a KeyError too."""
+    """A column of that name exists already; as in one place of Turi Create, a KeyError too."""
 
     def __str__(self) -> str:
         # KeyError shows the repr of its argument, which would put the sentence in quotes.
@@ -514,31 +515,31 @@ class TakenKeyError(TakenNameError, KeyError):
 
 
 class SettingError(InvalidArgumentError, UnsupportedOperationError):
-    """A setting of the reference has no effect here, or does not take the value; a ValueError and, as in the reference, a RuntimeError."""
+    """A setting of Turi Create has no effect here, or does not take the value; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class NotAColumnError(SchemaError, AttributeError):
-    """An SArray is required, and something else was passed; a TypeError and, as in the reference, an AttributeError."""
+    """An SArray is required, and something else was passed; a TypeError and, as in Turi Create, an AttributeError."""
 
 
 class SeedError(SchemaError, InvalidArgumentError):
-    """A seed is not a number; a TypeError and, as in parts of the reference, a ValueError."""
+    """A seed is not a number; a TypeError and, as in parts of Turi Create, a ValueError."""
 
 
 class BuilderError(UnsupportedOperationError, InvalidArgumentError):
-    """A builder does not take a value, has no segment of that number, or is closed; a ValueError and, as in the reference, a RuntimeError."""
+    """A builder does not take a value, has no segment of that number, or is closed; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class BoundsError(InvalidArgumentError, UnsupportedOperationError):
-    """Two bounds leave nothing between them; a ValueError and, as in the reference, a RuntimeError."""
+    """Two bounds leave nothing between them; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class PictureFormatError(UnsupportedOperationError, NotImplementedError):
-    """A chart is not written in that format; a RuntimeError and, as in the reference, a NotImplementedError."""
+    """A chart is not written in that format; a RuntimeError and, as in Turi Create, a NotImplementedError."""
 
 
 class FrameComparisonError(UnsupportedOperationError, NotImplementedError):
-    """A frame is compared with something as a whole; a RuntimeError and, as in the reference, a NotImplementedError."""
+    """A frame is compared with something as a whole; a RuntimeError and, as in Turi Create, a NotImplementedError."""
 
 
 class MissingLibraryError(SFrameError, ImportError):
@@ -546,23 +547,23 @@ class MissingLibraryError(SFrameError, ImportError):
 
 
 class NoPictureError(UnsupportedOperationError, InvalidArgumentError):
-    """Values of that type cannot be drawn in this chart; a RuntimeError and, as in parts of the reference, a ValueError."""
+    """Values of that type cannot be drawn in this chart; a RuntimeError and, as in parts of Turi Create, a ValueError."""
 
 
 class ArgumentClassError(SchemaError, AssertionError):
-    """An argument is of a class that is not accepted; a TypeError and, as in the reference, an AssertionError."""
+    """An argument is of a class that is not accepted; a TypeError and, as in Turi Create, an AssertionError."""
 
 
 class ColumnCodeError(InvalidArgumentError, UnsupportedOperationError):
-    """No kind of random column has that letter; a ValueError and, as in the reference, a RuntimeError."""
+    """No kind of random column has that letter; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class EmptyColumnsError(InvalidArgumentError, UnsupportedOperationError):
-    """No column is named; a ValueError and, as in the reference, a RuntimeError."""
+    """No column is named; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class NoArchiveError(SchemaError, StorageError):
-    """Nothing is saved under a path; an OSError and, as in the reference, a TypeError."""
+    """Nothing is saved under a path; an OSError and, as in Turi Create, a TypeError."""
 
 
 class AbsentModuleError(SFrameError, ModuleNotFoundError):
@@ -580,7 +581,7 @@ class DamagedValueError(StorageError, ValueError):
 
 
 class JsonError(StorageError, RuntimeError):
-    """A file is not JSON of the requested form; an OSError and, as in the reference, a RuntimeError."""
+    """A file is not JSON of the requested form; an OSError and, as in Turi Create, a RuntimeError."""
 
 
 class NoMemoryError(StorageError, MemoryError):
@@ -588,11 +589,11 @@ class NoMemoryError(StorageError, MemoryError):
 
 
 class NotOneColumnError(StorageError, RuntimeError):
-    """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
+    """What is saved is not a single column; an OSError and, as in Turi Create, a RuntimeError."""
 
 
 class NotSavedError(StorageError, RuntimeError):
-    """A file is no saved frame; an OSError and, as in the reference, a RuntimeError."""
+    """A file is no saved frame; an OSError and, as in Turi Create, a RuntimeError."""
 
 
 class ConcurrentSaveError(StorageError):
@@ -603,23 +604,23 @@ class ConcurrentSaveError(StorageError):
 
 
 class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
-    """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
+    """Column names or types do not fit the file; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
-    """A number of rows or lines is not a number; a TypeError and, as in the reference, a ValueError (for a string) and a RuntimeError (otherwise)."""
+    """A number of rows or lines is not a number; a TypeError and, as in Turi Create, a ValueError (for a string) and a RuntimeError (otherwise)."""
 
 
 class CsvNoLineError(StorageError, RuntimeError):
-    """A file is not empty, but has no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
+    """A file is not empty, but has no line to read columns from; an OSError and, as in Turi Create, a RuntimeError."""
 
 
 class CsvLineError(StorageError, RuntimeError):
-    """A line does not fit the columns and skipping was not requested; an OSError and, as in the reference, a RuntimeError."""
+    """A line does not fit the columns and skipping was not requested; an OSError and, as in Turi Create, a RuntimeError."""
 
 
 class CsvEncodingError(StorageError, ValueError):
-    """The file is not text in the encoding that it is read in; an OSError and, as in the reference, a ValueError."""
+    """The file is not text in the encoding that it is read in; an OSError and, as in Turi Create, a ValueError."""
 
 
 class BrokenThrift(ValueError):
@@ -656,7 +657,7 @@ class BrokenPayload(ValueError):
 
 
 class ArchiveTextError(StorageError, ValueError):
-    """A string in an archive of Turi Create is not UTF-8; an OSError and, as in the reference, a ValueError."""
+    """A string in an archive of Turi Create is not UTF-8; an OSError and, as in Turi Create, a ValueError."""
 
 
 class ArchiveDateError(StorageError, OverflowError):

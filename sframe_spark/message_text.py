@@ -1,4 +1,4 @@
-"""Strings for messages: control characters are escaped, values shortened, and numbers of bytes written with units."""
+"""Strings for messages: control characters are escaped, values shortened, numbers of bytes written with units. Also a check for valid Unicode."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def called(value: Any) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether files can hold a string: Python's strings may contain lone surrogates, which are not Unicode.
+    """Return whether a string can be encoded in UTF-8: Python's strings may contain lone surrogates, which are not Unicode.
 
     Examples
     --------

@@ -208,7 +208,7 @@ def is_remote_location(location: str) -> bool:
 
 
 def is_private(location: str) -> bool:
-    """Return whether a location is in the memory of this process, where other processes cannot read it.
+    """Return whether a location is a URI of fsspec's memory file system: data in the memory of this process, which other processes cannot read.
 
     Examples
     --------

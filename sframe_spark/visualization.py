@@ -118,7 +118,7 @@ def histogram(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAU
 
 
 def item_frequency(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """Return a bar chart of the most frequent strings in a column, with their numbers of rows.
+    """Return a bar chart of the most frequent strings in a column, with the number of rows of each.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def scatter(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LAB
 
 
 def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """Return a heat map of two columns: the numbers of rows in cells of equal size.
+    """Return a heat map of two columns: the number of rows in each of many cells of equal size.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: 
     groups: list[list[int]] = [[]]
     used = 0
     for position, name in enumerate(names):
-        # Strings in lists count with their quotes, as in the reference.
+        # Strings in lists count with their quotes, as in Turi Create.
         texts = [str(list(row[position]) if isinstance(row[position], array.array) else row[position]) for row in rows]
         value_width = max(map(display_width, texts), default=cell_width)
         if groups[-1] and used + min(value_width, cell_width) >= width:

@@ -57,7 +57,7 @@ def immutable_rows_error(column: str) -> errors.SchemaError:
 
 
 def whole(value: Any, what: str) -> int:
-    """Return a number as an int: floats are truncated, as in the reference, and huge numbers limited to plus or minus ``ROW_LIMIT``.
+    """Return a number as an int: floats are truncated, as in Turi Create, and huge numbers limited to plus or minus ``ROW_LIMIT``.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def whole(value: Any, what: str) -> int:
 
 
 def flag(value: Any, what: str) -> bool:
-    """Return whether a flag is set: a Boolean, or a number that is not zero after truncation, as in the reference.
+    """Return whether a flag is set: a Boolean, or a number that is not zero after truncation, as in Turi Create.
 
     Raises
     ------

@@ -47,7 +47,7 @@ def require_seed(seed: Any) -> int:
     """
     number = one_value(seed)
     if isinstance(number, str):
-        # Command-line arguments are strings; the reference accepts them too.
+        # Command-line arguments are strings; Turi Create accepts them too.
         with contextlib.suppress(ValueError):
             number = int(number)
     if not (is_number(number) or isinstance(number, np.bool_)) or number != number:
@@ -100,7 +100,7 @@ def split_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[Planne
 
 
 def exact_count(rows: int, fraction: float) -> int:
-    """Return the number of rows that a fraction amounts to, rounded down after multiplication of 32-bit floats as in the reference.
+    """Return the number of rows that a fraction amounts to, rounded down after multiplication of 32-bit floats as in Turi Create.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from sframe_spark.values.encode import column_type_for, encode, infer_type
 from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.value_model import MISSING, family_of
 
-# Numbers of values of a column and of rows of a frame from which result types are inferred, as in the reference.
+# Numbers of values of a column and of rows of a frame from which result types are inferred, as in Turi Create.
 SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
 _TRUTH_VALUES = frozenset({bool, np.bool_})
@@ -69,7 +69,7 @@ def bind_function(
     if not callable(fn):
         raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
     bound = FunctionAsNow(fn, form)
-    # As in the reference, frames and columns that the function refers to are computed now; small ones are computed where the function is called.
+    # As in Turi Create, frames and columns that the function refers to are computed now; small ones are computed where the function is called.
     # Rows in memory are sent with the function; rows in files are read by it.
     for value in bound.reached():
         if isinstance(value, (ClassRegistry.array, ClassRegistry.frame)) and not is_materialized(value._node) and not is_small(value._node):
@@ -121,7 +121,7 @@ def first_results(fn: FunctionAsNow, values: Sequence[Any], call: Callable[[Any]
 def _warn_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
     """Warn if values are rounded when stored: floats that replace decimals, or first results with more digits than the column type holds.
 
-    Ints are not checked: beyond 64 bits they become floats, as in the reference.
+    Ints are not checked: beyond 64 bits they become floats, as in Turi Create.
     """
     if len(results) >= SAMPLE_ROWS and column_type == FLOAT and any(isinstance(result, decimal.Decimal) for result in results):
         message = f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer results are rounded; give dtype=float, or return texts"

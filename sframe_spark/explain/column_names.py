@@ -40,7 +40,7 @@ class ColumnNames:
 
     @classmethod
     def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
-        """Return the names of columns, from the names of the result downwards, of intermediate frames downwards, and of saved frames upwards.
+        """Return the names of columns: names of the result and of intermediate frames are passed down the plan, names of saved frames up.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""The physical plans that Spark ran, after adaptive planning changed them: for diagnostics, in classic sessions only.
+"""The physical plans that Spark ran, after adaptive planning changed them, and its tasks and spilled bytes; in classic sessions only.
 
-Spark keeps descriptions of the plans of its last thousand executions, and updates a description when it changes the plan. Nothing here affects a
-result.
+Spark keeps descriptions of the plans of its last thousand executions, and updates a description when it changes the plan. This is only for
+diagnostics; it affects no result.
 """
 
 from __future__ import annotations

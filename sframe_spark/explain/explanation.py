@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import networkx
 
 
-# Explained plans as plain data: sections, their operators and how they ran. Text and pictures are made of it.
+# Explained plans as plain data: sections, their operators and how they ran. Text and pictures are made of these.
 
 
 @attrs.frozen

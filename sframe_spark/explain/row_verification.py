@@ -39,7 +39,7 @@ from sframe_spark.types import ColumnType
 
 
 class RowClaim(Protocol):
-    """A claim about rows that can be checked by comparing each row with the row before it."""
+    """A claim about rows that can be checked row by row, where each row is at most compared with the row before it."""
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
         """Return the index of the first row that contradicts the claim, among consecutive rows; None if no row does."""
@@ -152,7 +152,7 @@ def claim_in_words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tu
 
 
 def row_claims(properties: RelationProperties, schema: Schema) -> list[RowClaim]:
-    """Return the claims about columns that can be checked by comparing each row with the row before it.
+    """Return the claims about columns that can be checked row by row, where each row is at most compared with the row before it.
 
     A key is checked only if the rows are claimed to be sorted by its columns. Functional dependencies are not checked.
 

@@ -1,4 +1,4 @@
-"""Explanations of why each sort, exchange and gather is in a plan, or is not: the property of the rows that decides it, with users' column names."""
+"""Explanations of why each sort, exchange and gather is in a plan, or is not, with users' column names; and the row orders that a plan relies on."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
 
 
 def observed_by(plan: PlannerNode) -> dict[int, str]:
-    """Return, by ``id`` of each node whose row order is observed, what observes it, in words that "the order" follows."""
+    """Return, by ``id`` of each node whose row order is observed, what observes it, in words to which " the order" is appended."""
     numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
     return {
         key: "the result shows" if node is None else f"r{numbers[id(node)]} {node.operator_type} depends on" for key, node in observers(plan).items()
@@ -370,7 +370,7 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
     names
         The names of columns.
     observer
-        What observes the order of the node's rows, in words that "the order" follows; None if nothing does.
+        What observes the order of the node's rows, in words to which " the order" is appended; None if nothing does.
     """
     operator = node.operator
     match operator:

@@ -196,7 +196,7 @@ def extents(nodes: PlannerNode) -> list[Extent]:
 
 # Maximum number of bins of a histogram.
 MAX_BINS = 30
-# Maximum number of points in a chart of two columns, as in the reference; for more rows, counts in cells are shown.
+# Maximum number of points in a chart of two columns, as in Turi Create; for more rows, counts in cells are shown.
 MAX_POINTS = 5000
 # Maximum number of cells on each side of a heat map.
 MAX_CELLS = 40

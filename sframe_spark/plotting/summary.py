@@ -459,7 +459,7 @@ def _chart(title: str, facts: ColumnFacts) -> dict[str, Any] | None:
 
 
 def _reference_summary(index: int, name: str, facts: ColumnFacts) -> dict[str, Any]:
-    """Return the statistics of a column in the format of the reference engine."""
+    """Return the statistics of a column in the format of Turi Create's engine."""
     summary: dict[str, Any] = {"a": index, "title": name, "num_row": facts.rows, "type": facts.kind, "num_missing": facts.missing}
     summary |= {"num_unique": facts.distinct, "numeric": facts.bars, "categorical": facts.labels}
     extent = facts.extent

@@ -1,6 +1,7 @@
 """The kit for authors of functions, aggregates, operators and laws; ``docs/extending.md`` shows how to use it.
 
-``contract`` (operators) and ``functions`` compare declarations with behaviour, ``missing_declarations`` finds declarations that could be made.
-``laws`` tests laws with pairs of plans, which ``plan_parser`` parses. ``law_search`` looks for missing laws: it compares plans by ``oracle``, a
-naive implementation of every operator on plain Python rows.
+``contract`` checks what operators declare, ``functions`` what scalar functions and aggregates declare; ``missing_declarations`` finds what operators
+could declare, but do not. ``laws`` applies laws to plans in text files and compares the resulting plans with expected ones; nothing is executed.
+``plan_parser`` parses these plans. ``law_search`` looks for missing laws: it compares the rows of plans by ``oracle``, a naive implementation of the
+operators on plain Python rows.
 """

@@ -1,6 +1,7 @@
-"""The law kit: tests laws with input and output plans in fixture files; each law needs a case where it applies and one where it must not.
+"""The law kit: golden plans for laws. A law is applied to the input plan of a case, and the output plan compared; nothing is executed.
 
-A fixture file holds declarations (see :mod:`sframe_spark.testing.plan_parser`), then cases. A case begins with the law's equation after ``##`` and a
+Each law needs a case where it applies and one where it must not. A fixture file holds declarations (see
+:mod:`sframe_spark.testing.plan_parser`), then cases. A case begins with the law's equation after ``##`` and a
 title after ``--``; the input plan follows, then ``=>`` and the output plan, or ``unchanged``::
 
     table a(int, str) x 10

@@ -396,7 +396,7 @@ def _window(operator: Any, values: Sequence[Any], row: int) -> Any:
     if len(numbers) < (width if operator.minimum is None else max(operator.minimum, 1)):
         return None
     if operator.kind in ("min", "max") and is_nan(numbers[0]):
-        # Like the reference engine: the result is NaN if the first value is NaN; at other positions NaN is ignored.
+        # As in Turi Create, the result is NaN if the first value is NaN; at other positions NaN is ignored.
         return math.nan
     return _statistic(numbers, operator.kind)
 

@@ -161,7 +161,10 @@ def truth(value: Any) -> int | None:
 
 
 def _connective(decisive: int) -> Scalar:
-    """Return ``and`` or ``or``: the truth that decides the result alone, else missing if a value is missing or NaN, else the other truth."""
+    """Return the function ``and`` (``decisive`` is 0) or ``or`` (1).
+
+    Its result is ``decisive`` if one of the values has that truth; otherwise missing if a value is missing or NaN, else the other truth.
+    """
 
     def connected(left: Any, right: Any) -> int | None:
         truths = [None if is_nan(value) else truth(value) for value in (left, right)]
@@ -235,7 +238,7 @@ SCALARS: dict[str, Scalar] = {
     "is_not_missing": lambda value: int(not _is_missing(value)),
     "coalesce": lambda first, second: second if _is_missing(first) else first,
 }
-"""Functions of values alone."""
+"""Scalar functions whose arguments are the values of one row."""
 
 PARAMETRIC: dict[str, Scalar] = {
     "fill_missing": lambda value, fill: fill if _is_missing(value) else value,
@@ -244,7 +247,7 @@ PARAMETRIC: dict[str, Scalar] = {
     "literal": lambda constant, column_type: constant,
     "recode": lambda value, column_type: value,
 }
-"""Functions of values and static parameters, in that order."""
+"""Scalar functions whose arguments are the values of one row, then static parameters."""
 
 
 # Aggregates on plain Python values.
@@ -368,4 +371,4 @@ AGGREGATES: dict[str, Aggregate] = {
     "quantile": lambda columns, parameters, kinds: quantiles(columns[0], parameters),
     "freq_count": lambda columns, parameters, kinds: dict(Counter(columns[0])),
 }
-"""All aggregates but ``count``, which has no argument."""
+"""Aggregates by name; ``count``, which has no argument, is computed where these are called."""

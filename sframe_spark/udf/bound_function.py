@@ -1,7 +1,7 @@
 """Users' functions with variables bound to the values that they had when the function was given, because it is called later or in another process.
 
 A loop that applies ``lambda value: value * factor`` for several factors makes columns of different factors, although no column is computed
-before the loop has ended. (The reference sends a copy of the function to other processes at once, with the same effect.)
+before the loop has ended. (Turi Create sends a copy of the function to other processes at once, with the same effect.)
 """
 
 from __future__ import annotations

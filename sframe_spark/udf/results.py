@@ -453,7 +453,7 @@ def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess
 
     Results are converted to a type that the user requested, as 2.5 to the int 2. If the type was inferred from the first rows (``guess``),
     results must not change: fractions and digits of large ints would be lost, dates would become numbers, and numbers dates. Ints beyond 64 bits
-    among the first rows are an exception: the column is then float, as in the reference.
+    among the first rows are an exception: the column is then float, as in Turi Create.
 
     Raises
     ------

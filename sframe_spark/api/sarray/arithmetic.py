@@ -48,7 +48,7 @@ class Arithmetic:
     """Mixin of SArray: operators that are applied to each row. The other operand is an SArray of the same length, or one value for all rows.
 
     A numpy array, Polars Series or Arrow array is treated as a column, whose rows are paired by position; but with a column of arrays it is one
-    value. A pandas Series is treated as one value, as in the reference; ``SArray(series)`` makes a column of it.
+    value. A pandas Series is treated as one value, as in Turi Create; ``SArray(series)`` makes a column of it.
     """
 
     _node: PlannerNode

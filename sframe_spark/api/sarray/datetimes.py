@@ -94,7 +94,7 @@ def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
 
 
 DEFAULT_PARTS = ("year", "month", "day", "hour", "minute", "second")
-# "tzone" is not a part of a date-time, but the reference returns the year for it, and programs use this column.
+# "tzone" is not a part of a date-time, but Turi Create returns the year for it, and programs use this column.
 _OTHER_NAMES = {"tzone": "year"}
 DEFAULT_FORMAT = "%Y-%m-%dT%H:%M:%S%ZP"
 
@@ -163,7 +163,7 @@ class DateTimes:
         limit
             The parts, in the order of their columns: ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second``, ``us`` (microseconds),
             ``weekday`` (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). If not given, the first six. ``tzone`` gives the
-            year, as in the reference; use ``timezone=True`` for the offset.
+            year, as in Turi Create; use ``timezone=True`` for the offset.
         timezone
             Whether to add a column with the offset from UTC in hours, positive in the east; missing for date-times without an offset.
 

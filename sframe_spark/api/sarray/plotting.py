@@ -7,7 +7,7 @@ from sframe_spark.api.hints import call_example
 from sframe_spark.lazily_imported_subpackages import PLOT, ROW_BROWSER, optional_part
 from sframe_spark.planner.node import PlannerNode
 
-# Default of labels and titles, with the same value as in the reference.
+# Default of labels and titles, with the same value as in Turi Create.
 LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
 
 

@@ -188,7 +188,7 @@ class SArray(
 
     @property
     def dtype(self) -> type:
-        """The class of the values; ``type(None)`` for rolling aggregates that are all missing, as in the reference.
+        """The class of the values; ``type(None)`` for rolling aggregates that are all missing, as in Turi Create.
 
         Examples
         --------

@@ -37,7 +37,7 @@ class Windows:
             return make_array(running(self._node, [], [Aggregation(kind, (0,))]))
         node = cumulative(self._node, kind)
         if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node):
-            # Compute the result now, so that this call raises an error if arrays have different lengths, as in the reference.
+            # Compute the result now, so that this call raises an error if arrays have different lengths, as in Turi Create.
             materialize(node)
         return make_array(node)
 

@@ -128,11 +128,11 @@ def text_frame(path: Any, verify: bool) -> Frame | None:
 
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
-    """Return a frame of columns, given by name. A string is treated as a column of its characters, as in the reference."""
+    """Return a frame of columns, given by name. A string is treated as a column of its characters, as in Turi Create."""
     for name in columns:
         if not isinstance(name, str):
             raise SchemaError(f"a column name is a str, got {brief(name)}")
-    # As in the reference: first the names of plain values, then of SArrays, each sorted.
+    # As in Turi Create: first the names of plain values, then of SArrays, each sorted.
     names = sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
     parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
     for name in names:

@@ -174,7 +174,7 @@ class FrameFiles(Columns):
     def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
         """Write all rows to a JSON file, which appears only when it is complete: one array of objects, or one object per line.
 
-        Missing values are left out of their objects, as in the reference. Date-times are written as ISO strings. NaN and infinite numbers, which JSON
+        Missing values are left out of their objects, as in Turi Create. Date-times are written as ISO strings. NaN and infinite numbers, which JSON
         does not have, are written as ``NaN``, ``Infinity`` and ``-Infinity``, which Python, Spark and DuckDB can read.
 
         Parameters

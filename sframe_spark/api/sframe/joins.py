@@ -103,7 +103,7 @@ class Joins(Relational):
         if left_node is not self._node and how in ("inner", "left") and row_count(self._node) == 0:
             # The left frame has no rows, so the columns keep the left frame's types.
             node = _without_rows([*left_types, *node.schema[len(left_types) :]], {})
-        # As in the reference, new names for right key columns are allowed, though the result does not contain these columns.
+        # As in Turi Create, new names for right key columns are allowed, though the result does not contain these columns.
         unused = {name for left_name, name in pairs if name != left_name}
         altered = {key: new for key, new in alter_name.items() if key not in unused} if isinstance(alter_name, Mapping) else alter_name
         others = without(right._names, sorted(b for _, b in keys))

@@ -20,7 +20,7 @@ from sframe_spark.values.convert import parse_array, parse_dict, parse_float, pa
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.text_reader import read_arrays, read_stored
 
-# Patterns of short numbers, which are nearly all: any numeric type holds them. Leading zeros are ignored, as in the reference and other libraries.
+# Patterns of short numbers, which are nearly all: any numeric type holds them. Leading zeros are ignored, as in Turi Create and other libraries.
 SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"
 SHORT_DECIMAL = r"^[+-]?0*[0-9]{1,18}(\.[0-9]*)?$"
 INTEGER = r"^[+-]?0*[0-9]{1,19}$"

@@ -156,7 +156,7 @@ class CsvValues:
 
 @attrs.frozen(eq=False)
 class CsvRequest:
-    """A user's request to read CSV files, with the arguments in the order of the reference engine.
+    """A user's request to read CSV files, with the arguments in the order of Turi Create's engine.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases:
 
 
 def count(value: Any, name: str) -> int:
-    """Return a number of rows or lines as an int; negative numbers become zero, as in the reference.
+    """Return a number of rows or lines as an int; negative numbers become zero, as in Turi Create.
 
     Raises
     ------

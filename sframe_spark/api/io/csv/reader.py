@@ -641,7 +641,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
 
 
 def warn_of_header_number(header: Any) -> None:
-    """Log a warning if ``header`` is a number, as in pandas. Here 0 means False and other numbers True, as in the reference."""
+    """Log a warning if ``header`` is a number, as in pandas. Here 0 means False and other numbers True, as in Turi Create."""
     if isinstance(header, int) and not isinstance(header, bool):
         meaning = "the first line holds the names of columns" if header else "no line holds the names of columns"
         LOG.warning(

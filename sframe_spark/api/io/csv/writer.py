@@ -42,7 +42,7 @@ NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
 
 
 def _option_text(value: Any) -> Any:
-    """Return an option as a string: numbers are formatted, and None becomes an empty string, as in the reference."""
+    """Return an option as a string: numbers are formatted, and None becomes an empty string, as in Turi Create."""
     if value is None:
         return ""
     return display_text(plain_number(value)) if is_number(value) and not isinstance(value, bool) else value
@@ -50,7 +50,7 @@ def _option_text(value: Any) -> Any:
 
 @attrs.frozen
 class CsvFormat:
-    """The format of a CSV file to write, with the arguments in the order of the reference engine.
+    """The format of a CSV file to write, with the arguments in the order of Turi Create's engine.
 
     A field, even a number, is quoted if it would be read differently without quotes. A format that cannot be read back raises an error, except
     formats without quotes: with ``quote_level=3``, without a ``quote_char``, or if quotes in a field are neither doubled nor escaped.
@@ -223,7 +223,7 @@ class CsvFormat:
         return lambda value: missing if value is None else write(value)
 
     def missing_field(self, is_alone: bool = False) -> str:
-        """Return the field for a missing value; in a single column, it gives an empty line, as in the reference, unless ``na_rep`` is given."""
+        """Return the field for a missing value; in a single column, it gives an empty line, as in Turi Create, unless ``na_rep`` is given."""
         is_lost = not self.na_rep.strip(SPACE) and (self._blanks_vanish or (is_alone and self.na_rep != ""))
         return self.quoted(self.na_rep) if is_lost else self.plain(self.na_rep)
 

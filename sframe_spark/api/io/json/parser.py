@@ -73,9 +73,9 @@ def _float(text: str) -> float:
 
 
 class JsonDecoder:
-    """Python's JSON parser. If an object has several members of one name, the last one is used, as in Python and the reference.
+    """Python's JSON parser. If an object has several members of one name, the last one is used, as in Python and Turi Create.
 
-    If the object is a row of a frame, the first one is used, as in the reference.
+    If the object is a row of a frame, the first one is used, as in Turi Create.
 
     Parameters
     ----------

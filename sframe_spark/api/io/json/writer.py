@@ -107,7 +107,7 @@ class JsonRows:
 
 
 def _member(name: str, values: pa.Array) -> pa.Array:
-    """Return the name, the value and a comma for each row; an empty string where the value is missing, as in the reference."""
+    """Return the name, the value and a comma for each row; an empty string where the value is missing, as in Turi Create."""
     start, end, between = (pa.scalar(text, pa.large_string()) for text in (json.dumps(name, ensure_ascii=False) + ":", ",", ""))
     return pc.binary_join_element_wise(start, values.cast(pa.large_string()), end, between).fill_null("")
 
