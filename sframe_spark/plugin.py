@@ -93,13 +93,13 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, define_aggregate
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, define_function
-from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.laws import STAGES
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import RowWise, apply_program
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
@@ -113,8 +113,8 @@ from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode
 
 __all__ = [
     "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk", "ColumnType",

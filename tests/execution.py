@@ -8,7 +8,7 @@ from sframe_spark import SFrame
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 
 
 def executed(frame: SFrame, **options: Any) -> tuple[list[list[Any]], list[str]]:

@@ -7,24 +7,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.operators.append import Append
-from sframe_spark.operators.columns import Arrange, Project, Zip
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.explode import Explode
 from sframe_spark.operators.flat_map import FlatMap
-from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
-from sframe_spark.operators.groupby.intervals import AssignIntervals, FillIntervals, Grid
+from sframe_spark.operators.groupby.resampling_intervals import AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import KINDS, Join
-from sframe_spark.operators.joins.key_window import KeyWindow
+from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.project_zip_arrange import Arrange, Project, Zip
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.row_selection import Filter, FilterRows, Reverse, SliceRows
 from sframe_spark.operators.sort import AssumeOrder, Sort, SuffixSort, TopRows
@@ -33,7 +33,7 @@ from sframe_spark.operators.sources.segment_subset import parts_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.rolling import Rolling
-from sframe_spark.operators.window.running import Running
+from sframe_spark.operators.window.running_by_group import Running
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.operators.window.smoothing import ExponentialSmoothing
 from sframe_spark.planner.chunk import Chunk

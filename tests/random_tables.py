@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import new_dataset
+from sframe_spark.operators.sources.base_and_segment_source import segment_source
 from sframe_spark.operators.sources.in_memory import constant_source, memory_source, range_source
-from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.storage.segments.writer import write_segment
@@ -31,7 +31,7 @@ from sframe_spark.turicreate.source import archive_source
 from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, INTEGER, LIST, MISSING, NEWER_TAGS, REAL, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.datetimes import SECOND, to_microseconds
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 KINDS: dict[ColumnType, int] = {
     INT: INTEGER,

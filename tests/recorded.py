@@ -19,8 +19,8 @@ from typing import Any
 import sframe_spark.errors
 from sframe_spark.errors import NarrowTypeError, SFrameError
 from sframe_spark.laws import LAWS, STAGES
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.segment_subset import parts_of
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import value_classes
 from sframe_spark.planner.optimizer import StageLaws

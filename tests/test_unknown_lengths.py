@@ -22,7 +22,7 @@ ALLOWED = {
         "_number(fields, _CHILDREN) or 0",
     ): "an element that is a column has no parts, and says so by no number",
     ("turicreate/archive_files.py", "number or 0"): "a file that is named without a column stands for its first",
-    ("values/durations.py", "number or 1"): "the text before a unit: 'h' is one hour",
+    ("values/duration_parsing.py", "number or 1"): "the text before a unit: 'h' is one hour",
 }
 
 

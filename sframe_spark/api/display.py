@@ -15,7 +15,7 @@ import attrs
 
 from sframe_spark.api.node_values import preview_rows, preview_values, row_count
 from sframe_spark.message_text import visible
-from sframe_spark.operators.columns import columns_of
+from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema

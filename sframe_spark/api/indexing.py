@@ -24,7 +24,7 @@ from sframe_spark.planner.length_and_order_inference import infer_planner_node_l
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND
 from sframe_spark.values.input_values import is_of_spark
-from sframe_spark.values.value_model import is_number, one_value
+from sframe_spark.values.plain_values import is_number, one_value
 
 ROW_LIMIT = 2**62
 """More rows than any frame has, with room for adding."""

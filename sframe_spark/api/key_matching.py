@@ -11,11 +11,11 @@ import numpy as np
 from sframe_spark.api.node_values import recoded_column
 from sframe_spark.engine.execution.materialize import iterate
 from sframe_spark.errors import SchemaError, SFrameError
-from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.joins.join import join
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, INT, STR, common_encoding

@@ -17,12 +17,12 @@ from sframe_spark.engine.execution.materialize import compute, count_rows, itera
 from sframe_spark.engine.execution.preview import preview_of
 from sframe_spark.engine.runtime.result_storage import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
-from sframe_spark.expressions.program import Literal
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import column_of, columns_alongside, replace_column
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
+from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, replace_column
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk, aligned_chunks, concatenate
@@ -30,13 +30,13 @@ from sframe_spark.planner.length_and_order_inference import infer_planner_node_l
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import warn_of_nanoseconds
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import column_type_for, encode_parts, encoding_for, infer_type
-from sframe_spark.values.from_arrow import warn_of_long_decimals
 from sframe_spark.values.input_values import require_valid_arrow, simplify
+from sframe_spark.values.plain_values import one_value, plain
+from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, encoding_for, infer_type
 from sframe_spark.values.value_errors import naming_broken_string, require_unicode_values, rounding_warnings
-from sframe_spark.values.value_model import one_value, plain
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:

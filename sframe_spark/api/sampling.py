@@ -10,16 +10,16 @@ import numpy as np
 
 from sframe_spark.api.node_values import row_count
 from sframe_spark.errors import BeyondRangeError, InvalidArgumentError, SchemaError, SeedError
-from sframe_spark.expressions.program import Literal
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import brief
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import INT
-from sframe_spark.values.value_model import is_number, one_value
+from sframe_spark.values.plain_values import is_number, one_value
 
 
 def chosen_seed(seed: Any) -> int:

@@ -25,9 +25,9 @@ from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT,
 from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
-from sframe_spark.values.encode import column_type_for, encode, infer_type
+from sframe_spark.values.plain_values import MISSING, family_of
+from sframe_spark.values.python_to_arrow import column_type_for, encode, infer_type
 from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
-from sframe_spark.values.value_model import MISSING, family_of
 
 # Numbers of values of a column and of rows of a frame from which result types are inferred, as in Turi Create.
 SAMPLE_VALUES = 100

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR, ColumnType
-from sframe_spark.values.cast import canonical_text
+from sframe_spark.values.column_cast import canonical_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

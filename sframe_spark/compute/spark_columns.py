@@ -63,7 +63,7 @@ def ddl(physical: pa.DataType) -> str:
 
 def literal_column(value: Any, column_type: ColumnType) -> Column:
     """Return a constant Spark column with the physical type of the column type."""
-    from sframe_spark.values.encode import encode
+    from sframe_spark.values.python_to_arrow import encode
 
     plain = encode([value], column_type)[0]
     return _plain_literal(plain.as_py(), column_type.physical)

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterable, Sequence
 import attrs
 
 from sframe_spark.engine.physical.column_lineage import origins_of
+from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
-from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
@@ -28,7 +28,7 @@ class ColumnNames:
 
     Examples
     --------
-    >>> from sframe_spark.operators.columns import project, zip_columns
+    >>> from sframe_spark.operators.project_zip_arrange import project, zip_columns
     >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> both = zip_columns(range_source(7, 3), range_source(5, 3))
     >>> names = ColumnNames.of_plan(project(both, [1]), ["speed"])

@@ -13,7 +13,7 @@ from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.row_count_probes import is_to_be_counted
 from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
 from sframe_spark.engine.physical.user_dataframe_fixing import referenced_directly
-from sframe_spark.operators.groupby.aggregation import adds_up_floats
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import adds_up_floats
 from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length

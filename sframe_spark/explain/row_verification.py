@@ -19,8 +19,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.explain.column_names import ColumnNames
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recordable_part
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, recordable_part
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.length_and_order_inference import known_rows

@@ -18,13 +18,13 @@ from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.joins.key_window import KeyWindow
+from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.row_selection import SliceRows
 from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.order.order_facts import Column
 from sframe_spark.order.properties import requirement

@@ -28,7 +28,7 @@ from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans
 from sframe_spark.explain.row_verification import InOrder, check_rows, check_segments, claim_in_words, row_claims
 from sframe_spark.explain.sort_and_exchange_reasons import relied_orders
 from sframe_spark.laws import optimize
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.order.spark_order_preservation import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of

@@ -24,9 +24,9 @@ from sframe_spark.udf.errors import displayable, error_like, user_error
 from sframe_spark.udf.pickling import PackedFunction, load_program
 from sframe_spark.udf.pure_functions import steps_of_call
 from sframe_spark.udf.results import LONG_TEXT, ROWS_PER_CHECK, CallMemo, Guess, MadeResults, Steps, advice_on, keeping, min_size, stored_results
-from sframe_spark.values.decode import decode_columns, scalar_array
+from sframe_spark.values.arrow_to_python import decode_columns, scalar_array
 from sframe_spark.values.input_values import UNCHANGING, container_text, snapshot, snapshots
-from sframe_spark.values.nested.python_objects import named_rows
+from sframe_spark.values.nested.python_and_tagged_json import named_rows
 
 
 @attrs.frozen

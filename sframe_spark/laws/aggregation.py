@@ -8,25 +8,25 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.compute.key_runs import unsigned_zero
-from sframe_spark.expressions.program import Register
+from sframe_spark.expressions.scalar_function_program import Register
 from sframe_spark.laws.algorithm_choice import one_value_per_group
 from sframe_spark.laws.filter_pushdown import MaskedRows
 from sframe_spark.laws.pruning_by_recorded_bounds import has_random_access
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.property_inference import INT_LIMITS
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Statistics, source_statistics
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
-from sframe_spark.operators.sources.source import SegmentSource, Statistics, source_statistics
 from sframe_spark.planner.law import law
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, INT, ColumnType
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 
 
 @law("group_by(x, k, select_one) = sort(project(x, k and c), k) where no two rows are equal in k", stage="pushdown", on="group_by")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.operators.columns import project
 from sframe_spark.operators.groupby.accumulators import partial_aggregate
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import SEARCHED, EquiJoin, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import MAX_TIES, Sort, SuffixSort, TopRows, sort_rows
 from sframe_spark.planner.graph_traversal import runs_as_kernels, sizes_of

@@ -9,9 +9,9 @@ from itertools import accumulate, chain, pairwise
 
 import attrs
 
-from sframe_spark.expressions.program import Operand, Program, Register, Step
-from sframe_spark.operators.columns import Project, Zip, project, zip_columns
+from sframe_spark.expressions.scalar_function_program import Operand, Program, Register, Step
 from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise, calls_python
+from sframe_spark.operators.project_zip_arrange import Project, Zip, project, zip_columns
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

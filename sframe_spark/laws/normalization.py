@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import Arrange, Project, shows_all, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise
+from sframe_spark.operators.project_zip_arrange import Arrange, Project, shows_all, zip_columns
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.columns import Zip, all_columns, new_positions, project, shows_all, zip_columns
-from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.project_zip_arrange import Zip, all_columns, new_positions, project, shows_all, zip_columns
+from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

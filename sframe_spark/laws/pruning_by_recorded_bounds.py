@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import Zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.lookup.numeric_keys import Numbers, key_numbers
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import Numbers, key_numbers
+from sframe_spark.operators.project_zip_arrange import Zip
 from sframe_spark.operators.property_inference import INT_LIMITS, MAX_STEPS, compared_with_constant, compares_exactly, monotone_step
 from sframe_spark.operators.row_selection import slice_rows
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts, parts_of, rows_before
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -28,7 +28,7 @@ from sframe_spark.planner.node_facts import Schema
 from sframe_spark.storage.segments.pruning import Bounds, RowRange, common_rows, joined, matching_ranges, recorded_bounds
 from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType, type_of_class
 from sframe_spark.values.datetimes import to_microseconds
-from sframe_spark.values.value_model import plain_list
+from sframe_spark.values.plain_values import plain_list
 
 # A set of column values as disjoint closed ranges in ascending order; a limit is None if the range is unbounded.
 ValueRanges = tuple[Bounds, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.row_selection import SliceRows, reverse, slice_rows
 from sframe_spark.operators.sort import Sort, TopRows
-from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator

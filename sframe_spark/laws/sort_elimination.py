@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.expressions.program import Register
+from sframe_spark.expressions.scalar_function_program import Register
 from sframe_spark.laws.algorithm_choice import for_adjacent_groups, one_value_per_group
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import Reverse, SliceRows, reverse, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, Sort, SuffixSort, TopRows, sort_rows

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.columns import new_positions
+from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -21,10 +21,10 @@ from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import any_items
-from sframe_spark.values.nested.text_reader import column_of
+from sframe_spark.values.nested.text_parser import column_of
+from sframe_spark.values.python_to_arrow import encode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

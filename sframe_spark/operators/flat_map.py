@@ -27,9 +27,9 @@ from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, min_size, stored_results
-from sframe_spark.values.decode import decode_columns, scalar_array
+from sframe_spark.values.arrow_to_python import decode_columns, scalar_array
 from sframe_spark.values.input_values import UNCHANGING, snapshots
-from sframe_spark.values.nested.python_objects import named_rows
+from sframe_spark.values.nested.python_and_tagged_json import named_rows
 
 
 @register

@@ -9,7 +9,7 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError, listed
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step, operand_type
+from sframe_spark.expressions.scalar_function_program import Literal, Operand, Program, Register, Step, operand_type
 from sframe_spark.order import Monotone, SequenceFacts
 from sframe_spark.order.order_facts import Effect, flip
 from sframe_spark.order.properties import RelationProperties, ValueBounds

@@ -16,13 +16,13 @@ import numpy as np
 from sframe_spark.errors import MemoFullError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-from sframe_spark.expressions.program import Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.columns import zip_columns
+from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
 from sframe_spark.operators.flat_map import FlatMap
-from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.groupby.cycles import MapCycles
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.cycles_of_equal_time import MapCycles
+from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.planner.chunk import Chunk

@@ -18,7 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import SFrameError
 from sframe_spark.message_text import visible
-from sframe_spark.operators.columns import columns_of
+from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting.html_pages import open_address, page

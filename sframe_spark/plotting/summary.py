@@ -15,8 +15,8 @@ import numpy as np
 from sframe_spark.api.node_values import reduce_values, row_count
 from sframe_spark.expressions.aggregates.profiling import bin_numbers
 from sframe_spark.message_text import visible
-from sframe_spark.operators.columns import column_of, zip_columns
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.project_zip_arrange import column_of, zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import chart_data, vega
 from sframe_spark.plotting.html_pages import page

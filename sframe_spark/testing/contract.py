@@ -36,8 +36,8 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combi
 from sframe_spark.engine.runtime.tasks import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
+from sframe_spark.operators.sources.base_and_segment_source import Source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import Source, source_of
 from sframe_spark.order import OrderingItem, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -50,7 +50,7 @@ from sframe_spark.planner.registry import planner_node_name_to_type, registered_
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
 from sframe_spark.session.user_session import keeping_active
-from sframe_spark.values.decode import decode_columns
+from sframe_spark.values.arrow_to_python import decode_columns
 
 Rows = list[tuple[Any, ...]]
 

@@ -10,15 +10,15 @@ from sframe_spark.api.node_values import literal_of
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import apply_program
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.property_inference import monotone_step
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, rank, read_all, same_value
-from sframe_spark.values.encode import encode, infer_type
+from sframe_spark.values.python_to_arrow import encode, infer_type
 
 
 def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (), spark: bool = True) -> None:

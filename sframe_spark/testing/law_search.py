@@ -19,20 +19,20 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.expressions.program import Literal, Program, Register, Step
+from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_program
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.operators.window.cumulative import cumulative
-from sframe_spark.operators.window.running import running
+from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.testing import oracle_functions
 from sframe_spark.testing.oracle_functions import Row, is_nan, present, rank, token
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode

@@ -15,9 +15,9 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.expressions.scalar_function_program import Literal, Operand, Program, Register, Step
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Operator

@@ -31,8 +31,8 @@ from sframe_spark.turicreate.block import COLUMN_TYPES, Block, BlockForm, kind_o
 from sframe_spark.turicreate.number_decoding import OUT_OF_YEARS
 from sframe_spark.turicreate.string_and_object_decoding import MISSING
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, ZONED_DATETIME, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encoding_for
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encoding_for
 
 # --- Column names, which the index stores without quoting
 

@@ -19,8 +19,8 @@ from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.turicreate.archive import Archive, ArchiveReader, with_narrow_types
 from sframe_spark.types import DATETIME, ZONED_DATETIME, ColumnType
-from sframe_spark.values.encode import recode
-from sframe_spark.values.from_arrow import zoned_array
+from sframe_spark.values.arrow_to_column_types import zoned_array
+from sframe_spark.values.python_to_arrow import recode
 
 # --- Conversion
 

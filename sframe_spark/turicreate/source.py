@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError
-from sframe_spark.operators.sources.source import MAX_CHUNK_BYTES, Reader, Saved, Source, TableSource, check_range
+from sframe_spark.operators.sources.base_and_segment_source import MAX_CHUNK_BYTES, Reader, Saved, Source, TableSource, check_range
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema

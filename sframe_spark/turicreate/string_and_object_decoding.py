@@ -18,7 +18,7 @@ from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLarg
 from sframe_spark.message_text import in_words
 from sframe_spark.turicreate.number_decoding import GROUP, MAX_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_datetime
 from sframe_spark.types import LIST_KIND, ColumnType
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
 
 # --- Strings, stored one after the other or dictionary-encoded

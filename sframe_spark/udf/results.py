@@ -18,8 +18,8 @@ from sframe_spark.errors import MemoFullError, ResultsTooLongError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk, joined, stacked
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
-from sframe_spark.values.encode import arrow_floats, encode
-from sframe_spark.values.value_model import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
+from sframe_spark.values.plain_values import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
+from sframe_spark.values.python_to_arrow import arrow_floats, encode
 
 # Calls a function for rows given by position; returns the results, and how many result rows each row has (None: one).
 MemoCall = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]

@@ -13,10 +13,10 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR_KIND
-from sframe_spark.values.convert import construct_value
 from sframe_spark.values.datetimes import numpy_microseconds, warn_of_nanoseconds
+from sframe_spark.values.plain_values import NUMBERS, families_of, family_of
+from sframe_spark.values.single_value_conversion import construct_value
 from sframe_spark.values.value_errors import note_rounded
-from sframe_spark.values.value_model import NUMBERS, families_of, family_of
 
 # Snapshots: a user's function may return the same mutable object several times, and change it between calls.
 

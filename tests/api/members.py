@@ -18,7 +18,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.engine.execution import actions, direct_execution
-from sframe_spark.expressions.program import Program
+from sframe_spark.expressions.scalar_function_program import Program
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -19,7 +19,7 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.planner.length_and_order_inference import properties_of
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 from tests.examples import part
 
 UTC = datetime.UTC

@@ -18,7 +18,7 @@ from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_o
 from sframe_spark.compute.exact_running_and_rolling_sum import running_sum
 from sframe_spark.compute.exact_sum import ExactSum, VarianceState
 from sframe_spark.operators.groupby import accumulators
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import FLOAT, INT

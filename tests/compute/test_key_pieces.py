@@ -15,7 +15,7 @@ from sframe_spark.compute.key_encoding import codes_of, comparable_values
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 DAYS = [datetime.datetime(2020, 1, day) for day in (1, 2)]
 ZONES = [datetime.timezone(datetime.timedelta(hours=hours)) for hours in (0, 5)]

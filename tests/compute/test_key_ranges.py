@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of, sort_parts
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 ZONES = st.sampled_from([datetime.timezone(datetime.timedelta(hours=hours)) for hours in (-3, 0, 7)])
 MOMENTS = {"min_value": datetime.datetime(1, 1, 3), "max_value": datetime.datetime(9999, 12, 29)}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.compute.exact_sum import VarianceState
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import FLOAT, INT

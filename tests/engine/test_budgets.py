@@ -19,8 +19,8 @@ from sframe_spark.engine.memory_budget import BatchSize, fits_driver, plan_size_
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import optimize
+from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import sizes_of
 from sframe_spark.planner.node import PlannerNode

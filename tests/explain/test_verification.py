@@ -16,7 +16,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.explain import verification
 from sframe_spark.operators.groupby.groupby import GroupBy
-from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.operators.sources.base_and_segment_source import segment_source
 from sframe_spark.planner.operator import NO_WORK
 
 ROWS = 300

@@ -12,8 +12,8 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.row_verification import InOrder, NotMissing, check_rows, check_segments, refuted, row_ranges
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.operators.sources.in_memory import memory_source
-from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry

@@ -19,10 +19,10 @@ from sframe_spark.laws import STAGES, optimize
 from sframe_spark.laws.filter_pushdown import filter_below
 from sframe_spark.laws.slice_pushdown import last_rows_of_sort
 from sframe_spark.laws.sort_elimination import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
-from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import memory_source
@@ -33,7 +33,7 @@ from sframe_spark.planner.optimizer import Trace
 from sframe_spark.testing.laws import apply_law
 from sframe_spark.testing.oracle import sorted_rows
 from sframe_spark.types import FLOAT, INT, STR
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 from tests.examples import examples, part
 from tests.facts import same
 from tests.operators.ranges import run_in_ranges

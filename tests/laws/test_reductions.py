@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import read_all
-from sframe_spark.expressions.program import Literal
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.laws import optimize
 from sframe_spark.laws.aggregation import SKIPPING, aggregates_skip_missing
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import memory_source

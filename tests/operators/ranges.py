@@ -14,7 +14,7 @@ from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 
 
 def sent(value: Any) -> Any:

@@ -17,7 +17,7 @@ from sframe_spark.operators.sort import MAX_ROWS_SENT, SuffixSort, TopRows, firs
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import FLOAT, INT, STR
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 SCHEMA = (INT, FLOAT, STR, INT)
 FACTS = [Facts(SCHEMA, Length.unknown())]

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from sframe_spark import SFrame
-from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.operators.sources.base_and_segment_source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.testing.oracle_functions import rank

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sframe_spark import SFrame
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import new_dataset
-from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.operators.sources.base_and_segment_source import segment_source
 from sframe_spark.planner.length_and_order_inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started

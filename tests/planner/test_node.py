@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.columns import project
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sources.in_memory import memory_source, range_source
 from sframe_spark.planner.node import PlannerNode, check_same_rows
 from sframe_spark.planner.node_facts import Facts, Length

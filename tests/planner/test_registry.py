@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.laws import builtin_laws
-from sframe_spark.operators.columns import Project
+from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, register, registered_names
 
@@ -25,7 +25,7 @@ def test_a_taken_name_is_refused() -> None:
     class Impostor(Operator):
         name: ClassVar[str] = "project"
 
-    with pytest.raises(PlanInvariantError, match=r"'project' is taken by sframe_spark\.operators\.columns\.Project"):
+    with pytest.raises(PlanInvariantError, match=r"'project' is taken by sframe_spark\.operators\.project_zip_arrange\.Project"):
         register(Impostor)
     assert planner_node_name_to_type("project") is Project
 

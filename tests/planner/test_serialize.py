@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
-from sframe_spark.expressions.program import Literal, Program, Register, Step
-from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.operators.elementwise import apply_lambda, apply_program
 from sframe_spark.operators.joins.hash_join import HashJoin
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.sources.in_memory import memory_source, range_source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.chunk import Chunk

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.operators import columns, sort
+from sframe_spark.operators import project_zip_arrange, sort
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby import groupby
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins import join
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.sort import TopRows
@@ -92,7 +92,7 @@ CASES: list[tuple[str, PlannerNode, list[tuple[Any, ...]]]] = [
     ),
     (
         "a mask drops missing and zero",
-        filter_by_mask(LEFT, columns.project(table_source([[1, 0, None, -1]], [INT], 4), [0])),
+        filter_by_mask(LEFT, project_zip_arrange.project(table_source([[1, 0, None, -1]], [INT], 4), [0])),
         [(2, "a"), (None, "d")],
     ),
     ("running sums pass over missing values", cumulative.cumulative(NUMBERS, "sum"), [(3,), (3,), (4,), (6,)]),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.laws.filter_pushdown import filters_merged
-from sframe_spark.operators.columns import Project, Zip, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.project_zip_arrange import Project, Zip, zip_columns
 from sframe_spark.operators.row_selection import Filter, SliceRows, slice_rows
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.window.cumulative import Cumulative

@@ -18,7 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import compute, materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import builtin_optimizer
-from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.planner.length_and_order_inference import current_facts, properties_of, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.operators.columns import project
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle

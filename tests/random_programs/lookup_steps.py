@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
-from sframe_spark.operators.joins.key_window import KeyWindow, key_window
+from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.merge_sorted import merge_sorted
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
 from tests.random_programs.growth import Growth

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sframe_spark.expressions.program import Literal
-from sframe_spark.operators.window.running import running
+from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode

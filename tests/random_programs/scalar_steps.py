@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
+from sframe_spark.expressions.scalar_function_program import Literal, Operand, Program, Register, Step
 from sframe_spark.operators import elementwise
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType

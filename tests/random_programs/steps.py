@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.expressions.program import Literal
-from sframe_spark.operators import columns, elementwise, explode, flat_map, row_number, row_selection, sort
+from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.operators import elementwise, explode, flat_map, project_zip_arrange, row_number, row_selection, sort
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby import groupby
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins import join
 from sframe_spark.operators.row_selection import FilterRows, filter_by_mask, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, TopRows
@@ -37,7 +37,7 @@ def project_some(growth: Growth) -> PlannerNode | None:
     if node is None:
         return None
     positions = [growth.choose.randrange(node.facts.width) for _ in range(growth.choose.randint(1, 4))]
-    return growth.add(columns.project(node, positions))
+    return growth.add(project_zip_arrange.project(node, positions))
 
 
 def zip_some(growth: Growth) -> PlannerNode | None:
@@ -48,7 +48,7 @@ def zip_some(growth: Growth) -> PlannerNode | None:
     for _ in range(growth.choose.randint(1, 2)):
         partner = growth.partner(lambda node: growth.rows(node) == growth.rows(first))
         parts.append(partner or first)
-    return growth.add(columns.zip_columns(*parts))
+    return growth.add(project_zip_arrange.zip_columns(*parts))
 
 
 def arrange_some(growth: Growth) -> PlannerNode | None:
@@ -59,13 +59,13 @@ def arrange_some(growth: Growth) -> PlannerNode | None:
     made = first
     for _ in range(growth.choose.randint(1, 3)):
         partner = growth.partner(lambda node: has_columns(node) and growth.rows(node) == growth.rows(first)) or first
-        column = columns.column_of(partner, growth.choose.randrange(partner.facts.width))
+        column = project_zip_arrange.column_of(partner, growth.choose.randrange(partner.facts.width))
         if growth.choose.random() < 0.5:
-            made = columns.replace_column(made, growth.choose.randrange(made.facts.width), column)
+            made = project_zip_arrange.replace_column(made, growth.choose.randrange(made.facts.width), column)
         else:
-            made = columns.columns_alongside(made, column)
+            made = project_zip_arrange.columns_alongside(made, column)
     if growth.choose.random() < 0.3:
-        made = columns.columns_of(made, growth.choose.sample(range(made.facts.width), growth.choose.randint(1, made.facts.width)))
+        made = project_zip_arrange.columns_of(made, growth.choose.sample(range(made.facts.width), growth.choose.randint(1, made.facts.width)))
     return growth.add(made)
 
 
@@ -168,7 +168,7 @@ def number_rows(growth: Growth) -> PlannerNode | None:
     node = growth.any_node()
     assert node is not None
     numbers = growth.add(row_number.row_number(node, growth.choose.choice((0, 1, 5))))
-    return growth.add(columns.zip_columns(numbers, node)) if growth.choose.random() < 0.6 else numbers
+    return growth.add(project_zip_arrange.zip_columns(numbers, node)) if growth.choose.random() < 0.6 else numbers
 
 
 def run_along(growth: Growth) -> PlannerNode | None:
@@ -177,7 +177,7 @@ def run_along(growth: Growth) -> PlannerNode | None:
     if column is None:
         return None
     values = growth.add(cumulative.cumulative(growth.single(column), growth.choose.choice(cumulative.KINDS)))
-    return growth.add(columns.zip_columns(column[0], values)) if growth.choose.random() < 0.5 else values
+    return growth.add(project_zip_arrange.zip_columns(column[0], values)) if growth.choose.random() < 0.5 else values
 
 
 def roll_along(growth: Growth) -> PlannerNode | None:

@@ -26,7 +26,7 @@ from sframe_spark.errors import BrokenPayload, SFrameError
 from sframe_spark.turicreate.archive import ArchiveReader, open_archive
 from sframe_spark.turicreate.archive_files import RECORD, WORD, footer_of, opened, read_bytes, unpacked
 from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, Block
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 
 MOST_MEMORY = 256 << 20
 MOST_SECONDS = 5

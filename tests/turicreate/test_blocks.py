@@ -15,7 +15,7 @@ from sframe_spark.turicreate.archive import decoded
 from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, Block, BlockForm
 from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, REAL, TENSOR, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 from tests.examples import examples
 from tests.random_tables import content, made_block, run_bytes, tagged
 

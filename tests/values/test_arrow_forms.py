@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.types import ZONED_PHYSICAL
-from sframe_spark.values.export import MAX_FIELDS, MAX_LEVELS
-from sframe_spark.values.from_arrow import OFFSET_FIELDS
+from sframe_spark.values.arrow_to_column_types import OFFSET_FIELDS
+from sframe_spark.values.export_to_arrow_and_json import MAX_FIELDS, MAX_LEVELS
 
 NOON = datetime.datetime(2024, 2, 29, 12)
 

@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.errors import InexactDecimalWarning
 from sframe_spark.types import FLOAT, INT, list_of
-from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.arrow_to_column_types import normalize
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(5, 2), (15, 15), (18, 4), (19, 0), (38, 18), (38, 38)])

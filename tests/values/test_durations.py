@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.errors import SFrameError
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME
-from sframe_spark.values.durations import UNITS, parse_duration, parse_positive_duration
+from sframe_spark.values.duration_parsing import UNITS, parse_duration, parse_positive_duration
 
 SECOND = 1_000_000
 

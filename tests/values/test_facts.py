@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.types import STANDARD_TYPES, STR, ColumnType
-from sframe_spark.values.cast import cast_array, cast_type
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode, encoding_for, infer_type
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.column_cast import cast_array, cast_type
+from sframe_spark.values.python_to_arrow import encode, encoding_for, infer_type
 from tests.facts import from_fact, load_facts, same
 
 FACTS = load_facts("value_facts.json")

@@ -24,8 +24,8 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.decode import decode
-from sframe_spark.values.from_arrow import arrow_column_type, normalize
+from sframe_spark.values.arrow_to_column_types import arrow_column_type, normalize
+from sframe_spark.values.arrow_to_python import decode
 from tests.facts import same
 
 DAY = datetime.datetime(2012, 7, 1)

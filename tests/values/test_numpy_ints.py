@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sframe_spark.types import ARRAY, FLOAT
-from sframe_spark.values.encode import encode, infer_type
+from sframe_spark.values.python_to_arrow import encode, infer_type
 
 CLASSES = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.longlong, np.ulonglong)
 BESIDE: tuple[Any, ...] = (0.5, -2.5, None, 3, np.float32(0.25))

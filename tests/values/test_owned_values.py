@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.types import ZONED_DATETIME
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 
 def times(*days: int) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.values.convert import parse_dict, parse_list
+from sframe_spark.values.single_value_conversion import parse_dict, parse_list
 
 # As the reference has them: what is not here stays as it is, with its backslash.
 MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", '"': '"', "'": "'", "/": "/", "\\": "\\"}

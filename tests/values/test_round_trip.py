@@ -28,9 +28,9 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.cast import canonical_text
-from sframe_spark.values.decode import decode, decode_scalar
-from sframe_spark.values.encode import encode, encode_plain, infer_type, recode
+from sframe_spark.values.arrow_to_python import decode, decode_scalar
+from sframe_spark.values.column_cast import canonical_text
+from sframe_spark.values.python_to_arrow import encode, encode_plain, infer_type, recode
 from tests.facts import same
 
 ints = st.integers(-(2**63), 2**63 - 1)

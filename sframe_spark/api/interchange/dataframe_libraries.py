@@ -16,16 +16,16 @@ from sframe_spark.api.node_values import collect_chunks, combine_columns, node_f
 from sframe_spark.engine.execution.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
-from sframe_spark.operators.columns import columns_of
+from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.operators.sources.in_memory import memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DATETIME_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, STR_KIND, ColumnType
+from sframe_spark.values.arrow_to_column_types import normalized_parts, warn_of_long_decimals
 from sframe_spark.values.datetimes import warn_of_nanoseconds
-from sframe_spark.values.encode import encode_parts
-from sframe_spark.values.export import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
-from sframe_spark.values.from_arrow import normalized_parts, warn_of_long_decimals
+from sframe_spark.values.export_to_arrow_and_json import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
 from sframe_spark.values.input_values import library_of, require_known_extensions, require_valid_arrow
+from sframe_spark.values.python_to_arrow import encode_parts
 from sframe_spark.values.value_errors import column_named, naming_broken_string, rounding_warnings
 
 # Frames made of Arrow tables; metadata of a field may give the original column type

@@ -37,11 +37,11 @@ from sframe_spark.types import (
     ZONED_DATETIME,
     ColumnType,
 )
-from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.from_arrow import arrow_column_type, normalize, warn_of_decimal_types
+from sframe_spark.values.arrow_to_column_types import arrow_column_type, normalize, warn_of_decimal_types
+from sframe_spark.values.plain_values import plain_dict, plain_list
+from sframe_spark.values.python_to_arrow import encode_plain
+from sframe_spark.values.spark_variant import MISSING_KIND, ZONED_KIND, VariantType, refuse_damaged, variant_kind, variant_value
 from sframe_spark.values.value_errors import column_named
-from sframe_spark.values.value_model import plain_dict, plain_list
-from sframe_spark.values.variant import MISSING_KIND, ZONED_KIND, VariantType, refuse_damaged, variant_kind, variant_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

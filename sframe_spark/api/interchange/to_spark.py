@@ -17,9 +17,9 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import source_for_users
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.columns import Project, project, zip_columns
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.project_zip_arrange import Project, project, zip_columns
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.graph_traversal import postorder

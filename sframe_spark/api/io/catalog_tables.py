@@ -32,7 +32,7 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
 )
 from sframe_spark.message_text import visible
-from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.session.launch import is_remote

@@ -34,8 +34,8 @@ from sframe_spark.errors import (
 from sframe_spark.laws import optimize
 from sframe_spark.lazily_imported_subpackages import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.message_text import visible
-from sframe_spark.operators.columns import columns_of, project, zip_columns
-from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
+from sframe_spark.operators.project_zip_arrange import columns_of, project, zip_columns
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.paths_and_uris import is_private, is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets import atomic_directory_save, dataset_copies

@@ -20,11 +20,11 @@ from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
-from sframe_spark.values.cast import cast_array
-from sframe_spark.values.encode import column_type_for
+from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.input_values import is_of_spark
+from sframe_spark.values.plain_values import one_value
+from sframe_spark.values.python_to_arrow import column_type_for
 from sframe_spark.values.value_errors import require_unicode_values, rounding_warnings
-from sframe_spark.values.value_model import one_value
 
 
 @attrs.frozen

@@ -13,13 +13,13 @@ from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_fra
 from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.expressions.functions.datetimes import PARTS, TIMEZONE
-from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.datetimes import is_in_years_of_python, timestamp_text, to_microseconds
-from sframe_spark.values.durations import LONGEST, parse_positive_duration
+from sframe_spark.values.duration_parsing import LONGEST, parse_positive_duration
 
 
 def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:

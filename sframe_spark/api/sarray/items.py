@@ -11,14 +11,14 @@ from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_fra
 from sframe_spark.api.node_values import literal_of
 from sframe_spark.api.unpacking import distinct_keys, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions
 from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
+from sframe_spark.expressions.functions.column_packing import value_parameter
 from sframe_spark.expressions.functions.element_access import item_type
-from sframe_spark.expressions.functions.packing import value_parameter
-from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType
-from sframe_spark.values.value_model import is_number, one_value, plain, plain_number
+from sframe_spark.values.plain_values import is_number, one_value, plain, plain_number
 
 # A number larger than the count of items in any value.
 MAX_ITEMS = 2**40

@@ -16,8 +16,8 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column
 from sframe_spark.errors import NoAttributeError, UnsupportedOperationError
 from sframe_spark.explain.explanation import Explanation
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator

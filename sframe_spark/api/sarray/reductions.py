@@ -11,9 +11,9 @@ from sframe_spark.api.node_values import literal_of, reduce_values, row_count
 from sframe_spark.api.sarray.rank_selection import Ranks
 from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
-from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE

@@ -35,8 +35,8 @@ from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, common_encoding
-from sframe_spark.values.encode import column_type_for, encoding_for
-from sframe_spark.values.value_model import one_value
+from sframe_spark.values.plain_values import one_value
+from sframe_spark.values.python_to_arrow import column_type_for, encoding_for
 
 
 @adopt_members

@@ -15,10 +15,10 @@ from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.user_functions import bind_function
 from sframe_spark.errors import NegativeSizeError, SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.expressions.python_function import Truth
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows

@@ -20,19 +20,19 @@ from sframe_spark.api.sarray.rank_selection import Ranks
 from sframe_spark.api.unpacking import merged_type, types_of_keys
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
-from sframe_spark.expressions.program import Literal
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import brief, visible
-from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.explode import explode
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.values.convert import construct_value
+from sframe_spark.values.plain_values import family_of, is_number, one_value, plain_number
+from sframe_spark.values.single_value_conversion import construct_value
 from sframe_spark.values.tagged_json import display_text
-from sframe_spark.values.value_model import family_of, is_number, one_value, plain_number
 
 
 @with_call_hints

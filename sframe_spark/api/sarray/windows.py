@@ -11,17 +11,17 @@ from sframe_spark.api.node_values import literal_of, recoded
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.physical.placement import is_at_hand
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.expressions.program import Literal
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.rolling import rolling
-from sframe_spark.operators.window.running import running
+from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
-from sframe_spark.values.encode import encoding_for
-from sframe_spark.values.value_model import one_value
+from sframe_spark.values.plain_values import one_value
+from sframe_spark.values.python_to_arrow import encoding_for
 
 # With `min_observations=0`, these aggregates of a window without values are zero instead of missing.
 KINDS_OF_NOTHING = ("sum", "var", "stdv")

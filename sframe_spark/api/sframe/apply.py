@@ -20,8 +20,8 @@ from sframe_spark.operators.udf_calls import remember_first
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.results import Guess
-from sframe_spark.values.encode import column_type_for
-from sframe_spark.values.nested.python_objects import named_rows
+from sframe_spark.values.nested.python_and_tagged_json import named_rows
+from sframe_spark.values.python_to_arrow import column_type_for
 
 
 class RowFunctions(Columns):

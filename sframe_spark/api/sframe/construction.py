@@ -25,8 +25,8 @@ from sframe_spark.engine.runtime.result_storage import write_runs
 from sframe_spark.errors import EmptyColumnsError, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.append import append
+from sframe_spark.operators.sources.base_and_segment_source import segment_source
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
-from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.external.parquet import manifest_of_files, natural

@@ -8,7 +8,7 @@ from typing import Any
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.columns import project
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sort import SORTABLE, sort_rows
 
 

@@ -17,17 +17,17 @@ from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.relational import Relational, narrowed
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
-from sframe_spark.operators.columns import column_of, columns_alongside, columns_of
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.join import KINDS, join
-from sframe_spark.operators.joins.key_window import KeyWindow, key_window
+from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.merge_sorted import SIDES, merge_sorted, unsorted_message
-from sframe_spark.operators.lookup.key_search import first_row_out_of_order
-from sframe_spark.operators.lookup.numeric_keys import check_keys
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import check_keys
+from sframe_spark.operators.lookup.nearest_key_search import first_row_out_of_order
+from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, columns_of
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
-from sframe_spark.values.durations import parse_duration
+from sframe_spark.values.duration_parsing import parse_duration
 
 # Advice for kinds of joins that Polars, pandas or Spark have and that are written differently here.
 JOINS_OF_OTHER_LIBRARIES = {

@@ -22,15 +22,15 @@ from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import is_table, other_frame
 from sframe_spark.message_text import called
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import all_columns, column_of, columns_of
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.project_zip_arrange import all_columns, column_of, columns_of
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, common_encoding
-from sframe_spark.values.value_model import one_value
+from sframe_spark.values.plain_values import one_value
 
 
 class Relational(Columns):

@@ -15,17 +15,17 @@ from sframe_spark.api.sframe.columns import without
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.api.unpacking import names_for_new_columns
 from sframe_spark.api.user_functions import general
-from sframe_spark.expressions.functions.packing import value_parameter
-from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.expressions.functions.column_packing import value_parameter
+from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.message_text import brief
-from sframe_spark.operators.columns import column_of, columns_alongside, columns_of, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.operators.explode import explode, natural_types
+from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, columns_of, zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType, type_of_class
-from sframe_spark.values.convert import becomes
-from sframe_spark.values.encode import column_type_for, infer_type
-from sframe_spark.values.value_model import is_number, one_value
+from sframe_spark.values.plain_values import is_number, one_value
+from sframe_spark.values.python_to_arrow import column_type_for, infer_type
+from sframe_spark.values.single_value_conversion import becomes
 
 # Rows from which the types of items are inferred.
 SAMPLE = 100

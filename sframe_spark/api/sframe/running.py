@@ -10,14 +10,14 @@ from sframe_spark.api.hints import call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.relational import Relational, narrowed
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.expressions.program import Literal
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import brief
-from sframe_spark.operators.columns import column_of, columns_alongside, replace_column
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.window.running import running
+from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, replace_column
+from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.types import DICT_KIND, FLOAT, INT
-from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
+from sframe_spark.values.duration_parsing import LONGEST, parse_duration, parse_positive_duration
 
 
 class RunningColumns(Relational):

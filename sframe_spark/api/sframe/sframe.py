@@ -38,8 +38,8 @@ from sframe_spark.message_text import brief
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.input_values import NO_VALUES, is_of_spark
-from sframe_spark.values.nested.python_objects import named_rows
-from sframe_spark.values.value_model import one_value
+from sframe_spark.values.nested.python_and_tagged_json import named_rows
+from sframe_spark.values.plain_values import one_value
 
 SIGNS = {"sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
 ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}

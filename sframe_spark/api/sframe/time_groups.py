@@ -21,11 +21,11 @@ from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
-from sframe_spark.operators.groupby.intervals import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
+from sframe_spark.operators.groupby.resampling_intervals import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.udf_calls import remember_first
@@ -35,9 +35,9 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import INT, ColumnType, of_any_offset
 from sframe_spark.udf.results import Guess
-from sframe_spark.values.durations import LONGEST, parse_positive_duration
-from sframe_spark.values.encode import column_type_for, encode
-from sframe_spark.values.nested.python_objects import named_rows
+from sframe_spark.values.duration_parsing import LONGEST, parse_positive_duration
+from sframe_spark.values.nested.python_and_tagged_json import named_rows
+from sframe_spark.values.python_to_arrow import column_type_for, encode
 
 SAMPLE_ROWS = 100
 """Rows of the first cycles on which a function is tried to infer the types of its results."""

@@ -25,7 +25,7 @@ from sframe_spark.engine.physical.row_count_probes import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.user_dataframe_fixing import exclusive_tops, is_chain, narrowed, referenced_below, unfixed_nodes
 from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.laws import optimize
-from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.udf_calls import calls_user_functions, functions_of, memos_at, memos_in, running_user_functions, with_memos
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import learn_lengths

@@ -15,8 +15,8 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.spark.callables_as_job import run_tasks
 from sframe_spark.engine.spark.error_translation import translated_errors
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
-from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode

@@ -20,8 +20,8 @@ from sframe_spark.engine.physical.sections import THE_RESULT, Mode
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.sources.base_and_segment_source import Source, recorded_order
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import Source, recorded_order
 from sframe_spark.operators.udf_calls import calls_plugins, complete_source, functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin

@@ -65,8 +65,8 @@ from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_checks import rechecking_after_failure
 from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, concatenate, drained, from_stream
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode

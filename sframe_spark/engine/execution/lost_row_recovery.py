@@ -12,8 +12,8 @@ import attrs
 
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import StorageError
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.paths_and_uris import is_remote_location

@@ -27,10 +27,10 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local
 from sframe_spark.engine.runtime.result_storage import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.laws import optimize
-from sframe_spark.operators.columns import Arrange, project, zip_columns
 from sframe_spark.operators.groupby.groupby import count_all
+from sframe_spark.operators.project_zip_arrange import Arrange, project, zip_columns
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.paths_and_uris import is_remote_location
@@ -40,8 +40,8 @@ from sframe_spark.planner.length_and_order_inference import known_rows, learn_le
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length, sum_of_bounds
 from sframe_spark.session.spark_locality import is_spark_requested
-from sframe_spark.values.decode import decode
-from sframe_spark.values.value_model import agree
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.plain_values import agree
 
 # New columns of a frame whose other columns are stored: only the new ones are computed and stored.
 

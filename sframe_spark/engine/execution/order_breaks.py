@@ -11,7 +11,7 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.planner.length_and_order_inference import known_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 
 
 def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, list[tuple[object, object]]] | None:

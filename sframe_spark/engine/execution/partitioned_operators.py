@@ -30,7 +30,7 @@ from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, rang
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.laws import optimize
-from sframe_spark.operators.columns import project
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length

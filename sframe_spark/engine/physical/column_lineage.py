@@ -17,7 +17,7 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
 
     Examples
     --------
-    >>> from sframe_spark.operators.columns import project, zip_columns
+    >>> from sframe_spark.operators.project_zip_arrange import project, zip_columns
     >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> origins_of(project(zip_columns(range_source(0, 3), range_source(5, 3)), [1]))
     [[(0, 1)]]
@@ -35,7 +35,7 @@ def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
 
     Examples
     --------
-    >>> from sframe_spark.operators.columns import project, zip_columns
+    >>> from sframe_spark.operators.project_zip_arrange import project, zip_columns
     >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> first, second = range_source(0, 3), range_source(5, 3)
     >>> arranged_columns(project(zip_columns(first, second), [1, 0])) == [(second, 0), (first, 0)]
@@ -72,7 +72,7 @@ def source_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
 
     Examples
     --------
-    >>> from sframe_spark.operators.columns import project, zip_columns
+    >>> from sframe_spark.operators.project_zip_arrange import project, zip_columns
     >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> first, second = range_source(0, 3), range_source(5, 3)
     >>> source_column(project(zip_columns(first, second), [1]), 0) == (second, 0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.laws import optimize
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import range_source
-from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import postorder

@@ -16,7 +16,7 @@ from sframe_spark.engine.physical.whole_input_strategies import local_join
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.cached_reader import Lookup
-from sframe_spark.operators.sources.source import SegmentSource, source_of
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.operators.udf_calls import calls_user_functions, functions_of
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.graph_traversal import postorder

@@ -15,7 +15,7 @@ import attrs
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.placement import too_long_for_spark
 from sframe_spark.errors import RowsNotFixedError
-from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph_traversal import consumers, fold, postorder

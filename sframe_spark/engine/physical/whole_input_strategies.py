@@ -23,9 +23,9 @@ from sframe_spark.engine.physical.placement import (
 )
 from sframe_spark.engine.physical.sections import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import local_threads
-from sframe_spark.operators.columns import Project
+from sframe_spark.operators.project_zip_arrange import Project
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph_traversal import postorder

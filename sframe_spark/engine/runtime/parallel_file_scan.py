@@ -18,8 +18,8 @@ from sframe_spark.engine.runtime.result_storage import NewDataset, PartialRows, 
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.spark.shared_file_checks import require_writable, why_not_in_tasks
 from sframe_spark.message_text import visible
+from sframe_spark.operators.sources.base_and_segment_source import segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
-from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode

@@ -17,7 +17,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.lookup.cached_reader import Lookup
-from sframe_spark.operators.sources.source import Reader, SegmentSource, Source
+from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode, is_builtin

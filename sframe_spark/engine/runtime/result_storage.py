@@ -17,8 +17,8 @@ from sframe_spark.engine.memory_budget import SENT_BYTES, MemoryReservation, byt
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.shared_file_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.errors import MemoryReservationError
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
-from sframe_spark.operators.sources.source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, coalesce_chunks, concatenate, drained
 from sframe_spark.planner.graph_traversal import postorder, rebuild

@@ -23,7 +23,7 @@ from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.engine.spark.shared_file_checks import require_readable, require_writable
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by_value, translated_pickling_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode

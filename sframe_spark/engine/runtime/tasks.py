@@ -12,7 +12,7 @@ import attrs
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, call_operator, combine_parts, combine_states
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator, SequentialOperator

@@ -24,9 +24,9 @@ from sframe_spark.engine.spark.error_translation import is_of_spark, run_spark
 from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, file_states_of, reading, require_same_versions
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.message_text import visible
+from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
-from sframe_spark.operators.sources.source import Source
-from sframe_spark.operators.sources.spark_scan import FRAME_SCAN, page_checks
+from sframe_spark.operators.sources.spark_parquet_scan import FRAME_SCAN, page_checks
 from sframe_spark.paths_and_uris import is_private, is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -1,7 +1,7 @@
 """Aggregate functions: importing this package fills the table."""
 
-from sframe_spark.expressions.aggregates import aggregate_function, collected, extremes, numeric, profiling
+from sframe_spark.expressions.aggregates import aggregate_function, collecting_aggregates, extremes, profiling, sums_means_and_variances
 
-__all__ = ["collected", "extremes", "numeric", "profiling"]
+__all__ = ["collecting_aggregates", "extremes", "profiling", "sums_means_and_variances"]
 
 aggregate_function.AGGREGATES.close()

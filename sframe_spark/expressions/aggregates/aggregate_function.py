@@ -19,7 +19,7 @@ from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.errors import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.python_to_arrow import encode_plain
 
 # Aggregate functions, which compute one value from many rows, and their table.
 
@@ -106,7 +106,7 @@ class AggregateFunction:
         aggregates may use it.
     reduce
         Arrow implementation over whole columns in row order: the result as one Python value as decoded by
-        ``values.decode`` (None for missing). None: the aggregate is always computed on Spark.
+        ``values.arrow_to_python`` (None for missing). None: the aggregate is always computed on Spark.
     finish
         ``finish(column, types, parameters)``: applied to the aggregated column in a select after the aggregation;
         None: nothing to do.

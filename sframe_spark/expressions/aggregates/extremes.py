@@ -16,9 +16,9 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, of_extremes
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, ColumnType
-from sframe_spark.values.cast import microseconds_of
+from sframe_spark.values.arrow_to_python import decode, decode_scalar
+from sframe_spark.values.column_cast import microseconds_of
 from sframe_spark.values.datetimes import to_microseconds
-from sframe_spark.values.decode import decode, decode_scalar
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

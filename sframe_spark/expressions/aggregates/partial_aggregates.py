@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.exact_sum import ExactSum, VarianceState, wrapped
 from sframe_spark.types import INT, ColumnType
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

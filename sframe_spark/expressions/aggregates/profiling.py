@@ -20,10 +20,10 @@ from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.functions.dicts import key_set, native_keys, require_like_keys
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType, list_of
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import KINDS, any_items, kinds_of
+from sframe_spark.values.plain_values import family_of
 from sframe_spark.values.tagged_json import canonical_value
-from sframe_spark.values.value_model import family_of
 
 # Histograms of one column and of pairs of columns, for all rows or for rows with a label. The range of the numbers, from which bins follow, is an
 # aggregate of its own.

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from sframe_spark.expressions.functions import arithmetic, casts, datetimes, dicts, element_access, hashing, membership, packing, predicates, strings
+from sframe_spark.expressions.functions import (
+    arithmetic,
+    casts,
+    column_packing,
+    datetimes,
+    dicts,
+    element_access,
+    membership,
+    predicates,
+    strings,
+    value_hash,
+)
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 
-__all__ = ["arithmetic", "casts", "datetimes", "dicts", "element_access", "hashing", "membership", "packing", "predicates", "strings"]
+__all__ = ["arithmetic", "casts", "column_packing", "datetimes", "dicts", "element_access", "membership", "predicates", "strings", "value_hash"]
 
 FUNCTIONS.close()

@@ -34,9 +34,9 @@ from sframe_spark.expressions.functions.scalar_function import (
 )
 from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.values.cast import cast_array
-from sframe_spark.values.from_arrow import list_from_lengths
-from sframe_spark.values.value_model import plain_number
+from sframe_spark.values.arrow_to_column_types import list_from_lengths
+from sframe_spark.values.column_cast import cast_array
+from sframe_spark.values.plain_values import plain_number
 
 # Spark's own division, rounding and powers differ from those of the kernels.
 

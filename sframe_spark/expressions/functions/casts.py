@@ -11,10 +11,10 @@ from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints, lit
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.expressions.functions.scalar_function import INCREASING, Argument, always_by_arrow, array_of, define_function
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
-from sframe_spark.values.cast import cast_array, cast_type
+from sframe_spark.values.column_cast import cast_array, cast_type
 from sframe_spark.values.datetimes import SECOND
-from sframe_spark.values.encode import encode, recode
-from sframe_spark.values.value_model import SMALLEST_INT
+from sframe_spark.values.plain_values import SMALLEST_INT
+from sframe_spark.values.python_to_arrow import encode, recode
 
 
 def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -19,13 +19,13 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints, unsupported
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, LOGICAL, STR_KIND, ColumnType
-from sframe_spark.values.cast import canonical_text
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.column_cast import canonical_text
 from sframe_spark.values.datetimes import to_microseconds
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import NATIVE_CLASSES
 from sframe_spark.values.nested.json_items import flat_items
+from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
+from sframe_spark.values.python_to_arrow import NATIVE_CLASSES
 from sframe_spark.values.tagged_json import canonical_value
-from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
 
 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -44,12 +44,12 @@ from sframe_spark.types import (
     ColumnType,
     common_encoding,
 )
-from sframe_spark.values.cast import canonical_text, microseconds_of
-from sframe_spark.values.convert import construct_value
+from sframe_spark.values.column_cast import canonical_text, microseconds_of
 from sframe_spark.values.datetimes import SECOND
-from sframe_spark.values.encode import encode, encoding_for, recode
+from sframe_spark.values.plain_values import plain
+from sframe_spark.values.python_to_arrow import encode, encoding_for, recode
+from sframe_spark.values.single_value_conversion import construct_value
 from sframe_spark.values.tagged_json import encode_value
-from sframe_spark.values.value_model import plain
 
 _SYMBOLS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 _KERNELS = {"less": pc.less, "less_equal": pc.less_equal, "greater": pc.greater, "greater_equal": pc.greater_equal}

@@ -14,7 +14,7 @@ from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_t
 from sframe_spark.planner.registry import load_operators
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
-from sframe_spark.values.decode import scalar_array
+from sframe_spark.values.arrow_to_python import scalar_array
 
 # Tables of named functions. Plans refer to functions by name. Functions of plug-ins are pickled with the table, so that workers have them.
 

@@ -26,12 +26,12 @@ from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, differs, members, plain_numbers
 from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 from sframe_spark.expressions.aggregates.extremes import ORDERED
-from sframe_spark.expressions.aggregates.numeric import added_vectors
-from sframe_spark.operators.groupby.aggregation import ROW_CHOOSING, Aggregation
+from sframe_spark.expressions.aggregates.sums_means_and_variances import added_vectors
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import ROW_CHOOSING, Aggregation
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
-from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.json_items import FlatItems
+from sframe_spark.values.python_to_arrow import encode_plain
 
 # Rows with a group code each, in any order: sums and choices within groups need no sorting.
 

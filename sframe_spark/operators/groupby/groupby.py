@@ -12,8 +12,7 @@ import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.columns import new_positions
-from sframe_spark.operators.groupby.aggregation import (
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
     aggregate_in_spark,
@@ -29,6 +28,7 @@ from sframe_spark.operators.groupby.aggregation import (
     with_helper_columns,
 )
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
+from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.sort import order_column
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
@@ -40,7 +40,7 @@ from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, key_struct
 from sframe_spark.types import STR, ColumnType
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 # If there are more groups, the groups of Spark's tasks are merged by a shuffle instead of in this process.
 MAX_GROUPS = 32_768

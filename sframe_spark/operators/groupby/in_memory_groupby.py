@@ -22,7 +22,7 @@ from sframe_spark.operators.groupby.accumulators import (
     partial_aggregate,
     without_gaps,
 )
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType

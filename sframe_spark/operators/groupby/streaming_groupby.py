@@ -13,9 +13,8 @@ import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the t
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.columns import new_positions, project
 from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
-from sframe_spark.operators.groupby.aggregation import (
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
     aggregate_in_spark,
@@ -25,6 +24,7 @@ from sframe_spark.operators.groupby.aggregation import (
     used_aggregations,
 )
 from sframe_spark.operators.groupby.groupby import with_order_column
+from sframe_spark.operators.project_zip_arrange import new_positions, project
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate

@@ -12,10 +12,8 @@ import numpy as np
 
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.columns import Project, new_positions, project, zip_columns
 from sframe_spark.operators.lookup.cached_reader import as_lookup
-from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, ascending_by, known_ascending
-from sframe_spark.operators.lookup.numeric_keys import (
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
     WIDE,
     GroupCodes,
     Numbers,
@@ -28,6 +26,8 @@ from sframe_spark.operators.lookup.numeric_keys import (
     key_column,
     key_numbers,
 )
+from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKeys, ascending_by, known_ascending
+from sframe_spark.operators.project_zip_arrange import Project, new_positions, project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties

@@ -17,7 +17,7 @@ from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
 from sframe_spark.operators.lookup.cached_reader import Lookup, RowBlock, as_lookup
-from sframe_spark.operators.lookup.numeric_keys import Positions
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import Positions
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length, Schema

@@ -9,7 +9,7 @@ import attrs
 
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.columns import new_positions
+from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties

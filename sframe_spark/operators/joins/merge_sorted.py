@@ -14,7 +14,7 @@ from sframe_spark.compute.sorting_and_searching import first_break, sort_parts_o
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.append import Append, append_relations
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
-from sframe_spark.operators.lookup.numeric_keys import Positions
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import Positions
 from sframe_spark.operators.sort import Sort, moved_order
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import literal_column, spark_type
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
-from sframe_spark.expressions.program import Literal, constant_array, describe_operand
-from sframe_spark.operators.sources.source import SegmentSource, Source, TableSource, check_range, source_statistics
+from sframe_spark.expressions.scalar_function_program import Literal, constant_array, describe_operand
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, TableSource, check_range, source_statistics
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, ChunkedRows, aligned, column_names
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.sources.source import Reader, SegmentSource, Source
-from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position, scan_segments
+from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentSource, Source
+from sframe_spark.operators.sources.spark_parquet_scan import KEY_BITS, dense_position, scan_segments
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Facts, Length, Schema

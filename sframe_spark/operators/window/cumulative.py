@@ -14,9 +14,9 @@ from sframe_spark.compute.exact_sum import ExactSum, VarianceState
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.numeric import VectorSum, elements
 from sframe_spark.expressions.aggregates.partial_aggregates import floats
-from sframe_spark.operators.window.running import window_so_far
+from sframe_spark.expressions.aggregates.sums_means_and_variances import VectorSum, elements
+from sframe_spark.operators.window.running_by_group import window_so_far
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

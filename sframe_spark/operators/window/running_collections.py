@@ -18,9 +18,9 @@ from sframe_spark.operators.window.segmented_scan import RowGroups, totals_so_fa
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
+from sframe_spark.values.python_to_arrow import encode_plain
 
 # Running aggregates that keep values of each group: lists, distinct values, value counts, and counts of runs of equal values.
 

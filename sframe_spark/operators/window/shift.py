@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.expressions.program import Literal, describe_operand
+from sframe_spark.expressions.scalar_function_program import Literal, describe_operand
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.order_facts import Direction, NullPlacement
 from sframe_spark.order.properties import RelationProperties
@@ -20,7 +20,7 @@ from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 # The limit of row offsets in Spark; no partition has more rows.
 MAX_SPARK_ROWS = 2**31 - 1

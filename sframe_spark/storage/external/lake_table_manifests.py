@@ -22,7 +22,7 @@ from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.segments.partition_columns import facts_of
 from sframe_spark.types import DATETIME, ColumnType, common_encoding
-from sframe_spark.values.from_arrow import arrow_column_type, normalize, warn_of_decimal_types
+from sframe_spark.values.arrow_to_column_types import arrow_column_type, normalize, warn_of_decimal_types
 from sframe_spark.values.input_values import require_known_extensions
 
 FIELD_ID = b"PARQUET:field_id"

@@ -28,8 +28,8 @@ from sframe_spark.storage.parquet.thrift import read_unsigned
 from sframe_spark.storage.parquet.unsupported_and_noted_types import field_by_note
 from sframe_spark.storage.segments.partition_columns import partition_columns, repeated
 from sframe_spark.types import ColumnType
+from sframe_spark.values.arrow_to_column_types import warn_of_decimal_types
 from sframe_spark.values.datetimes import lost_nanoseconds
-from sframe_spark.values.from_arrow import warn_of_decimal_types
 from sframe_spark.values.value_errors import column_named
 
 # The footer says which calendar the writer used, and which types the columns have, also types that pyarrow does not know.

@@ -25,8 +25,8 @@ from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footer import Footer, footer_of, forget_footers, require_rows, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.segments.partition_columns import facts_of, partition_columns
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
+from sframe_spark.values.arrow_to_column_types import arrow_column_type, warn_of_decimal_types
 from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
-from sframe_spark.values.from_arrow import arrow_column_type, warn_of_decimal_types
 from sframe_spark.values.input_values import require_known_extensions
 
 

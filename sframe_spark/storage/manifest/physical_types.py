@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError, SchemaError, StorageError, UnknownColumnTypeError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ZONED_PHYSICAL, ColumnType
-from sframe_spark.values.encode import recode
-from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.arrow_to_column_types import normalize
+from sframe_spark.values.python_to_arrow import recode
 
 KEY_NAME = "_key"
 KEY_TYPE = pa.int64()

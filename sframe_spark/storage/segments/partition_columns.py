@@ -16,7 +16,7 @@ from sframe_spark.storage.filesystem.input_files import DataFile, values_of_part
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.datetimes import to_microseconds
-from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
+from sframe_spark.values.plain_values import LARGEST_INT, SMALLEST_INT
 
 # As in Java, integers may have decimal digits of any script, and floats only 0 to 9.
 _INT = re.compile(r"[+-]?\d{1,1000}")

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
-from sframe_spark.values.nested import json_items, scalar_text
-from sframe_spark.values.nested.text_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_duplicates, has_lists_of_numbers
+from sframe_spark.values.nested import float_and_datetime_text, json_items
+from sframe_spark.values.nested.json_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_duplicates, has_lists_of_numbers
 
 Brackets = tuple[str, str, str]
 Writer = Callable[[pa.Array], pa.Array | None]
@@ -66,12 +66,12 @@ def in_quotes(texts: pa.Array) -> pa.Array:
 
 
 def _instants(texts: pa.Array) -> pa.Array | None:
-    parsed = scalar_text.instants_and_offsets(texts)
+    parsed = float_and_datetime_text.instants_and_offsets(texts)
     return None if parsed is None else pc.binary_join_element_wise("@", parsed[0].cast(pa.string()), "")
 
 
 def _json_datetimes(texts: pa.Array) -> pa.Array | None:
-    iso = scalar_text.format_stored_datetimes(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
+    iso = float_and_datetime_text.format_stored_datetimes(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
     return None if iso is None else in_quotes(iso)
 
 
@@ -88,16 +88,16 @@ def csv_string(value: str) -> str:
 
 _COMPACT_DATETIME = "%Y%m%dT%H%M%S%F"
 DISPLAY = TextForm(
-    scalar_text.display_floats,
+    float_and_datetime_text.display_floats,
     in_quotes,
-    lambda texts: scalar_text.format_stored_datetimes(texts, _COMPACT_DATETIME, ""),
+    lambda texts: float_and_datetime_text.format_stored_datetimes(texts, _COMPACT_DATETIME, ""),
     missing="",
     array=("[", " ", "]"),
     dict=("{", ", ", "}"),
     rewritten="\\",
 )
 CANONICAL = TextForm(
-    scalar_text.compared_floats,
+    float_and_datetime_text.compared_floats,
     json_items.json_strings,
     _instants,
     missing="null",
@@ -105,17 +105,17 @@ CANONICAL = TextForm(
     is_sorted=True,
 )
 IN_CSV = TextForm(
-    scalar_text.signed_floats,
+    float_and_datetime_text.signed_floats,
     lambda texts: json_items.json_strings(texts, csv_string),
-    lambda texts: scalar_text.format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
+    lambda texts: float_and_datetime_text.format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
     missing="",
     array=("[", " ", "]"),
     array_within=("[", ",", "]"),
     rewritten=r"\f",
-    floats_of_arrays=scalar_text.brief_floats,
+    floats_of_arrays=float_and_datetime_text.brief_floats,
 )
 IN_JSON = TextForm(
-    scalar_text.json_floats,
+    float_and_datetime_text.json_floats,
     json_items.json_strings,
     _json_datetimes,
     missing="null",

@@ -19,7 +19,7 @@ from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.session import get_session
 from sframe_spark.session.launch import WORKER_PYTHON
 from sframe_spark.session.session import get_base
-from sframe_spark.values.variant import variant_text
+from sframe_spark.values.spark_variant import variant_text
 from tests.examples import examples
 
 UTC, INDIA = datetime.UTC, datetime.timezone(datetime.timedelta(hours=5, minutes=30))

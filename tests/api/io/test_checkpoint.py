@@ -11,7 +11,7 @@ import pytest
 from sframe_spark import SArray, SFrame, config, load_sframe
 from sframe_spark.api.io import saved_frames
 from sframe_spark.errors import ConcurrentSaveError, StorageError
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from tests.examples import square
 

@@ -17,7 +17,7 @@ import sframe_spark as tc
 from sframe_spark import aggregate as agg
 from sframe_spark.storage.segments.column_statistics_collection import column_statistics, merge
 from sframe_spark.types import ZONED_DATETIME
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 from tests.execution import executed
 from tests.opened_files import watch_opened_files
 

@@ -15,11 +15,11 @@ from sframe_spark.engine.execution import materialize
 from sframe_spark.engine.execution.materialize import NEW_COLUMNS
 from sframe_spark.engine.physical import column_lineage
 from sframe_spark.errors import LengthMismatchError, StorageError
-from sframe_spark.expressions.program import Literal
-from sframe_spark.operators.columns import zip_columns
+from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.project_zip_arrange import zip_columns
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started

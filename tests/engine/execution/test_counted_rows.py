@@ -12,7 +12,7 @@ from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import materialize as materialize_module
 from sframe_spark.engine.physical.row_count_probes import is_much_to_compute
 from sframe_spark.laws import optimize
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 
 ROWS, COLUMNS = 500, 40
 

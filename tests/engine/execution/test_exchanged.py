@@ -26,8 +26,8 @@ from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.laws import optimize
 from sframe_spark.operators import sort
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started

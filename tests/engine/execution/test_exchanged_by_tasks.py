@@ -24,7 +24,7 @@ from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.testing.oracle_functions import rows_equal

@@ -19,8 +19,8 @@ from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.result_storage import in_one_chunk, may_stay, reservation_for_results
 from sframe_spark.errors import StorageError
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import ChunkedRows
 from sframe_spark.process.memory import arrow_bytes

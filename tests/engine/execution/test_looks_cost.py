@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.execution import actions
-from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.udf import results
 from tests.engine.execution.test_once import Calls
 from tests.engine.execution.test_once_in_tasks import WrittenCalls

@@ -13,9 +13,9 @@ from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.explain.executed_plans import recorded_plans
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 from tests.examples import part
 
 ROWS = 500

@@ -10,7 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.testing.contract import Example, same_rows

@@ -15,7 +15,7 @@ from sframe_spark.engine.physical import late_materialization
 from sframe_spark.laws import optimize
 from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.sort import first_positions
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 

@@ -14,7 +14,7 @@ from sframe_spark.engine.execution.executor import Executor, SectionRunner
 from sframe_spark.engine.execution.materialize import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
-from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.base_and_segment_source import source_of
 
 HOUR = datetime.timezone(datetime.timedelta(hours=1))
 

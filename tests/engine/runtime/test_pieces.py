@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.operators.columns import project
 from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.planner.chunk import concatenate

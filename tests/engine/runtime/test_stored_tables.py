@@ -17,8 +17,8 @@ from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.result_storage import with_stored_tables
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.operators.sources import in_memory
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_statistics
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, source_statistics
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import spark_locality

@@ -20,8 +20,8 @@ from sframe_spark.engine.task_pickling import SharedValue, pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.asof_join import AsofJoin
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.operators.sources.in_memory import memory_source
-from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.manifest_publication import publish

@@ -12,7 +12,7 @@ from sframe_spark.api.node_values import reduce_values
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.testing.functions import check_aggregate
 
 NATIVE = [{"a": 1, "b": 2}, {"c": 3}, {}, None, {"a": None}, {"d": None}, {"b": -1}]

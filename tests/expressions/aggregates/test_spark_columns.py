@@ -16,7 +16,7 @@ from sframe_spark.compute.spark_columns import fit, spark_type
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, Way
-from sframe_spark.operators.groupby.aggregation import grouped_in_spark
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import grouped_in_spark
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import (
     ARRAY,
@@ -31,8 +31,8 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode_plain
 from tests.examples import part
 from tests.facts import same
 

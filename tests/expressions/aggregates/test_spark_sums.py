@@ -19,7 +19,7 @@ from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, Way
-from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_in_spark, named_columns, with_helper_columns
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation, grouped_in_spark, named_columns, with_helper_columns
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk

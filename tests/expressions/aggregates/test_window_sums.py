@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sframe_spark.compute import exact_running_and_rolling_sum
 from sframe_spark.compute.exact_running_and_rolling_sum import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
 from sframe_spark.compute.exact_sum import VarianceState
-from sframe_spark.operators.joins.key_window import FAST
+from sframe_spark.operators.joins.key_window_aggregates import FAST
 from tests.compute.odd_numbers import NUMBERS
 
 WINDOWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=10)

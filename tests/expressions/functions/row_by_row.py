@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.python_to_arrow import encode_plain
 from tests.expressions.functions.test_spark_columns import ARITY, BINARY, GRIDS, PARAMETERS, own_functions
 from tests.work import calls_of
 

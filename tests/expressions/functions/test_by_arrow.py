@@ -19,9 +19,9 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values import arrow_to_python
 from sframe_spark.values.nested import json_items
+from sframe_spark.values.python_to_arrow import encode
 
 LISTS = {list_of(INT): [[1, None], [], None, [3]], list_of(STR): [["a"], None, [], [None, "é"]], ENCODED_LIST: [[1, "a"], None, [], [2.5, None]]}
 DICTS = {
@@ -71,7 +71,7 @@ def no_decoding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise AssertionError(f"values of {column_type} were decoded")
 
     with monkeypatch.context() as patched:
-        patched.setattr(decode, "_decoded", refuse)
+        patched.setattr(arrow_to_python, "_decoded", refuse)
         yield
 
 

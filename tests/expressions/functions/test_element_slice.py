@@ -11,8 +11,8 @@ import pytest
 
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import ARRAY, ENCODED_LIST, INT, STR, ColumnType, list_of
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode_plain
 
 BOUNDS = (None, 0, 1, 3, 9, 2**40, -1, -3, -9, -(2**40))
 STEPS = (None, 1, 2, 7, -1, -2, -7)

@@ -11,8 +11,8 @@ import pytest
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, evaluate
 from sframe_spark.types import INT, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode, infer_type
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode, infer_type
 from tests.facts import from_fact, load_facts, same
 
 RECORDED = load_facts("operator_facts.json")

@@ -22,8 +22,8 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode, infer_type
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode, infer_type
 from tests.expressions.functions.test_spark_columns import ELSEWHERE, calls, own_functions
 from tests.facts import same
 

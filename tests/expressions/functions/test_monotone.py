@@ -13,8 +13,8 @@ import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.errors import ExecutionError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, evaluate
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode
 
 LARGE = 2**63 - 1
 GRIDS: dict[ColumnType, list[Any]] = {

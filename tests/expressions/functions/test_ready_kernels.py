@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, define_function
-from sframe_spark.expressions.program import Program, Register, Step
+from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import FLOAT, INT, ColumnType
 

@@ -14,7 +14,7 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 from tests.expressions.functions.test_spark_columns import own_functions
 
 # No missing values, which every function takes.

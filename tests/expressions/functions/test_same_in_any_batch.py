@@ -11,8 +11,8 @@ import pytest
 
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode
 from tests.examples import examples, part
 
 # Items that are alike in many lists, and some that are at the edges of what a form of Arrow's holds.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sframe_spark.expressions.functions.scalar_function import evaluate
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode_plain
 from tests.examples import square
 from tests.expressions.functions.row_by_row import kernels
 from tests.facts import same

@@ -29,8 +29,8 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode_plain
 from tests.facts import same
 
 pytestmark = pytest.mark.spark

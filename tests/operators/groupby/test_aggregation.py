@@ -7,7 +7,7 @@ import pytest
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.types import INT
 
 

@@ -18,7 +18,7 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.operators.groupby import in_memory_groupby
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.storage.parquet import open_file

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.aggregates.partial_aggregates import wrapped
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import Reduce
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode
 
 PARAMETERS: dict[str, tuple[Any, ...]] = {"column_var": (1,), "column_std": (1,)}
 

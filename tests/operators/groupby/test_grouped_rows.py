@@ -20,13 +20,13 @@ from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.api.node_values import row_tuples
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.operators.groupby import in_memory_groupby
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode_plain
 from tests.examples import examples, part
 
 NAN = math.nan

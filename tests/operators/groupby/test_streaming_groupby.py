@@ -22,7 +22,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.tasks import RangeTask, joined_ranges, states_between, summarize, summarize_range
 from sframe_spark.operators.groupby import streaming_groupby
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
@@ -31,8 +31,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE
 from sframe_spark.testing.oracle_functions import AGGREGATES, token
 from sframe_spark.types import FLOAT, INT, STR, ZONED_DATETIME, list_of
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode
 from tests.examples import examples, part
 from tests.facts import same
 from tests.operators.ranges import run_in_ranges

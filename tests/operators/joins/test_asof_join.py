@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.columns import project
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, AsofJoin
 from sframe_spark.operators.lookup import cached_reader as blocks_module
 from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.project_zip_arrange import project
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.operators.sources.in_memory import memory_source
-from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.manifest_publication import publish

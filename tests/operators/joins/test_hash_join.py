@@ -10,7 +10,7 @@ from sframe_spark.operators.joins.hash_join import HashJoin, Pairs
 from sframe_spark.operators.lookup.cached_reader import as_lookup
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import STR
-from sframe_spark.values.encode import encode
+from sframe_spark.values.python_to_arrow import encode
 
 LONG = 5_000
 

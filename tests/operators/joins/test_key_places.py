@@ -11,7 +11,7 @@ from sframe_spark.compute.int_membership import KeySieve
 from sframe_spark.operators.joins import sorted_join as places
 from sframe_spark.operators.joins.sorted_join import SearchedKeys, key_places
 from sframe_spark.operators.lookup.cached_reader import Lookup
-from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.types import INT
 from tests.examples import examples
 from tests.random_tables import segments_source

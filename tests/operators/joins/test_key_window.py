@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.joins import key_window as key_window_module
-from sframe_spark.operators.joins.key_window import KeyWindow
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.joins import key_window_aggregates as key_window_module
+from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.lookup import cached_reader as blocks_module
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 from tests.examples import examples
 
 INTS = st.one_of(st.none(), st.integers(-6, 9), st.sampled_from([-(2**63), 2**63 - 1]))

@@ -16,7 +16,7 @@ from sframe_spark.laws.algorithm_choice import join_of_sorted, join_with_few
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup
-from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle import Oracle, rows_of
 from sframe_spark.types import INT, STR

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.lookup.cached_reader import Lookup, LruCache
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import writer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sframe_spark.compute.sorting_and_searching import SMALL_SORT
-from sframe_spark.operators.lookup.key_search import BlockIndex
+from sframe_spark.operators.lookup.nearest_key_search import BlockIndex
 
 FAR = 2**62
 

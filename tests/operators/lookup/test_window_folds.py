@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sframe_spark.compute import exact_running_and_rolling_sum
-from sframe_spark.operators.joins import key_window
-from sframe_spark.operators.joins.key_window import FAST, extreme_places
+from sframe_spark.operators.joins import key_window_aggregates
+from sframe_spark.operators.joins.key_window_aggregates import FAST, extreme_places
 from tests.examples import examples
 
 VALUES = [0.0, -0.0, 1.0, -2.5, 1e16, -1e16, 3.0, 1e-9]
@@ -37,7 +37,7 @@ def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool,
         valid = np.array([choose.random() < choose.choice([0.5, 1.0]) for _ in range(rows)])
         values[~valid] = 0
         starts, stops = random_windows(choose, rows)
-        counts = key_window.window_counts(starts, stops, valid)
+        counts = key_window_aggregates.window_counts(starts, stops, valid)
         assert counts.tolist() == [int(valid[a:b].sum()) for a, b in zip(starts, stops, strict=True)]
         found = FAST[function](values, valid, counts, starts, stops)
         bounds = list(zip(starts.tolist(), stops.tolist(), strict=True))

@@ -10,7 +10,7 @@ from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from tests.examples import part
 
 # Characters that stand for others in patterns, and others that a URI would escape.

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute.exact_running_and_rolling_sum import Sums
-from sframe_spark.operators.window.running_sums import ExactAggregate
+from sframe_spark.operators.window.running_vector_sums import ExactAggregate
 from sframe_spark.operators.window.segmented_scan import RowGroups
 from sframe_spark.types import INT
 from tests.compute.odd_numbers import NUMBERS

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.window import running_collections, running_sums
-from sframe_spark.operators.window.running import PartsAggregate, Running, running_aggregate
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.window import running_collections, running_vector_sums
+from sframe_spark.operators.window.running_by_group import PartsAggregate, Running, running_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.python_to_arrow import encode_plain
 from tests.compute.odd_numbers import NUMBERS
 from tests.examples import examples, part
 
@@ -155,7 +155,7 @@ def check_some_rows(name: str, types: tuple[ColumnType, ...], data: st.DataObjec
     # Values of long runs are put together in pieces.
     with (
         patch.object(running_collections, "VALUES_PER_BATCH", data.draw(PIECES)),
-        patch.object(running_sums, "NUMBERS_PER_STEP", data.draw(PIECES)),
+        patch.object(running_vector_sums, "NUMBERS_PER_STEP", data.draw(PIECES)),
     ):
         check(aggregation, (INT, *types), runs, (0,) if data.draw(st.booleans()) else ())
 

@@ -16,7 +16,7 @@ from sframe_spark import SFrame, config
 from sframe_spark.engine.execution.materialize import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import scheduler
-from sframe_spark.operators.window import smoothing_kernel
+from sframe_spark.operators.window import exponentially_decayed_sums
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle_functions import rows_equal, token
@@ -102,7 +102,7 @@ def test_ranges_whose_first_cells_are_long_are_one(monkeypatch: pytest.MonkeyPat
     values = [random.Random(7).gauss(0, 1) * (1 + number % 3) for number in range(400)]
     found = []
     for most in (3, 1000):
-        monkeypatch.setattr(smoothing_kernel, "MAX_VALUES", most)
+        monkeypatch.setattr(exponentially_decayed_sums, "MAX_VALUES", most)
         with config.using(default_segments=5, small_rows=1), mock.patch.object(scheduler, "local_threads", lambda: 8):
             found.append(repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50))))
     assert found[0] == found[1] == repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50)))

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.plugin import node_of
 from sframe_spark.storage.filesystem import dataset_file_reads
 from sframe_spark.storage.parquet.footer import _load

@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, history, load_sarray, load_sframe, vacuum
 from sframe_spark.errors import InvalidArgumentError, NotSavedError, StorageError
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.plugin import graph_from_json, graph_to_json, node_of
 from sframe_spark.storage.manifest import sidecar_file
 from sframe_spark.storage.manifest.manifest import Manifest

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
 from tests.storage.saved import save_dataset

@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import row_group_decoding
 from sframe_spark.storage.segments.row_group_decoding import Cursor

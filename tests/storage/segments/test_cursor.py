@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources import source as sources
-from sframe_spark.operators.sources.source import SegmentSource, source_of
+from sframe_spark.operators.sources import base_and_segment_source as sources
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import reader, row_group_decoding
 from sframe_spark.storage.segments.row_group_decoding import Cursor

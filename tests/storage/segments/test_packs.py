@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import decoded_column_cache, reader

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.values.nested.scalar_text import compact_datetimes
+from sframe_spark.values.nested.float_and_datetime_text import compact_datetimes
 
 MOMENTS = st.one_of(
     st.datetimes(),

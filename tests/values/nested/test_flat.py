@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from sframe_spark.api.io.csv.writer import nested_text
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values import convert
-from sframe_spark.values.cast import cast_array
-from sframe_spark.values.convert import list_to_array
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.export import compact_json_text
-from sframe_spark.values.nested import json_items, text_reader, text_spans, text_writer
-from sframe_spark.values.nested import python_objects as python_cells
-from sframe_spark.values.nested.scalar_text import brief_floats, compared_floats, display_floats, exact_floats
+from sframe_spark.values import single_value_conversion
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.column_cast import cast_array
+from sframe_spark.values.export_to_arrow_and_json import compact_json_text
+from sframe_spark.values.nested import json_items, json_spans, text_parser, text_writer
+from sframe_spark.values.nested import python_and_tagged_json as python_cells
+from sframe_spark.values.nested.float_and_datetime_text import brief_floats, compared_floats, display_floats, exact_floats
+from sframe_spark.values.python_to_arrow import encode_plain
+from sframe_spark.values.single_value_conversion import list_to_array
 from sframe_spark.values.tagged_json import canonical_value, decode_value, display_text, encode_value, exact_float_text, float_text
 from tests.examples import examples
 
@@ -154,14 +154,18 @@ WELL_FORMED = [
 @settings(max_examples=examples(200))
 def test_users_texts_are_read_as_each_is(texts: list[str | None]) -> None:
     values = pa.array(texts, pa.string())
-    for target, alone in ((ENCODED_LIST, convert.parse_list), (ENCODED_DICT, convert.parse_dict), (ARRAY, convert.parse_array)):
+    for target, alone in (
+        (ENCODED_LIST, single_value_conversion.parse_list),
+        (ENCODED_DICT, single_value_conversion.parse_dict),
+        (ARRAY, single_value_conversion.parse_array),
+    ):
         found = decode(cast_array(values, STR, target, undefined_on_failure=True), target)
         assert same(found, [None if text is None else alone(text) for text in texts])
 
 
 @pytest.mark.parametrize(("texts", "kind"), [(["{'a': 1, 'b': 'x'}", '{"a":2.5}', None, "{}"], "dict"), (['["x", 1]', "[2.5,'']", "[]"], "list")])
 def test_texts_of_the_usual_kind_are_read_at_once(texts: list[str | None], kind: str) -> None:
-    assert text_reader.read_stored(pa.array(texts), kind)[1].to_pylist() == [text is not None for text in texts]
+    assert text_parser.read_stored(pa.array(texts), kind)[1].to_pylist() == [text is not None for text in texts]
 
 
 @given(rows(st.lists(st.one_of(st.none(), INTS, FLOATS), max_size=4)))
@@ -175,9 +179,9 @@ def test_lists_become_arrays_as_each_does(cells: list[Any]) -> None:
 
 
 def test_parts_of_texts() -> None:
-    data, bounds = text_spans.bytes_of(pa.array(["xx", "[1,2]", "[3]"]).slice(1))
+    data, bounds = json_spans.bytes_of(pa.array(["xx", "[1,2]", "[3]"]).slice(1))
     assert bytes(data) == b"[1,2][3]" and bounds.tolist() == [0, 5, 8]
-    assert text_spans.bytes_of(pa.array([], pa.string()))[1].tolist() == [0]
+    assert json_spans.bytes_of(pa.array([], pa.string()))[1].tolist() == [0]
 
 
 def test_a_number_beyond_the_largest_float_is_read_alone() -> None:

@@ -23,14 +23,14 @@ from sframe_spark.expressions.functions.element_access import (
 )
 from sframe_spark.operators.explode import items_of
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values.cast import cast_array
-from sframe_spark.values.convert import construct_value
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode, encode_plain
-from sframe_spark.values.nested import json_items, text_spans, text_writer
-from sframe_spark.values.nested.text_reader import column_of
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.column_cast import cast_array
+from sframe_spark.values.nested import json_items, json_spans, text_writer
+from sframe_spark.values.nested.text_parser import column_of
+from sframe_spark.values.plain_values import family_of, plain
+from sframe_spark.values.python_to_arrow import encode, encode_plain
+from sframe_spark.values.single_value_conversion import construct_value
 from sframe_spark.values.tagged_json import decode_value, encode_value
-from sframe_spark.values.value_model import family_of, plain
 from tests.examples import examples
 from tests.values.nested.test_flat import FLOATS, FORMS, INTS, KEYS, TEXTS, same
 
@@ -79,8 +79,8 @@ def few_rows() -> Any:
 
 def nested_items(texts: pa.Array, kind: str) -> json_items.FlatItems | None:
     """What many rows are cut into, however few they are, and by the patterns of values that hold others."""
-    levels = range(text_spans.MAX_PATTERN_LEVELS)
-    return json_items._items(texts, kind, (form for level in levels for form in json_items._patterns_of(kind, text_spans.nested(level))))
+    levels = range(json_spans.MAX_PATTERN_LEVELS)
+    return json_items._items(texts, kind, (form for level in levels for form in json_items._patterns_of(kind, json_spans.nested(level))))
 
 
 def texts_of(cells: list[Any]) -> pa.Array:

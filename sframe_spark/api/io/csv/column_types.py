@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from sframe_spark.api.io.csv.options import CsvValues
 from sframe_spark.api.io.csv.parser import NumberColumns
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
-from sframe_spark.values.cast import cast_array
-from sframe_spark.values.convert import parse_array, parse_dict, parse_float, parse_int, parse_list
-from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.nested.text_reader import read_arrays, read_stored
+from sframe_spark.values.column_cast import cast_array
+from sframe_spark.values.nested.text_parser import read_arrays, read_stored
+from sframe_spark.values.python_to_arrow import encode_plain
+from sframe_spark.values.single_value_conversion import parse_array, parse_dict, parse_float, parse_int, parse_list
 
 # Patterns of short numbers, which are nearly all: any numeric type holds them. Leading zeros are ignored, as in Turi Create and other libraries.
 SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"

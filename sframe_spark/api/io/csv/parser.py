@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from sframe_spark.api.io.csv.options import CsvOptions
-from sframe_spark.values.convert import ESCAPED, ESCAPES
+from sframe_spark.values.single_value_conversion import ESCAPED, ESCAPES
 
 # Where fields and lines end, defined by parsing line by line
 

@@ -30,7 +30,7 @@ from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, MisfitError, StorageError
 from sframe_spark.message_text import visible
-from sframe_spark.operators.columns import project
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches, result_memory_left

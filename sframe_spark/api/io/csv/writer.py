@@ -24,14 +24,14 @@ from sframe_spark.paths_and_uris import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.convert import ESCAPES as READ_ESCAPES
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
-from sframe_spark.values.decode import decode
-from sframe_spark.values.nested.scalar_text import brief_floats, compact_datetimes
-from sframe_spark.values.nested.text_spans import int_texts, map_distinct, seem_repeated
+from sframe_spark.values.nested.float_and_datetime_text import brief_floats, compact_datetimes
+from sframe_spark.values.nested.json_spans import int_texts, map_distinct, seem_repeated
 from sframe_spark.values.nested.text_writer import IN_CSV, csv_string, written
+from sframe_spark.values.plain_values import is_number, plain_number
+from sframe_spark.values.single_value_conversion import ESCAPES as READ_ESCAPES
 from sframe_spark.values.tagged_json import display_text, exact_float_text
-from sframe_spark.values.value_model import is_number, plain_number
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"

@@ -37,10 +37,10 @@ from sframe_spark.storage.filesystem.external_byte_streams import FileRange, Wat
 from sframe_spark.storage.filesystem.input_files import DataFile, DataFiles, resolve
 from sframe_spark.storage.segments.partition_columns import PartitionColumn, partition_columns, repeated
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.export import cell_json_text
+from sframe_spark.values.export_to_arrow_and_json import cell_json_text
+from sframe_spark.values.plain_values import LARGEST_INT, SMALLEST_INT
+from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
-from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 
 # Columns: their names and types, collected from all blocks, and conversion of values to these types
 

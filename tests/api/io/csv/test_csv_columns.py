@@ -16,10 +16,10 @@ from sframe_spark.api.io.csv import writer as texts
 from sframe_spark.api.io.csv.writer import ColumnWriter, CsvFormat, lines_of, special_pattern
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, dict_of, list_of
-from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.nested import scalar_text
-from sframe_spark.values.nested.scalar_text import brief_floats
-from sframe_spark.values.nested.text_spans import int_texts
+from sframe_spark.values.nested import float_and_datetime_text
+from sframe_spark.values.nested.float_and_datetime_text import brief_floats
+from sframe_spark.values.nested.json_spans import int_texts
+from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.tagged_json import exact_float_text
 from tests.examples import examples
 
@@ -69,7 +69,7 @@ VALUES = {
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 @pytest.mark.parametrize("seem_repeated", [False, True])
 def test_fields_are_the_same(kind: Any, seem_repeated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (texts, scalar_text):
+    for module in (texts, float_and_datetime_text):
         monkeypatch.setattr(module, "seem_repeated", lambda _: seem_repeated)
 
     @given(form=forms(), values=st.lists(st.none() | VALUES[kind], max_size=6), is_alone=st.booleans(), offset=st.integers(0, 2))

@@ -19,7 +19,7 @@ from sframe_spark.api.io.csv import reader as csv_reader
 from sframe_spark.api.io.csv.parser import NumberColumns
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT, INT, STR
-from sframe_spark.values.cast import cast_array
+from sframe_spark.values.column_cast import cast_array
 from tests.examples import square
 
 ROWS = 400

@@ -32,16 +32,16 @@ from sframe_spark.types import (
     ColumnType,
     list_of,
 )
-from sframe_spark.values.convert import list_to_array, parse_array, parse_dict, parse_float, parse_int, parse_list
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, all_in_years_of_python, floored, format_datetimes
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain, recode
+from sframe_spark.values.nested.float_and_datetime_text import display_floats
 from sframe_spark.values.nested.json_items import flat_items, items_of
-from sframe_spark.values.nested.scalar_text import display_floats
-from sframe_spark.values.nested.text_reader import read_arrays, read_stored
+from sframe_spark.values.nested.text_parser import read_arrays, read_stored
 from sframe_spark.values.nested.text_writer import CANONICAL, DISPLAY, written
+from sframe_spark.values.plain_values import SMALLEST_INT
+from sframe_spark.values.python_to_arrow import encode_plain, recode
+from sframe_spark.values.single_value_conversion import list_to_array, parse_array, parse_dict, parse_float, parse_int, parse_list
 from sframe_spark.values.tagged_json import canonical_value, display_text
-from sframe_spark.values.value_model import SMALLEST_INT
 
 # Strings for which Arrow and our own parsers agree: the only sign is a minus, and the number is in range whatever its digits are.
 PLAIN_INT = r"^-?[0-9]{1,18}$"

@@ -13,7 +13,7 @@ import numpy as np
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.datetimes import DAY, MICROSECOND, MINUTE, SECOND, numpy_microseconds
-from sframe_spark.values.value_model import is_number
+from sframe_spark.values.plain_values import is_number
 
 UNITS: dict[str, int] = {
     name: length

@@ -1,4 +1,4 @@
-"""Finds the column type that fits Python values, and converts the values to Arrow arrays; the inverse of :mod:`~sframe_spark.values.decode`."""
+"""Finds the column type that fits Python values, and converts the values to Arrow arrays (inverse: :mod:`~sframe_spark.values.arrow_to_python`)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ from sframe_spark.errors import MixedTypesError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of
-from sframe_spark.values.convert import construct_value
+from sframe_spark.values.arrow_to_column_types import BEYOND_64_BITS, arrow_column_type, list_from_lengths, normalize, normalized_parts, zoned_array
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import to_datetime, to_microseconds
-from sframe_spark.values.decode import decode
-from sframe_spark.values.from_arrow import BEYOND_64_BITS, arrow_column_type, list_from_lengths, normalize, normalized_parts, zoned_array
 from sframe_spark.values.input_values import simplify
 from sframe_spark.values.nested.json_items import flat_items, stored_lists
-from sframe_spark.values.nested.python_objects import stored_cells
-from sframe_spark.values.tagged_json import encode_value
-from sframe_spark.values.value_model import (
+from sframe_spark.values.nested.python_and_tagged_json import stored_cells
+from sframe_spark.values.plain_values import (
     LARGEST_INT,
     MISSING,
     NUMBERS,
@@ -43,6 +41,8 @@ from sframe_spark.values.value_model import (
     plain_text,
     require_items,
 )
+from sframe_spark.values.single_value_conversion import construct_value
+from sframe_spark.values.tagged_json import encode_value
 
 # The column type that fits Python values, or a dtype that a user asked for.
 

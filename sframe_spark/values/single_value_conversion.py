@@ -13,7 +13,7 @@ from typing import Any
 from sframe_spark.errors import SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
-from sframe_spark.values import value_model
+from sframe_spark.values import plain_values
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
 from sframe_spark.values.tagged_json import MAX_LEVELS, display_text
 from sframe_spark.values.value_errors import RoundedNumbers, may_be_rounded
@@ -32,8 +32,8 @@ def construct_value(value: Any, kind: str) -> Any:
     >>> construct_value(2.7, "int"), construct_value([1, "a"], "str")
     (2, '[1,"a"]')
     """
-    family = value_model.family_of(type(value))
-    if family == value_model.MISSING:
+    family = plain_values.family_of(type(value))
+    if family == plain_values.MISSING:
         return None
     convert = _CONSTRUCTORS.get((family, kind))
     if convert is None:
@@ -68,7 +68,7 @@ def float_to_int(value: float) -> int | None:
     """
     if math.isnan(value):
         return None
-    if not value_model.SMALLEST_INT <= value < float(value_model.LARGEST_INT):
+    if not plain_values.SMALLEST_INT <= value < float(plain_values.LARGEST_INT):
         raise SchemaError(f"{brief(value)} (float) is no int of 64 bits: ask for floats")
     return int(value)
 
@@ -81,7 +81,7 @@ def seconds_to_datetime(seconds: float) -> datetime.datetime:
     SchemaError
         If the point in time is not in the years 1 to 9999.
     """
-    microseconds = value_model.LARGEST_INT
+    microseconds = plain_values.LARGEST_INT
     if math.isfinite(seconds):
         whole = math.floor(seconds)
         microseconds = whole * SECOND + int((seconds - whole) * SECOND)
@@ -103,16 +103,16 @@ def list_to_array(values: list[Any]) -> array.array:
     SchemaError
         If an element is neither a number nor a datetime.
     """
-    return value_model.plain_array([timestamp(item) if isinstance(item, datetime.datetime) else item for item in values])
+    return plain_values.plain_array([timestamp(item) if isinstance(item, datetime.datetime) else item for item in values])
 
 
 def _integer(value: Any) -> int | None:
     number, is_rounded = _number_and_rounding(value)
-    if isinstance(value, decimal.Decimal) and is_rounded and value_model.SMALLEST_INT <= value <= value_model.LARGEST_INT:
+    if isinstance(value, decimal.Decimal) and is_rounded and plain_values.SMALLEST_INT <= value <= plain_values.LARGEST_INT:
         return int(value)
     if not isinstance(number, float):
         return number
-    if value_model.family_of(type(value)) == INT_KIND:
+    if plain_values.family_of(type(value)) == INT_KIND:
         # The int has more than 64 bits, so its plain number is a float.
         raise SchemaError(f"{brief(value)} (int) is no int of 64 bits: ask for floats, or for texts to keep all digits")
     return float_to_int(number)
@@ -127,18 +127,18 @@ def _number_text(value: Any) -> str:
 def _number_and_rounding(value: Any) -> tuple[int | float, bool]:
     """Return the plain number of a value, and whether digits were lost."""
     if not may_be_rounded(value):
-        return value_model.plain_number(value), False
+        return plain_values.plain_number(value), False
     rounded = RoundedNumbers()
     with rounded.of(None):
-        return value_model.plain_number(value), rounded.has_any
+        return plain_values.plain_number(value), rounded.has_any
 
 
 def _sequence_text(value: Any) -> str:
-    return display_text(value_model.plain_array(value) if isinstance(value, array.array) else value_model.plain_list(value))
+    return display_text(plain_values.plain_array(value) if isinstance(value, array.array) else plain_values.plain_list(value))
 
 
 def _sequence_list(value: Any) -> list[Any]:
-    return value_model.plain_list(value_model.plain_array(value) if isinstance(value, array.array) else value)
+    return plain_values.plain_list(plain_values.plain_array(value) if isinstance(value, array.array) else value)
 
 
 def _from_datetime(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], Any]:
@@ -148,27 +148,27 @@ def _from_datetime(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any
 
 _SEQUENCES = (LIST_KIND, ARRAY_KIND)
 _CONSTRUCTORS: dict[tuple[str, str], Callable[[Any], Any]] = {
-    (STR_KIND, STR_KIND): value_model.plain_text,
-    (DICT_KIND, DICT_KIND): value_model.plain_dict,
-    (DICT_KIND, STR_KIND): lambda value: display_text(value_model.plain_dict(value)),
+    (STR_KIND, STR_KIND): plain_values.plain_text,
+    (DICT_KIND, DICT_KIND): plain_values.plain_dict,
+    (DICT_KIND, STR_KIND): lambda value: display_text(plain_values.plain_dict(value)),
     (DATETIME_KIND, DATETIME_KIND): to_datetime,
     (DATETIME_KIND, INT_KIND): _from_datetime(lambda value: to_microseconds(value)[0] // SECOND),
     (DATETIME_KIND, FLOAT_KIND): _from_datetime(timestamp),
     (DATETIME_KIND, STR_KIND): _from_datetime(display_text),
-    **{(family, INT_KIND): _integer for family in value_model.NUMBERS},
-    **{(family, FLOAT_KIND): value_model.float_of_number for family in value_model.NUMBERS},
-    **{(family, STR_KIND): _number_text for family in value_model.NUMBERS},
-    **{(family, DATETIME_KIND): lambda value: seconds_to_datetime(value_model.plain_number(value)) for family in value_model.NUMBERS},
+    **{(family, INT_KIND): _integer for family in plain_values.NUMBERS},
+    **{(family, FLOAT_KIND): plain_values.float_of_number for family in plain_values.NUMBERS},
+    **{(family, STR_KIND): _number_text for family in plain_values.NUMBERS},
+    **{(family, DATETIME_KIND): lambda value: seconds_to_datetime(plain_values.plain_number(value)) for family in plain_values.NUMBERS},
     **{(family, STR_KIND): _sequence_text for family in _SEQUENCES},
     **{(family, LIST_KIND): _sequence_list for family in _SEQUENCES},
-    **{(family, ARRAY_KIND): lambda value: list_to_array(value_model.plain_list(value)) for family in _SEQUENCES},
+    **{(family, ARRAY_KIND): lambda value: list_to_array(plain_values.plain_list(value)) for family in _SEQUENCES},
 }
 """How values of a family (the first kind) are converted to values of a kind (the second)."""
 
 
 # Parsing of strings to numbers, arrays, lists and dicts.
 
-_MAX_DIGITS = len(str(value_model.LARGEST_INT))
+_MAX_DIGITS = len(str(plain_values.LARGEST_INT))
 
 _SPACE = " \t\n\v\f\r"
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
@@ -199,7 +199,7 @@ def parse_int(text: str) -> int | None:
     if len(digits) > _MAX_DIGITS:
         return None
     number = -int(digits) if text[0] == "-" else int(digits)
-    return number if value_model.SMALLEST_INT <= number <= value_model.LARGEST_INT else None
+    return number if plain_values.SMALLEST_INT <= number <= plain_values.LARGEST_INT else None
 
 
 def parse_float(text: str) -> float | None:

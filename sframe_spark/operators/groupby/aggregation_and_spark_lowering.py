@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns, SeveralColumns, Way
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.operators.columns import new_positions
+from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Origin

@@ -25,8 +25,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator_parameters import identity_text
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
-from sframe_spark.values.decode import scalar_array
-from sframe_spark.values.encode import encode
+from sframe_spark.values.arrow_to_python import scalar_array
+from sframe_spark.values.python_to_arrow import encode
 
 MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 10, 200
 

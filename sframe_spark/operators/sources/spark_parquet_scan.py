@@ -29,7 +29,7 @@ from sframe_spark.udf.errors import ErrorTransport, error_transport
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from sframe_spark.operators.sources.source import SegmentSource
+    from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 
 
 # Remote segments for which Spark's Hadoop has no file system are read by Python tasks, which pass rows with their stored keys to Spark.

@@ -14,14 +14,14 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, are_numbers, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain, infer_type
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import texts_of_items
-from sframe_spark.values.nested.text_spans import AFTER, BEFORE
+from sframe_spark.values.nested.json_spans import AFTER, BEFORE
+from sframe_spark.values.plain_values import plain
+from sframe_spark.values.python_to_arrow import encode_plain, infer_type
+from sframe_spark.values.spark_variant import variant_text
 from sframe_spark.values.tagged_json import decode_value, encode_value
 from sframe_spark.values.value_errors import require_unicode_values
-from sframe_spark.values.value_model import plain
-from sframe_spark.values.variant import variant_text
 
 
 def value_parameter(value: Any) -> Any:

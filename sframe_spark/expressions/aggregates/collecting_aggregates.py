@@ -17,7 +17,7 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]

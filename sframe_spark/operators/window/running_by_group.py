@@ -16,8 +16,8 @@ from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, ReduceColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.operators.columns import new_positions
-from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.window.running_collections import (
     DistinctAggregate,
     FrequencyAggregate,
@@ -25,7 +25,7 @@ from sframe_spark.operators.window.running_collections import (
     QuantileAggregate,
     RunCountAggregate,
 )
-from sframe_spark.operators.window.running_sums import ExactAggregate, VectorAggregate
+from sframe_spark.operators.window.running_vector_sums import ExactAggregate, VectorAggregate
 from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, RowGroups, Scan, scan_of
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
@@ -37,7 +37,7 @@ from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.python_to_arrow import encode_plain
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, WindowSpec

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from sframe_spark.compute.key_runs import RunOperator, group_within, run_numbers, run_starts
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
+from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties
@@ -29,9 +29,9 @@ from sframe_spark.session.worker_sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.errors import error_like, user_error
 from sframe_spark.udf.results import Steps, keeping, min_size, stored_results
-from sframe_spark.values.decode import decode
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.input_values import snapshots
-from sframe_spark.values.nested.python_objects import named_rows
+from sframe_spark.values.nested.python_and_tagged_json import named_rows
 
 
 @attrs.frozen

@@ -31,10 +31,10 @@ import pyarrow.compute as pc
 from sframe_spark.errors import InvalidArgumentError, NotOneTypeError
 from sframe_spark.message_text import brief, visible
 from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
-from sframe_spark.values.decode import decode
-from sframe_spark.values.from_arrow import OFFSET_FIELDS, WITH_OFFSET
+from sframe_spark.values.arrow_to_column_types import OFFSET_FIELDS, WITH_OFFSET
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.plain_values import plain_dict, plain_list
 from sframe_spark.values.tagged_json import decode_value, exact_float_text
-from sframe_spark.values.value_model import plain_dict, plain_list
 
 # The most specific Arrow type of nested values: items of lists need one type, and dicts the same keys in the same order.
 

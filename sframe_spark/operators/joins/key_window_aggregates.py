@@ -16,8 +16,7 @@ from sframe_spark.compute.exact_running_and_rolling_sum import deviations_of_win
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.columns import Project, new_positions
-from sframe_spark.operators.groupby.aggregation import (
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
     aggregate_in_spark,
@@ -29,8 +28,7 @@ from sframe_spark.operators.groupby.aggregation import (
 from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.operators.joins.asof_join import NearKeys
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
-from sframe_spark.operators.lookup.key_search import BlockIndex, key_run, known_ascending
-from sframe_spark.operators.lookup.numeric_keys import (
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
     WIDE,
     GroupCodes,
     Numbers,
@@ -41,6 +39,8 @@ from sframe_spark.operators.lookup.numeric_keys import (
     key_column,
     key_numbers,
 )
+from sframe_spark.operators.lookup.nearest_key_search import BlockIndex, key_run, known_ascending
+from sframe_spark.operators.project_zip_arrange import Project, new_positions
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, stacked
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
@@ -49,7 +49,7 @@ from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.python_to_arrow import encode_plain
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

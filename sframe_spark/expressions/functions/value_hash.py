@@ -17,7 +17,7 @@ from sframe_spark.compute.key_encoding import one_float
 from sframe_spark.compute.string_hashing import city_hashes, city_hashes_of_bytes, text_hashes
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
-from sframe_spark.values.cast import canonical_text, microseconds_of
+from sframe_spark.values.column_cast import canonical_text, microseconds_of
 
 _MISSING = np.uint64(0)
 _START = np.uint64(0xC3A5C85C97CB3127)

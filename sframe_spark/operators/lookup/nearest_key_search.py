@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from sframe_spark.compute.sorting_and_searching import SMALL_SORT, first_break, order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.columns import Project, Zip
 from sframe_spark.operators.lookup.cached_reader import OUT_OF_ORDER, Lookup, LruCache, runs
-from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
+from sframe_spark.operators.project_zip_arrange import Project, Zip
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.sources.source import Source, source_statistics
+from sframe_spark.operators.sources.base_and_segment_source import Source, source_statistics
 from sframe_spark.planner.length_and_order_inference import is_in_order
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType

@@ -14,9 +14,9 @@ from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_starts
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
-from sframe_spark.operators.columns import project
-from sframe_spark.operators.groupby.aggregation import Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
+from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import Monotone, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
@@ -28,7 +28,7 @@ from sframe_spark.planner.operator_parameters import above_zero, column_position
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
-from sframe_spark.values.cast import wall_microseconds
+from sframe_spark.values.column_cast import wall_microseconds
 from sframe_spark.values.datetimes import MINUTE, is_in_years_of_python, timestamp_text
 
 SIDES = ("left", "right")

@@ -1,4 +1,4 @@
-"""Converts the Arrow arrays of a column to Python values; the inverse of :mod:`~sframe_spark.values.encode`."""
+"""Converts the Arrow arrays of a column to Python values; the inverse of :mod:`~sframe_spark.values.python_to_arrow`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.datetimes import from_microseconds, is_in_years_of_python, timestamp_text
 from sframe_spark.values.nested.json_items import FlatItems, is_known, items_of
-from sframe_spark.values.nested.python_objects import python_values
+from sframe_spark.values.nested.python_and_tagged_json import python_values
 from sframe_spark.values.tagged_json import decode_value
 from sframe_spark.values.value_errors import words_for
 
