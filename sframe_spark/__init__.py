@@ -13,7 +13,7 @@ Examples
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.api.hints import install_module_hints
+from sframe_spark.api.error_hints import install_module_hints
 from sframe_spark.config import config
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(name)
     import sframe_spark.public_api as members
-    from sframe_spark.api.hints import no_module_member
+    from sframe_spark.api.error_hints import no_module_member
 
     for member in members.__all__:
         # A member that a program has replaced stays replaced.

@@ -30,7 +30,7 @@ from sframe_spark.api.aggregate import (
     VAR,
     VARIANCE,
 )
-from sframe_spark.api.hints import no_aggregate
+from sframe_spark.api.error_hints import no_aggregate
 
 __all__ = [
     "ARGMAX", "ARGMIN", "AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FREQ_COUNT", "MAX", "MEAN", "MIN", "QUANTILE", "SELECT_ONE", "STD",

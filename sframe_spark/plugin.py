@@ -85,7 +85,7 @@ from typing import Any
 from sframe_spark import errors
 from sframe_spark.api.aggregate import AggregateRequest, request
 from sframe_spark.api.column_names import require_distinct
-from sframe_spark.api.node_values import literal_of, require_pairs, row_tuples
+from sframe_spark.api.node_value_conversion import literal_of, require_pairs, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.compute.exact_sum import ExactSum

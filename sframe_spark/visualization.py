@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.hints import add_call_hints
+from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, NoPictureError

@@ -57,7 +57,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "expressions": (("functions",), ("aggregates", NO_ROOM)),
     "operators": (("sources",), (NO_ROOM,), ("groupby",), ("window",), ("lookup",), ("joins",), ("udf_calls",)),
     "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("execution",)),
-    "api": ((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "versions")),
+    "api": ((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "saved_frame_maintenance")),
 }
 # As many modules as one looks through.
 SCREENFUL = 25

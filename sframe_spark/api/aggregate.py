@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.column_names import unique_names
-from sframe_spark.api.hints import add_call_hints
+from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief, called
 

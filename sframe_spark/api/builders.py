@@ -10,10 +10,10 @@ from typing import Any
 
 from sframe_spark.api.class_registry import make_array, make_frame
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
-from sframe_spark.api.hints import with_call_hints
+from sframe_spark.api.error_hints import with_call_hints
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import NeverPickled
-from sframe_spark.api.node_values import AppendedRows, appended
+from sframe_spark.api.node_value_conversion import AppendedRows, appended
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import BeyondRangeError, BuilderError, ColumnsOfRowsError, SchemaError, SFrameError

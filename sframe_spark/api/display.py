@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.node_values import preview_rows, preview_values, row_count
+from sframe_spark.api.node_value_conversion import preview_rows, preview_values, row_count
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length

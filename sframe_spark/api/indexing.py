@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark import errors
-from sframe_spark.api.node_values import equal_length, python_columns, row_count, rows_of
+from sframe_spark.api.node_value_conversion import equal_length, python_columns, row_count, rows_of
 from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files, watched_manifests
 from sframe_spark.engine.execution.materialize import is_materialized
 from sframe_spark.message_text import brief

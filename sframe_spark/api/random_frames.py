@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.hints import call_hint
+from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.indexing import is_row_index
-from sframe_spark.api.node_values import node_from_batches
+from sframe_spark.api.node_value_conversion import node_from_batches
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import ArgumentClassError, BeyondRangeError, ColumnCodeError, RowNumberError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, dict_of, list_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.node_values import row_count
+from sframe_spark.api.node_value_conversion import row_count
 from sframe_spark.errors import BeyondRangeError, InvalidArgumentError, SchemaError, SeedError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import brief

@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.hints import call_hint
+from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.interchange.to_spark import make_view, require_view_name
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.engine.spark.error_translation import in_one_line

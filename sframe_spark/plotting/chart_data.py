@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.node_values import reduce_values, row_count, row_tuples
+from sframe_spark.api.node_value_conversion import reduce_values, row_count, row_tuples
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.expressions.aggregates.profiling import FREQUENT_SHARE
 from sframe_spark.expressions.scalar_function_program import Literal

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.hints import with_call_hints
-from sframe_spark.api.node_values import equal_length, row_count
+from sframe_spark.api.error_hints import with_call_hints
+from sframe_spark.api.node_value_conversion import equal_length, row_count
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError, UnsupportedOperationError
 from sframe_spark.message_text import brief, visible

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.display import TABLE_STYLE, CellForm, table_parts
-from sframe_spark.api.node_values import row_count, row_tuples
+from sframe_spark.api.node_value_conversion import row_count, row_tuples
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import SFrameError

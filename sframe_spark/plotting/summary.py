@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.node_values import reduce_values, row_count
+from sframe_spark.api.node_value_conversion import reduce_values, row_count
 from sframe_spark.expressions.aggregates.profiling import bin_numbers
 from sframe_spark.message_text import visible
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from sframe_spark.api.node_values import literal_of
+from sframe_spark.api.node_value_conversion import literal_of
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf import process_state
+from sframe_spark.udf.captured_variables import Family, copied, itself, meanings
 from sframe_spark.udf.code_analysis import is_class, is_importable, names_in
-from sframe_spark.udf.name_binding import Family, copied, itself, meanings
 from sframe_spark.udf.pickling import PackedFunction, addressed, copy_of_program, pack_program
 from sframe_spark.udf.process_state import state_now
 from sframe_spark.udf.received_program import ReceivedFunction

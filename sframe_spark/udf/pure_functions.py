@@ -15,8 +15,8 @@ import sys
 import types
 from typing import Any
 
+from sframe_spark.udf.captured_variables import meanings
 from sframe_spark.udf.code_analysis import is_class
-from sframe_spark.udf.name_binding import meanings
 from sframe_spark.values.input_values import UNCHANGING
 
 # The cost of the call itself, in byte code steps.

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
+from sframe_spark.udf.captured_variables import Family, meanings
 from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable, is_unpickler, names_in
-from sframe_spark.udf.name_binding import Family, meanings
 
 MAIN = "__main__"
 # Modules that every worker has, even if PYTHONPATH provides them (as it does Spark that is not installed as a package).

@@ -18,6 +18,6 @@ def __getattr__(name: str) -> object:
     """Raise an error with advice about names that the reference has."""
     if name.startswith("__"):
         raise AttributeError(name)
-    from sframe_spark.api.hints import no_util_member
+    from sframe_spark.api.error_hints import no_util_member
 
     raise no_util_member(name)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArrayBuilder, SFrameBuilder, config, load_sframe
-from sframe_spark.api import node_values
+from sframe_spark.api import node_value_conversion
 from sframe_spark.errors import SFrameError
 
 UTC = datetime.UTC
@@ -34,7 +34,7 @@ def test_values_come_out_as_they_went_in(dtype: type) -> None:
 
 @pytest.mark.parametrize("budget", [1 << 27, 100])
 def test_many_rows_go_to_disk(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_values, "ROWS_PER_BATCH", 16)
+    monkeypatch.setattr(node_value_conversion, "ROWS_PER_BATCH", 16)
     builder = SFrameBuilder([int, str], ["n", "text"], num_segments=3)
     with config.using(memory_budget=budget):
         for number in range(200):

@@ -137,7 +137,7 @@ def test_wrong_columns_are_refused_quickly(monkeypatch: pytest.MonkeyPatch) -> N
     def none_is_made(*arguments: Any) -> None:
         raise AssertionError("an encoded column was made of values without a common type")
 
-    monkeypatch.setattr("sframe_spark.api.node_values.encode_parts", none_is_made)
+    monkeypatch.setattr("sframe_spark.api.node_value_conversion.encode_parts", none_is_made)
     for values in (["a", 1], [1, "x"], [{}, 1], [1, [1]], [object()], [1, datetime.datetime(2020, 1, 1)]):
         with pytest.raises(TypeError):
             SArray(values)

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api import key_matching
+from sframe_spark.api import value_membership
 from sframe_spark.errors import SchemaError
 from tests.examples import square
 
@@ -52,7 +52,7 @@ def test_many_values_choose_the_rows_that_few_do(name: str, exclude: bool) -> No
     rows = SFrame({"n": range(len(column)), "v": column})
     looked_for = SArray(values, dtype=rows["v"].dtype)
     few = chosen(rows, looked_for, exclude)
-    with mock.patch.object(key_matching, "MAX_PLAN_VALUES", 0):
+    with mock.patch.object(value_membership, "MAX_PLAN_VALUES", 0):
         assert chosen(rows, looked_for, exclude) == few
         # How many there are of these is not known before they are computed.
         assert chosen(rows, looked_for[looked_for.apply(lambda _: 1, skip_na=False, dtype=int)], exclude) == few
@@ -68,7 +68,7 @@ def test_many_values_mark_the_rows_that_few_do(name: str) -> None:
     rows = SFrame({"n": range(len(column)), "v": column})
     looked_for = SArray(values, dtype=rows["v"].dtype)
     few = list(rows["v"].is_in(looked_for))
-    with mock.patch.object(key_matching, "MAX_PLAN_VALUES", 0):
+    with mock.patch.object(value_membership, "MAX_PLAN_VALUES", 0):
         for many in (looked_for, looked_for[looked_for.apply(lambda _: 1, skip_na=False, dtype=int)]):
             mask = rows["v"].is_in(many)
             assert mask.dtype is int and list(mask) == few and list(1 - mask) == [1 - value for value in few]
@@ -116,7 +116,7 @@ def test_values_of_a_long_list_do_not_stand_in_the_plan() -> None:
 
 
 def test_mistakes_are_told_whatever_there_is_of_values() -> None:
-    with mock.patch.object(key_matching, "MAX_PLAN_VALUES", 0):
+    with mock.patch.object(value_membership, "MAX_PLAN_VALUES", 0):
         frame = SFrame({"v": [1, 2], "t": [DAY, DAY]})
         with pytest.raises(SchemaError, match="'v' holds int, the values are str"):
             frame.filter_by(["a"], "v")

@@ -19,7 +19,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate, plugin, util, visualization
-from sframe_spark.api import hints
+from sframe_spark.api import error_hints
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TakenNameError
 from tests.examples import in_one_test
 
@@ -28,14 +28,14 @@ config_module = importlib.import_module("sframe_spark.config")
 FRAME, COLUMN = SFrame({"stars": [1, 2]}), SArray([1, 2])
 
 
-@in_one_test("name", sorted(hints.FRAME))
+@in_one_test("name", sorted(error_hints.FRAME))
 def test_names_of_other_frames(name: str) -> None:
     assert not hasattr(FRAME, name), "the frame has it: leave it out of the hints"
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(FRAME, name)
 
 
-@in_one_test("name", sorted(set(hints.ARRAY) - {"where", "diff"}))
+@in_one_test("name", sorted(set(error_hints.ARRAY) - {"where", "diff"}))
 def test_names_of_other_columns(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(COLUMN, name)
@@ -50,26 +50,26 @@ OF_PANDAS_ALONE = (
 )
 
 
-@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, hints.FRAME), (pd.Series, SArray, hints.ARRAY)])
+@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, error_hints.FRAME), (pd.Series, SArray, error_hints.ARRAY)])
 def test_members_of_pandas_are_answered(other: type, kind: type, told: dict[str, str]) -> None:
     public = {name for name in dir(other) if not name.startswith("_")}
     assert sorted(name for name in public.difference(OF_PANDAS_ALONE.split()) if not hasattr(kind, name) and name not in told) == []
 
 
-@in_one_test("name", sorted(hints.MODULE))
+@in_one_test("name", sorted(error_hints.MODULE))
 def test_names_that_are_out_of_scope(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no '{name}': "):
         getattr(sframe_spark, name)
 
 
 def test_members_that_a_hint_names_exist() -> None:
-    for owner, table in ((SFrame, hints.FRAME), (SArray, hints.ARRAY)):
+    for owner, table in ((SFrame, error_hints.FRAME), (SArray, error_hints.ARRAY)):
         for name, hint in table.items():
             for member in re.findall(r"use (\w+)\(", hint):
                 owners = (owner, SFrame) if "of a frame" in hint else (owner,)
                 known = member in ("len", "list", "print", "sql", "SFrame", "SArray")
                 assert known or any(hasattr(kind, member) for kind in owners), (name, hint)
-    for hint in {*hints.FRAME.values(), *hints.ARRAY.values(), *hints.MODULE.values()}:
+    for hint in {*error_hints.FRAME.values(), *error_hints.ARRAY.values(), *error_hints.MODULE.values()}:
         for pattern, owner in (
             (r"sf\['a'\]\.(\w+)", SArray),
             (r"\bsf\.(\w+)", SFrame),
@@ -126,7 +126,7 @@ def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
     assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2
 
 
-@in_one_test("name", sorted(hints.MODULE))
+@in_one_test("name", sorted(error_hints.MODULE))
 def test_imports_of_what_is_out_of_scope(name: str) -> None:
     for statement in (f"from sframe_spark import {name}", f"import sframe_spark.{name}", f"import sframe_spark.{name}.below"):
         with pytest.raises(ImportError, match=f"^sframe_spark has no '{name}': "):
@@ -146,11 +146,11 @@ def test_imports_of_what_nobody_knows_are_python_s_own() -> None:
 
 
 def test_absent_modules_are_told_once() -> None:
-    hints.install_module_hints()
-    assert len([finder for finder in sys.meta_path if isinstance(finder, hints.ModuleHintFinder)]) == 1
+    error_hints.install_module_hints()
+    assert len([finder for finder in sys.meta_path if isinstance(finder, error_hints.ModuleHintFinder)]) == 1
 
 
-@pytest.mark.parametrize("name", sorted(hints.UTIL))
+@pytest.mark.parametrize("name", sorted(error_hints.UTIL))
 def test_what_util_has_not(name: str) -> None:
     assert not hasattr(util, name)
     with pytest.raises(AttributeError, match=f"sframe_spark.util has no '{name}': targets for models"):
@@ -267,7 +267,7 @@ def test_columns_change_names_one_after_the_other() -> None:
     assert frame.column_names() == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("name", sorted(hints.AGGREGATE))
+@pytest.mark.parametrize("name", sorted(error_hints.AGGREGATE))
 def test_names_of_other_aggregates(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no aggregate '{name}': use aggregate\\.") as caught:
         getattr(aggregate, name)

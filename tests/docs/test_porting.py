@@ -14,7 +14,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame
-from sframe_spark.api import hints
+from sframe_spark.api import error_hints
 from sframe_spark.session.user_session import user_session
 from tests.docs import porting
 from tests.docs.porting import PORTING, Row
@@ -24,9 +24,9 @@ NAMES_ALONE = {"turi-create", "flint"}
 # What tables say of these concerns frames: columns of pandas have them because of their index.
 ON_THE_WAY = {("column", "reset_index"), ("column", "sort_index")}
 OWNERS = {
-    "frame": (SFrame, lambda name: hints.no_frame_member(name, ["price"])),
-    "column": (SArray, hints.no_array_member),
-    "module": (sframe_spark, hints.no_module_member),
+    "frame": (SFrame, lambda name: error_hints.no_frame_member(name, ["price"])),
+    "column": (SArray, error_hints.no_array_member),
+    "module": (sframe_spark, error_hints.no_module_member),
 }
 
 
@@ -141,4 +141,4 @@ def test_every_name_of_flint_is_listed(owner: str) -> None:
 
 def test_members_of_flint_are_answered() -> None:
     absent = [name for name in RECORDED["flint"]["TimeSeriesDataFrame"] if not hasattr(SFrame, name) and not name.isupper()]
-    assert [name for name in absent if ": " not in str(hints.no_frame_member(name, []))] == []
+    assert [name for name in absent if ": " not in str(error_hints.no_frame_member(name, []))] == []

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api import indexing, node_values
+from sframe_spark.api import indexing, node_value_conversion
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
@@ -37,7 +37,7 @@ def iterates_over_remembered_lengths(patch: pytest.MonkeyPatch) -> None:
         rows = node.length.rows if node.operator.is_source else before.length.rows
         yield from PipelineRunner(Pipeline.of(optimize(node))).stream(0, 0 if rows is None else rows, config.batch_rows)
 
-    patch.setattr(node_values, "iterate", iterate)
+    patch.setattr(node_value_conversion, "iterate", iterate)
 
 
 def splices_other_rows(patch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def counts_bounds(patch: pytest.MonkeyPatch) -> None:
     def row_count(node: PlannerNode) -> int:
         return right(node) if node.length.at_most is None else node.length.at_most
 
-    right = node_values.row_count
+    right = node_value_conversion.row_count
     patch.setattr(reductions, "row_count", row_count)
 
 

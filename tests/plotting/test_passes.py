@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from sframe_spark import SArray, SFrame, visualization
-from sframe_spark.api import node_values
+from sframe_spark.api import node_value_conversion
 from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.plotting import chart_data, summary
@@ -42,7 +42,7 @@ class Looks:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     """Every pass over rows, and how many rows came to the driver each time; columns have more values than are kept."""
     found = Looks()
-    reduce_columns, rows_of = node_values.reduce_columns, node_values.rows_of
+    reduce_columns, rows_of = node_value_conversion.reduce_columns, node_value_conversion.rows_of
 
     def counted(*arguments: Any) -> Any:
         found.passes += 1
@@ -53,8 +53,8 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
         found.rows.append(chunk.rows)
         return chunk
 
-    monkeypatch.setattr(node_values, "reduce_columns", counted)
-    monkeypatch.setattr(node_values, "rows_of", noted)
+    monkeypatch.setattr(node_value_conversion, "reduce_columns", counted)
+    monkeypatch.setattr(node_value_conversion, "rows_of", noted)
     monkeypatch.setattr(profiling, "MAX_VALUES", 5000)
     monkeypatch.setattr(chart_data, "SORTED_ROWS", 100)
     return found

@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SFrame, config
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.name_binding import MAX_VISITED
+from sframe_spark.udf.captured_variables import MAX_VISITED
 
 ROWS = 3_000
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
-from sframe_spark.api.node_values import collect_chunks, combine_columns, node_from_values, python_columns, rows_of
+from sframe_spark.api.node_value_conversion import collect_chunks, combine_columns, node_from_values, python_columns, rows_of
 from sframe_spark.engine.execution.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible

@@ -17,11 +17,11 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api import node_values
+from sframe_spark.api import node_value_conversion
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark
-from sframe_spark.api.node_values import iterate_tuples, node_from_batches
+from sframe_spark.api.node_value_conversion import iterate_tuples, node_from_batches
 from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark
 from sframe_spark.errors import (
     ColumnNotFoundError,
@@ -560,7 +560,7 @@ def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence
 def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
     """Yield batches of rows as lists of columns; numbers that are rounded are recorded in ``rounded``."""
     numbered = enumerate(rows)
-    while batch := list(islice(numbered, node_values.ROWS_PER_BATCH)):
+    while batch := list(islice(numbered, node_value_conversion.ROWS_PER_BATCH)):
         for number, row in batch:
             if len(row) != len(types):
                 raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")

@@ -10,7 +10,7 @@ from typing import Any
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
-from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import COLUMN_NAME, load_frame, save_node
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError

@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.hints import call_hint
-from sframe_spark.api.io.paths import file_path_text, path_text
+from sframe_spark.api.error_hints import call_hint
+from sframe_spark.api.io.path_arguments import file_path_text, path_text
 from sframe_spark.engine.execution.actions import ActionPlan, awaited, run_action
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import is_decoded_on_read, materialize

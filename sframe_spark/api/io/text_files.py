@@ -11,7 +11,7 @@ from sframe_spark.api.io.csv.options import CsvRequest
 from sframe_spark.api.io.csv.reader import read_csv
 from sframe_spark.api.io.json.reader import read_json_values
 from sframe_spark.api.io.saved_frames import STRICT
-from sframe_spark.api.node_values import node_from_values
+from sframe_spark.api.node_value_conversion import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import is_remote_location, location_of, normalised, scheme_of

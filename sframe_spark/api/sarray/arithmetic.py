@@ -10,7 +10,7 @@ import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.interchange.dataframe_libraries import is_column
-from sframe_spark.api.node_values import column_values, literal_of, node_from_values, recoded, require_pairs
+from sframe_spark.api.node_value_conversion import column_values, literal_of, node_from_values, recoded, require_pairs
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function

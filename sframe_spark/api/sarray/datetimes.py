@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
-from sframe_spark.api.unpacking import distinct_keys, prefixed, require_prefix
+from sframe_spark.api.unpacked_columns import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.expressions.functions.datetimes import PARTS, TIMEZONE
 from sframe_spark.operators.elementwise import apply_function

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import cast
 
 from sframe_spark.api.class_registry import SArray, make_array
-from sframe_spark.api.hints import call_hint
+from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.io import saved_frames
-from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.io.text_files import column_from_path, read_json_column
 from sframe_spark.planner.node import PlannerNode

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
-from sframe_spark.api.node_values import literal_of
-from sframe_spark.api.unpacking import distinct_keys, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions
+from sframe_spark.api.node_value_conversion import literal_of
+from sframe_spark.api.unpacked_columns import distinct_keys, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions
 from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.functions.column_packing import value_parameter
 from sframe_spark.expressions.functions.element_access import item_type

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.interchange.dataframe_libraries import array_of_values, forms_of, interface_of, stream_of_values
-from sframe_spark.api.node_values import numbers_for_numpy, numpy_column
+from sframe_spark.api.node_value_conversion import numbers_for_numpy, numpy_column
 from sframe_spark.engine.execution.materialize import is_materialized, materialize, stored_chunks
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.api.class_registry import Plot
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.lazily_imported_subpackages import PLOT, ROW_BROWSER, optional_part
 from sframe_spark.planner.node import PlannerNode
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import attrs
 import numpy as np
 
-from sframe_spark.api.node_values import reduce_values
+from sframe_spark.api.node_value_conversion import reduce_values
 from sframe_spark.expressions.aggregates.profiling import key_of, number_of, shift_between
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.node import PlannerNode

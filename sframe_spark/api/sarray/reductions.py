@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sframe_spark.api.class_registry import make_array
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.indexing import head_count
-from sframe_spark.api.node_values import literal_of, reduce_values, row_count
+from sframe_spark.api.node_value_conversion import literal_of, reduce_values, row_count
 from sframe_spark.api.sarray.rank_selection import Ranks
 from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.errors import SchemaError, UnsupportedOperationError

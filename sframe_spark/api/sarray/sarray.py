@@ -11,12 +11,12 @@ import numpy as np
 from sframe_spark import errors
 from sframe_spark.api import display, indexing
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
+from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
-from sframe_spark.api.io.paths import nothing_to_verify
+from sframe_spark.api.io.path_arguments import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.io.text_files import column_from_path
-from sframe_spark.api.node_values import column_values, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
+from sframe_spark.api.node_value_conversion import column_values, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.class_registry import ClassRegistry, SArray, SFrame, make_array, make_frame
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.indexing import flag, head_count, is_collection, is_row_index, masked
-from sframe_spark.api.key_matching import are_many, semi_join
-from sframe_spark.api.node_values import column_values
+from sframe_spark.api.node_value_conversion import column_values
 from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
 from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.user_functions import bind_function
+from sframe_spark.api.value_membership import are_many, semi_join
 from sframe_spark.errors import NegativeSizeError, SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.expressions.python_function import Truth
 from sframe_spark.operators.elementwise import apply_function, apply_lambda

@@ -12,12 +12,12 @@ import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.display import table_text
-from sframe_spark.api.hints import with_call_hints
+from sframe_spark.api.error_hints import with_call_hints
 from sframe_spark.api.io.pickling import NeverPickled
-from sframe_spark.api.node_values import node_from_values, reduce_values, row_tuples
+from sframe_spark.api.node_value_conversion import node_from_values, reduce_values, row_tuples
 from sframe_spark.api.sarray.items import unpacked
 from sframe_spark.api.sarray.rank_selection import Ranks
-from sframe_spark.api.unpacking import merged_type, types_of_keys
+from sframe_spark.api.unpacked_columns import merged_type, types_of_keys
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
 from sframe_spark.expressions.scalar_function_program import Literal

@@ -9,8 +9,8 @@ from typing import Any
 
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.column_names import with_automatic_names
-from sframe_spark.api.hints import call_example
-from sframe_spark.api.node_values import preview_rows
+from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.node_value_conversion import preview_rows
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.user_functions import SAMPLE_ROWS, bind_function, first_results, general, infer_result_type, type_of_results, with_first_results
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from sframe_spark import errors
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions, require_name
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.indexing import immutable_rows_error, is_row_index
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
-from sframe_spark.api.node_values import equal_length, node_from_values, row_count
+from sframe_spark.api.node_value_conversion import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.message_text import brief
 from sframe_spark.operators.project_zip_arrange import all_columns, column_of, columns_alongside, columns_of, replace_column

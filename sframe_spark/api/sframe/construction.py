@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import with_automatic_names
-from sframe_spark.api.hints import call_hint
+from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.interchange.dataframe_libraries import arrow_table, frame_from_arrow, frame_from_pandas, gives_rows
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.io.csv.options import CsvRequest
 from sframe_spark.api.io.csv.reader import read_csv
-from sframe_spark.api.io.paths import nothing_to_verify, path_text
+from sframe_spark.api.io.path_arguments import nothing_to_verify, path_text
 from sframe_spark.api.io.saved_frames import load_frame
-from sframe_spark.api.node_values import column_from_values, combine_columns, equal_length, node_from_values, row_count
+from sframe_spark.api.node_value_conversion import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.runtime.result_storage import write_runs

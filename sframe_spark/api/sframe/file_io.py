@@ -8,14 +8,14 @@ from typing import Any, Literal, cast
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import require_unicode
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.csv.options import READ_ALIASES, WRITE_ALIASES, CsvRequest, with_alias_arguments
 from sframe_spark.api.io.csv.reader import read_csv, read_csv_with_errors
 from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
 from sframe_spark.api.io.json.reader import read_json
 from sframe_spark.api.io.json.writer import write_json
-from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.class_registry import SFrame, make_frame
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import register_view, to_spark
-from sframe_spark.api.node_values import python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
+from sframe_spark.api.node_value_conversion import python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, name_list, unique_names
-from sframe_spark.api.hints import call_example
-from sframe_spark.api.key_matching import require_comparable_offsets
-from sframe_spark.api.node_values import recoded_column, row_count
+from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.node_value_conversion import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.relational import Relational, narrowed
+from sframe_spark.api.value_membership import require_comparable_offsets
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.join import KINDS, join

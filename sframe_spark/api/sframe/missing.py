@@ -8,7 +8,7 @@ import operator
 from typing import Any, Literal
 
 from sframe_spark.api.class_registry import SFrame, make_frame
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError

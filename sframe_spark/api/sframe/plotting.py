@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sframe_spark.api.class_registry import ColumnFacts, FrameSummary, Plot
-from sframe_spark.api.hints import call_example
-from sframe_spark.api.node_values import row_count
+from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.node_value_conversion import row_count
 from sframe_spark.api.sframe.row_order import RowOrder
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.errors import UnsupportedOperationError

@@ -12,14 +12,14 @@ from sframe_spark import errors
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import require_name
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.indexing import flag, head_count, is_collection
-from sframe_spark.api.key_matching import are_many, semi_join
-from sframe_spark.api.node_values import recoded_column
+from sframe_spark.api.node_value_conversion import recoded_column
 from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import is_table, other_frame
+from sframe_spark.api.value_membership import are_many, semi_join
 from sframe_spark.message_text import called
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_function

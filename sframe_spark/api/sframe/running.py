@@ -6,7 +6,7 @@ from typing import Any
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
-from sframe_spark.api.hints import call_example
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.relational import Relational, narrowed
 from sframe_spark.errors import InvalidArgumentError, SchemaError

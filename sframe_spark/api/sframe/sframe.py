@@ -11,12 +11,12 @@ import numpy as np
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
-from sframe_spark.api.hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
+from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
 from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, head_count, is_row_index, masked, row_number, sliced
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
-from sframe_spark.api.node_values import iterate_tuples, row_count
+from sframe_spark.api.node_value_conversion import iterate_tuples, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.apply import RowFunctions

@@ -11,8 +11,8 @@ import numpy as np
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
-from sframe_spark.api.hints import call_example, call_hint
-from sframe_spark.api.node_values import python_columns, rows_of
+from sframe_spark.api.error_hints import call_example, call_hint
+from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.datetimes import uniform_times
 from sframe_spark.api.sframe.relational import Relational

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.api.io.json import parser, reader
-from sframe_spark.api.io.json.object_columns import members_of
+from sframe_spark.api.io.json.vectorized_parser import members_of
 
 TEXTS = st.sampled_from(["", " ", "a", "é", "日", "},{", "[1]", "true", "null", "-0", "1.5", "'", "x\x7f", "\u2028"])
 NUMBERS = st.one_of(

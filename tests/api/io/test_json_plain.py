@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.api.io.json import parser, reader
-from sframe_spark.api.io.json.object_columns import typed_members
+from sframe_spark.api.io.json.vectorized_parser import typed_members
 from sframe_spark.errors import JsonError
 from tests.examples import part, square
 

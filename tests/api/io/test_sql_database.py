@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.api import node_values
+from sframe_spark.api import node_value_conversion
 from sframe_spark.api.io.databases import _insert
 from sframe_spark.errors import SFrameError
 from sframe_spark.types import FLOAT, INT, STR
@@ -38,7 +38,7 @@ def test_rows_come_as_they_are(conn: sqlite3.Connection) -> None:
 
 @pytest.mark.parametrize("budget", [1 << 27, 100])
 def test_many_rows_go_to_disk(conn: sqlite3.Connection, budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_values, "ROWS_PER_BATCH", 64)
+    monkeypatch.setattr(node_value_conversion, "ROWS_PER_BATCH", 64)
     with config.using(memory_budget=budget):
         conn.execute("create table many(n integer, s text)")
         SFrame({"n": range(3000), "s": [f"row {number}" for number in range(3000)]}).to_sql(conn, "many")

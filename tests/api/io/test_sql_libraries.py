@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.api import node_values
+from sframe_spark.api import node_value_conversion
 from sframe_spark.api.io import databases
 
 ROWS = 20_000
@@ -123,7 +123,7 @@ def test_rows_come_and_go_a_few_at_a_time(connection: Connection) -> None:
 
 def test_no_more_than_some_rows_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 MB of texts, both ways, in less than a third of that."""
-    monkeypatch.setattr(node_values, "ROWS_PER_BATCH", 512)
+    monkeypatch.setattr(node_value_conversion, "ROWS_PER_BATCH", 512)
     with closing(sqlite3.connect(":memory:")) as database, config.using(memory_budget=100_000):
         database.execute("create table t(n integer, s text)")
         database.executemany("insert into t values (?, ?)", ((number, f"{number:01000}") for number in range(ROWS)))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.api.node_values import row_tuples
+from sframe_spark.api.node_value_conversion import row_tuples
 from sframe_spark.engine.execution import executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.api.node_values import reduce_values
+from sframe_spark.api.node_value_conversion import reduce_values
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.operators.elementwise import apply_function

@@ -21,7 +21,7 @@ from sframe_spark.api.io.csv.column_types import Converted, CsvForm, LeftOut, Te
 from sframe_spark.api.io.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
 from sframe_spark.api.io.text_encoding import UTF_8
-from sframe_spark.api.node_values import drained, joined_source
+from sframe_spark.api.node_value_conversion import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation

@@ -17,7 +17,7 @@ import pyarrow.csv as pcsv
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.io.csv.options import NEWLINES, CsvOptions, escape_by_doubling, line_ends, require_unicode_text
 from sframe_spark.api.io.csv.parser import SPACE, closing_bracket
-from sframe_spark.api.io.paths import file_path_text
+from sframe_spark.api.io.path_arguments import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.paths_and_uris import location_of

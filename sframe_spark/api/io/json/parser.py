@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.json.object_columns import JsonMembers, TypedMembers, members_of, typed_members
+from sframe_spark.api.io.json.vectorized_parser import JsonMembers, TypedMembers, members_of, typed_members
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.message_text import visible

@@ -15,11 +15,11 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.json.object_columns import LARGE_INT, TYPES, JsonColumn, JsonMembers, TypedMembers
 from sframe_spark.api.io.json.parser import JsonLines, JsonText, JsonValues, open_json, values_of
+from sframe_spark.api.io.json.vectorized_parser import LARGE_INT, TYPES, JsonColumn, JsonMembers, TypedMembers
 from sframe_spark.api.io.json.writer import RECORDS, require_orient
 from sframe_spark.api.io.text_encoding import UTF_8, text_encoding
-from sframe_spark.api.node_values import drained, joined_source
+from sframe_spark.api.node_value_conversion import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.io.csv.writer import string_data
-from sframe_spark.api.io.paths import file_path_text
+from sframe_spark.api.io.path_arguments import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.paths_and_uris import location_of

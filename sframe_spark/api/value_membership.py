@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.node_values import recoded_column
+from sframe_spark.api.node_value_conversion import recoded_column
 from sframe_spark.engine.execution.materialize import iterate
 from sframe_spark.errors import SchemaError, SFrameError
 from sframe_spark.operators.elementwise import apply_function

@@ -6,8 +6,8 @@ import datetime
 import os
 from functools import partial
 
-from sframe_spark.api.hints import call_hint
-from sframe_spark.api.io.paths import path_text
+from sframe_spark.api.error_hints import call_hint
+from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import compact_dataset
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame

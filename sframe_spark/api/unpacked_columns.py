@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark import types
-from sframe_spark.api.node_values import preview_values, reduce_values
+from sframe_spark.api.node_value_conversion import preview_values, reduce_values
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.node import PlannerNode
