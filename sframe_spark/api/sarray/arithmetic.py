@@ -84,7 +84,14 @@ class Arithmetic:
     __mod__, __rmod__ = _operator("modulo"), _operator("modulo", reverse=True)
     __pow__, __rpow__ = _operator("power"), _operator("power", reverse=True)
     __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
-    __eq__, __ne__ = _operator("equal"), _operator("not_equal")  # type: ignore[assignment]
+
+    # A type checker takes an assigned `__eq__` for that of `object`, which returns a bool.
+    def __eq__(self, other: Any) -> SArray:  # type: ignore[override]
+        return self._binary("equal", other)
+
+    def __ne__(self, other: Any) -> SArray:  # type: ignore[override]
+        return self._binary("not_equal", other)
+
     __hash__ = None  # type: ignore[assignment]
 
     __and__, __or__, __xor__ = map(_operator, ("and_", "or_", "xor"))
