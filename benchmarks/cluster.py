@@ -30,7 +30,7 @@ from benchmarks.frames import Data, write
 from benchmarks.run import same, sample, seconds
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.physical import placement
-from sframe_spark.engine.spark.callables_as_job import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_callables
 from tests.cluster.machine import PROJECT, standalone_cluster
 
 ROWS = (10**7, 4 * 10**7)
@@ -89,7 +89,7 @@ class Answering:
 
     def nothing(self) -> tuple[float, int]:
         """The same of a job of two works that do nothing."""
-        return self._timed(partial(run_tasks, [do_nothing] * 2, "doing nothing", 0))
+        return self._timed(partial(run_callables, [do_nothing] * 2, "doing nothing", 0))
 
     @property
     def opened(self) -> Data:

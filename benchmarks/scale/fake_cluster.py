@@ -75,7 +75,7 @@ class FakeCluster:
     footers: int = 0
     queries: int = 0
 
-    def run_tasks(self, works: Sequence[Callable[[], Any]], description: str, size: int | None = None) -> list[Any]:
+    def run_callables(self, works: Sequence[Callable[[], Any]], description: str, size: int | None = None) -> list[Any]:
         """Answers of works that nobody does."""
         parcels, shared = pack_tasks(works)
         self.jobs.append(Sent(len(works), sum(len(parcel.content) for parcel in parcels), len(pickle.dumps(shared))))
@@ -108,20 +108,20 @@ class FakeCluster:
         engine = "sframe_spark.engine"
         with contextlib.ExitStack() as stack:
             for name, value in {
-                f"{engine}.runtime.scheduler.run_tasks": self.run_tasks,
+                f"{engine}.runtime.scheduler.run_callables": self.run_callables,
                 f"{engine}.runtime.scheduler.get_session": lambda *size: None,
                 f"{engine}.runtime.scheduler.default_parallelism": lambda session: self.cores,
                 f"{engine}.runtime.scheduler.require_readable": lambda node: None,
                 f"{engine}.runtime.scheduler.require_writable": lambda directory: None,
-                f"{engine}.spark.file_checks.run_tasks": self.run_tasks,
-                f"{engine}.runtime.results.query.write_parquet": self.query,
+                f"{engine}.spark.shared_file_checks.run_callables": self.run_callables,
+                f"{engine}.runtime.result_storage.query.write_parquet": self.query,
                 # Which reads some rows.
                 f"{engine}.execution.executor.has_few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.physical.placement.is_spark_local": lambda: False,
                 f"{engine}.physical.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
-                f"{engine}.physical.local_strategies.MAX_EXCHANGE_RUNS": 0,
-                f"{engine}.runtime.results.require_writable": lambda directory: None,
+                f"{engine}.physical.whole_input_strategies.MAX_EXCHANGE_RUNS": 0,
+                f"{engine}.runtime.result_storage.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.checksums.VERIFIED_COLUMNS": VerifiedColumns(),
                 "sframe_spark.storage.segments.pruning.segment_footer": self.footer,

@@ -13,7 +13,7 @@ from sframe_spark.paths_and_uris import is_remote_location, location_of, normali
 from sframe_spark.process.directory_trees import size_on_disk
 from sframe_spark.process.temporary_file_leases import delete, directory_of_system, may_be_renamed_by_anyone, orphans_in
 from sframe_spark.storage.filesystem.remote_operations import listed, require_bucket
-from sframe_spark.storage.filesystem.temporary_datasets import remote_orphans, remove_all_below, scratch_root, temporary_root
+from sframe_spark.storage.filesystem.temporary_datasets import remote_orphans, remove_below, scratch_root, temporary_root
 
 
 def directories(paths: Sequence[str]) -> list[str]:
@@ -69,7 +69,7 @@ def _remote_orphans_below(root: str) -> list[tuple[str, int]]:
 
 def _remove_remote(path: str) -> str | None:
     try:
-        remove_all_below(path)
+        remove_below(path)
     except StorageError as error:
         return str(error)
     return None

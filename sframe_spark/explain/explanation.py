@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical.sections import Mode, Section, SectionResult
-from sframe_spark.engine.spark.shuffle_partitions import said_of_exchanges
+from sframe_spark.engine.spark.shuffle_partitions import explanation_of_exchanges
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sort import MAX_TIES
@@ -130,7 +130,7 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
         tuple(nodes),
         rows,
         None if rows is None else int(rows * row_bytes(sizes_of(root)[id(root)], 0)),
-        said_of_exchanges(root) if section.mode is Mode.QUERY else None,
+        explanation_of_exchanges(root) if section.mode is Mode.QUERY else None,
         tuple(alternative.text(config.small_rows, MAX_TIES) for alternative in section.alternatives),
         tuple(outcomes.get(section.number, ())),
     )

@@ -176,7 +176,8 @@ SECONDS_TO_END = 2.0
 SECONDS_TO_START = 120.0
 # The largest number of idle processes to keep, as several threads of the user may send requests at once.
 MAX_IDLE = 8
-# Starting a process takes as long as some hundred thousand calls, so the processes must have worked so long before short tasks get another one.
+# Starting a process takes as long as some hundred thousand calls, so short tasks get another process only when the existing
+# processes have worked for this long.
 SECONDS_WORTH_ANOTHER = 0.25
 # The first message that a worker process sends.
 READY = b"ready"
@@ -223,7 +224,7 @@ class WorkerProcess:
         self._start_before = time.monotonic() + SECONDS_TO_START
         # When the current request began; None while the process starts or is idle.
         self.began: float | None = None
-        # What many requests share and the process has received, so that it is sent once.
+        # The part that many requests share, if the process has received it already: it is sent once.
         self.received: object = None
 
     def ask(self, request: bytes, raise_if_abandoned: Callable[[], None]) -> bytes:

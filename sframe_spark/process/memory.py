@@ -33,7 +33,7 @@ GROUP_FILES = (
 # Fields of the statistics for memory that the kernel reclaims when it is needed.
 RECLAIMABLE = ("inactive_file", "total_inactive_file")
 SHARE_FOR_WORK, SHARE_FOR_RESULTS = 4, 8
-# Assumed if the memory of the machine is unknown.
+# The memory that is assumed if the memory of the machine is unknown.
 SMALL_MACHINE = 1 << 30
 # Memory for a thread: its stack and its arenas in the C library and in Arrow's pools, which the first thread creates. And the memory below which no
 # work is started.

@@ -349,7 +349,7 @@ do_in_child(CLAIMS.start_over)
 # Orphans: what dead processes left. They are recognised by name and owner alone, so that nothing in a directory where others can write is ever
 # opened.
 
-# A process that cannot be seen from here counts as dead after so long without a heartbeat; there is one every ten minutes.
+# A process that cannot be seen from here counts as dead after this time without a heartbeat; there is one every ten minutes.
 SECONDS_WITHOUT_HEARTBEAT = 24 * 60 * 60
 
 

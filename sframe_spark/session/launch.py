@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LARGEST_DEFAULT_PARALLELISM = 8
 LARGEST_DRIVER_MEMORY_GIB = 8
-# Spark does not start with less.
+# Spark does not start with less memory than this.
 MIN_DRIVER_MEMORY_MIB = 512
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -82,7 +82,7 @@ EXTERNAL_GATEWAY = "PYSPARK_GATEWAY_PORT"
 
 # The environment variable in which the user names the Python of Spark's workers.
 USERS_PYTHON = "PYSPARK_PYTHON"
-# Not a program; Spark's error message will quote this name.
+# This is not a program: Spark's error message will quote the name.
 NO_PYTHON = "no-python-interpreter"
 
 # The setting that names the Python of a session's functions.

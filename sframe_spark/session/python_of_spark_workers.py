@@ -119,11 +119,11 @@ def require_python_of_tasks() -> None:
         )
 
 
-def start_as_queries_do(session: SparkSession) -> bool:
-    """Return whether jobs without a query run in this process's JVM, with the same Python as queries.
+def jobs_start_python_of_queries(session: SparkSession) -> bool:
+    """Return whether jobs without a query start the same Python as queries; False on a Spark Connect server, which runs no such jobs.
 
-    A query starts the Python that its session names. A job starts the one that was set when Spark was started; a user's ``python3`` may lack our
-    packages.
+    A query starts the Python that its session names. A job starts the one that was set when Spark was started: for a user's session this may be a
+    ``python3`` without our packages.
     """
     if is_remote(session):
         return False

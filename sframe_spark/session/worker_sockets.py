@@ -50,7 +50,7 @@ def acknowledge_at_once() -> None:
     """Acknowledge immediately what a Python worker of Spark has received over TCP; for users' sessions, on any cluster.
 
     Spark writes a task, then its rows and their end. The second write waits until the first is acknowledged, and the system delays an acknowledgement
-    by 40 ms, in case a reply can carry it. As measured, a task that does nothing took 48 ms, and takes 6 ms with this.
+    by 40 ms, in case a reply can carry it. As measured, a task that does nothing takes 48 ms without this, and 6 ms with it.
     """
     if not hasattr(socket, "TCP_QUICKACK"):
         return

@@ -172,7 +172,7 @@ def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
     Raises
     ------
     StorageError
-        If the target is a directory or another thing than a file, its name ends with that of a format that is not written, or it cannot be written.
+        If the target is not a file, its name ends with that of a format that is not written, or it cannot be written.
     """
     require_writable_name(target)
     parts: list[str] = []

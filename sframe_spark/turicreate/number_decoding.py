@@ -275,8 +275,8 @@ def _walk(payload: Payload, groups: int) -> tuple[list[int], int]:
     return heads, offset
 
 
-def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
-    """Decode groups with the same number of values into ``found``, one row for each group."""
+def _decode(content: np.ndarray, heads: np.ndarray, decoded: np.ndarray) -> None:
+    """Decode groups with the same number of values into ``decoded``, one row for each group."""
     heads = heads.astype(np.int64)
     headers = content[heads]
     sizes, bases = _bases(content, heads + 1)
@@ -284,17 +284,17 @@ def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
     for header in np.unique(headers).tolist():
         chosen = np.flatnonzero(headers == header)
         if len(chosen) == len(headers):
-            _decode_alike(content, header, starts, bases, found)
+            _decode_alike(content, header, starts, bases, decoded)
             continue
-        some = np.empty((len(chosen), found.shape[1]), np.uint64)
+        some = np.empty((len(chosen), decoded.shape[1]), np.uint64)
         _decode_alike(content, header, starts[chosen], bases[chosen], some)
-        found[chosen] = some
+        decoded[chosen] = some
 
 
-def _bases(content: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bases(content: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the lengths in bytes and the values of the variable-length numbers at some offsets."""
     # Near the end of the content, windows repeat its last byte. No number uses the repeated bytes, as numbers beyond the end were refused.
-    windows = content[np.minimum(places[:, None] + _PLACES, len(content) - 1)]
+    windows = content[np.minimum(offsets[:, None] + _PLACES, len(content) - 1)]
     sizes = _NUMBER_BYTES[windows[:, 0]]
     short = np.ascontiguousarray(windows[:, :8]).view("<u8")[:, 0]
     long = np.ascontiguousarray(windows[:, 1:]).view("<u8")[:, 0]
@@ -303,23 +303,23 @@ def _bases(content: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndar
     return sizes, np.where(sizes == 9, long, (short & mask) >> counts)
 
 
-def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: np.ndarray, found: np.ndarray) -> None:
-    """Decode groups with the same header into ``found``, one row for each group; sums are modulo 2**64."""
+def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: np.ndarray, decoded: np.ndarray) -> None:
+    """Decode groups with the same header into ``decoded``, one row for each group; sums are modulo 2**64."""
     codec, bits = header & 3, WIDTHS[header >> 2]
     if not bits:
-        found[:] = bases[:, None]
+        decoded[:] = bases[:, None]
     elif codec == OFFSET:
-        np.add(_unpacked(content, starts, bits, found.shape[1]), bases[:, None], out=found)
+        np.add(_unpacked(content, starts, bits, decoded.shape[1]), bases[:, None], out=decoded)
     else:
-        found[:, 0] = bases
-        if found.shape[1] > 1:
-            steps = _unpacked(content, starts, bits, found.shape[1] - 1)
+        decoded[:, 0] = bases
+        if decoded.shape[1] > 1:
+            steps = _unpacked(content, starts, bits, decoded.shape[1] - 1)
             if codec == SIGNED_DIFFERENCE:
                 # Zigzag encoding: 0, 1, 2, 3 are 0, -1, 1, -2. Negative values are unsigned integers modulo 2**64.
                 steps = steps.astype(np.uint64)
                 steps = (steps >> np.uint64(1)) ^ (np.uint64(0) - (steps & np.uint64(1)))
-            found[:, 1:] = steps
-        np.cumsum(found, axis=1, out=found)
+            decoded[:, 1:] = steps
+        np.cumsum(decoded, axis=1, out=decoded)
 
 
 def _unpacked(content: np.ndarray, starts: np.ndarray, bits: int, numbers: int) -> np.ndarray:
@@ -328,9 +328,9 @@ def _unpacked(content: np.ndarray, starts: np.ndarray, bits: int, numbers: int) 
     windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(content, size)[starts])
     if bits >= 8:
         return windows.view(f"<u{bits // 8}")
-    found = np.unpackbits(windows, axis=1, bitorder="little") if bits == 1 else _UNPACKED[bits][windows].reshape(len(starts), -1)
+    decoded = np.unpackbits(windows, axis=1, bitorder="little") if bits == 1 else _UNPACKED[bits][windows].reshape(len(starts), -1)
     # If the values do not fill all bytes, the first byte is the partial one, and its values are in the high bits.
-    return found[:, found.shape[1] - numbers :]
+    return decoded[:, decoded.shape[1] - numbers :]
 
 
 # --- Datetimes: UTC seconds in 56 bits, a byte with the zone code, and in newer archives microseconds

@@ -304,7 +304,7 @@ def run_action(
         # The plan refers to nodes of the graph, whose references are counted for the next plan.
         del chosen
         if missing is not None:
-            # Found out before, as a materialised node calls no functions.
+            # The reason is found before the node is materialised, as a materialised node calls no functions.
             why = why_first(missing)
             make(missing)
             run_log.add_run(missing.ran or RunLog(), why)

@@ -13,7 +13,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.spark.callables_as_job import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
@@ -53,7 +53,7 @@ def watched_manifests(root: PlannerNode) -> list[Manifest]:
     return list({manifest.identity: manifest for manifest in manifests if manifest.watched}.values())
 
 
-# Comparing so many rows in this process takes less time than starting Spark.
+# Comparing at most this many rows in this process takes less time than starting Spark.
 MAX_ROWS_HERE = 16_000_000
 # Rows to compare before tasks are started, as most orders that do not hold are broken within the first rows.
 FIRST_ROWS = 131_072
@@ -88,7 +88,7 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
     orders = {key: order for key, (manifest, columns) in datasets.items() if (order := compared_order(manifest, columns)) is not manifest.order}
     if not orders:
         return
-    # The files must still be those that were opened, as their rows were compared.
+    # The rows that were compared are those of the opened files only if the files have not changed since.
     require_unchanged_files(root)
     with GRAPH_LOCK:
         for node, _ in sources:
@@ -98,7 +98,7 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
 
 
 def _learn(node: PlannerNode, operator: SegmentSource, verified: RecordedOrder) -> None:
-    """Add verified orders to a source, which may have got other orders meanwhile."""
+    """Add verified orders to a source; other threads may have added other orders meanwhile."""
     order = operator.manifest.order
     for ordering in verified.orderings:
         order = order.and_ordering(ordering)
@@ -144,7 +144,7 @@ def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Verifie
     callables = [partial(verified_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]
     description = "comparing rows with the order of their files"
     with translated_errors(description):
-        return VerifiedOrder.in_all(run_tasks(callables, description))
+        return VerifiedOrder.in_all(run_callables(callables, description))
 
 
 def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple[PlannerNode, frozenset[int]]]:
@@ -198,7 +198,7 @@ def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[in
         return
     rows, rows_below = node.length.at_most, node.inputs[0].length.rows
     if node.operator.row_range is not None and rows is not None and rows_below is not None and 2 * rows < rows_below:
-        # A slice of so few rows that reading a whole column would be most of the work.
+        # The slice has so few rows that reading a whole column, to verify its order, would be most of the work.
         return
     origins = origins_of(node)
     for column in useful:

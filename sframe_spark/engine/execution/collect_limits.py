@@ -19,9 +19,9 @@ OBJECT_BYTES = 40
 # Bytes of a character in numpy's strings, and the length of a number converted to one.
 BYTES_OF_CHARACTER = 4
 CHARACTERS_OF_NUMBER = 32
-# Up to so many rows are not checked.
+# Results of at most this many rows are not checked.
 FEW_ROWS = 4_096
-# Up to so many bytes are not compared with the available memory.
+# Estimates of at most this many bytes are not compared with the available memory.
 LITTLE = 64 << 20
 
 ADVICE = "go through the rows (for row in ...), take some of them (head, a slice, a filter), save() them, or give them to Spark (to_spark)"

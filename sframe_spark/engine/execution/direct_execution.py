@@ -35,8 +35,8 @@ MAX_BYTES = 8 << 20
 # Limit in bytes for the columns of all nodes together.
 MAX_TOTAL_BYTES = 64 << 20
 
-# Limits for finding the order of the result, which goes through all columns of all nodes' inputs: a number of columns, plus so many for each required
-# column.
+# Limits for finding the order of the result, which goes through all columns of all nodes' inputs: a number of columns, plus this many for each
+# required column.
 MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 
 # After running a graph of more nodes than this, computed columns are stored in it for the next action: otherwise a column that is changed and

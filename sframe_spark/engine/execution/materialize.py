@@ -43,7 +43,7 @@ from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.plain_values import agree
 
-# New columns of a frame whose other columns are stored: only the new ones are computed and stored.
+# New columns of a frame whose other columns are stored already: only the new columns are computed and stored.
 
 # A frame whose columns are in this many sources, or more, is written again as one source.
 MAX_SOURCES = 16
@@ -220,7 +220,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
             try:
                 claim.release()
             finally:
-                # A second call, as in `run_action`.
+                # A second call, in case Ctrl-C interrupted the first one at its start: other threads would wait forever.
                 claim.release()
         busy.wait()
     with GRAPH_LOCK:
@@ -417,7 +417,7 @@ def _batches_of_stored(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
     def chunks_from(start: int) -> Iterator[Chunk]:
         with GRAPH_LOCK:
             plan = optimize(node)
-        # Nothing else checks the files here.
+        # While these batches are read, nothing else checks whether the files have changed.
         require_unchanged_files(node)
         # A node that was built before its inputs were materialised does not know its number of rows; the plan does.
         return PipelineRunner(Pipeline.of(plan), threads=local_threads()).stream(start, known_rows(plan), batch_rows)

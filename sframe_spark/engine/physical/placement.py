@@ -45,10 +45,10 @@ def _types_in_python(node: PlannerNode) -> Iterator[ColumnType]:
         yield from (node.schema[position] for position in computed)
         yield from _types_read(node, computed)
     elif node.operator.decodes:
-        # An archive of Turi Create.
+        # The node reads an archive of Turi Create.
         yield from node.schema
     elif lacks_key(node.operator):
-        # External files, in which some types have no Arrow type.
+        # The node reads external files, in which some types have no Arrow type.
         yield from (kind for kind in node.schema if kind.is_encoded)
 
 
@@ -80,9 +80,9 @@ MAX_STEPS_IN_SPARK = 120
 MAX_BRANCHES_IN_SPARK = 64
 # For more rows in memory than this, Spark's cores make up for the time to send them.
 MAX_ROWS_AT_HAND = 16_777_216
-# How many memory budgets rows may take that are in memory already.
+# The largest size of rows that are in memory already, as a multiple of the memory budget.
 BUDGETS_AT_HAND = 4
-# How many memory budgets rows may take that the driver streams to disk in less time than Spark needs to start.
+# The largest size of rows that the driver streams to disk in less time than Spark needs to start, as a multiple of the memory budget.
 BUDGETS_STREAMED = 8
 
 

@@ -1,4 +1,4 @@
-"""Adaptive probes: counting the matches of a join before it is computed, finding first rows, and estimating the number of groups."""
+"""Probes whose results decide how a plan runs: the number of matches of a join, the first rows of a section, and whether there are few groups."""
 
 from __future__ import annotations
 

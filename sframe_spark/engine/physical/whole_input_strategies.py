@@ -75,7 +75,7 @@ BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
 # Limit for the number of tasks times the number of ranges. The rows of one task in one range take a tenth of a millisecond to read, and 300 bytes of
 # the driver.
 MAX_EXCHANGE_RUNS = 262_144
-# A range of so many rows is sorted within the processor's caches.
+# A range of this many rows is sorted within the processor's caches.
 ROWS_OF_RANGE = 524_288
 
 

@@ -52,9 +52,9 @@ PARTS_OF_CORE = 4
 THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
 # For files that are shorter on average, most of the time is spent waiting for the first byte.
 SHORT_BYTES = 1 << 20
-# So few bytes in so few files are read by the driver, one file after the other; so few rows are kept in memory.
+# At most this many bytes in at most this many files are read by the driver, one file after the other; at most this many rows are kept in memory.
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
-# So few bytes are not read by Spark tasks on a cluster, as these are first asked which files they see, and have to start Python.
+# At most this many bytes are not read by Spark tasks on a cluster, as executors are first asked which files they see, and have to start Python.
 FEW_BYTES_SHARED = 256 << 20
 
 
@@ -72,8 +72,8 @@ def read_in_parts(
 ) -> Sequence[DataFile] | None:
     """Return the files, with their states, if they are to be read in parts; None if one reader should read them one after the other.
 
-    Remote files are read in parts unless they are few with few bytes. Local files are if they have many bytes, and several threads, or machines of a
-    cluster that see the same files, read them faster.
+    Remote files are read in parts unless they are few with few bytes. Local files are read in parts if they have many bytes, and several threads, or
+    machines of a cluster that see the same files, read them faster.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def read_in_parts(
     has_lines
         Whether reading can begin at any line of a file that is not compressed.
     are_few
-        Returns whether so many bytes of local files are too few for several threads.
+        Returns whether a given number of bytes of local files is too small to be read by several threads.
     seen
         Returns the state of a local file.
     by_threads

@@ -18,7 +18,7 @@ from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.tasks import RangeTask, bytes_of, joined_ranges, may_converge, states_between, summarize_range
 from sframe_spark.engine.runtime.worker_process import TaskEnvironment
-from sframe_spark.engine.spark.callables_as_job import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.engine.spark.shared_file_checks import require_readable, require_writable
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by_value, translated_pickling_errors
@@ -96,7 +96,7 @@ class SparkTaskRunner:
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run a Spark job; Spark's errors are translated."""
         with translated_errors(description):
-            return run_tasks(callables, description, bytes_of(tasks) if tasks else None)
+            return run_callables(callables, description, bytes_of(tasks) if tasks else None)
 
 
 class LocalRunner:
@@ -243,7 +243,7 @@ def name_of(workers: TaskRunner) -> str:
 
 # The division of a section into tasks: ranges of its base rows, each with the states of sequential operators before it.
 
-# Starting a Spark task takes some ten milliseconds, so a range has at least so many rows or bytes, if rows are not too few.
+# Starting a Spark task takes some ten milliseconds, so a range has at least this many rows or bytes, unless the section has fewer.
 MIN_TASK_ROWS = 65_536
 MIN_TASK_BYTES = 32 << 20
 # Fewer bytes of numbers are read by one thread as fast as by several: each thread has to allocate batches and waits for Python's lock.

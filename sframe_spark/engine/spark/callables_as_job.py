@@ -1,4 +1,4 @@
-"""Running independent tasks as one Spark job."""
+"""Runs a list of Python callables as one Spark job, a few callables in each Spark task, and returns their results in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, translate
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
-from sframe_spark.session.python_of_spark_workers import importing_safely, start_as_queries_do
+from sframe_spark.session.python_of_spark_workers import importing_safely, jobs_start_python_of_queries
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.udf.errors import ErrorTransport, error_of_text, error_text, error_transport, process_ended
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 TaskWork = Callable[[], Any]
 
 TASKS_FOR_A_CORE = 4
-# To read so many bytes of rows takes a third of a second or more; to start a task on a cluster takes some ten milliseconds.
+# Reading this many bytes of rows takes a third of a second or more; starting a task on a cluster takes some ten milliseconds.
 BYTES_OF_A_TASK = 256 << 20
 
 # The index of a callable, whether it failed, and its pickled result or its error as bytes.
 TaskOutcome = tuple[int, bool, bytes]
 
 
-def run_tasks(callables: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
-    """Run independent tasks as one Spark job and return their results in order.
+def run_callables(callables: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
+    """Run independent callables as one Spark job and return their results in order.
 
     Starting a Spark task costs more than a row range does, so a task runs several callables one after the other. ``size`` is the number of bytes of
     all rows that they read; None where it is unknown.
@@ -45,18 +45,18 @@ def run_tasks(callables: Sequence[TaskWork], description: str, size: int | None 
     Raises
     ------
     SFrameError
-        The first error of this package's types that a task raised.
+        The first error of this package's types that a callable raised.
     ExecutionError
         If the callables or a result cannot be pickled, or if results are missing.
     """
     follow_user()
     require_python()
     spark = get_session()
-    tasks = tasks_for(spark, len(callables), size)
-    run = from_job if start_as_queries_do(spark) else from_query
+    task_count = task_count_for(spark, len(callables), size)
+    run = outcomes_from_job if jobs_start_python_of_queries(spark) else outcomes_from_query
     with translated_pickling_errors(description):
-        packed_tasks, shared = pack_tasks(callables)
-        outcomes = sorted(run_cancellable(lambda: run(spark, packed_tasks, shared, tasks), description))
+        payloads, shared = pack_tasks(callables)
+        outcomes = sorted(run_cancellable(lambda: run(spark, payloads, shared, task_count), description))
     for _, failed, payload in outcomes:
         if failed:
             raise error_of_text(payload) or ExecutionError(f"{description}: a task failed with an error that cannot be read")
@@ -65,8 +65,8 @@ def run_tasks(callables: Sequence[TaskWork], description: str, size: int | None 
     return [pickle.loads(payload) for _, _, payload in outcomes]
 
 
-def tasks_for(spark: SparkSession, callables: int, size: int | None) -> int:
-    """Return how many Spark tasks to start for a number of callables.
+def task_count_for(spark: SparkSession, callable_count: int, size: int | None) -> int:
+    """Return how many Spark tasks to start for a given number of callables.
 
     On one machine or a remote server: one for each core, as starting a task takes about as long as a short callable. With dynamic allocation: one for
     each callable, as executors may yet join. On other clusters: several for each core, as some callables take longer than others and failed tasks are
@@ -75,14 +75,14 @@ def tasks_for(spark: SparkSession, callables: int, size: int | None) -> int:
     """
     cores = default_parallelism(spark)
     if is_remote(spark) or is_one_process(spark):
-        return min(callables, cores)
+        return min(callable_count, cores)
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
-        return callables
+        return callable_count
     per_core = TASKS_FOR_A_CORE if size is None else max(1, min(TASKS_FOR_A_CORE, size // (cores * BYTES_OF_A_TASK)))
-    return min(callables, per_core * cores)
+    return min(callable_count, per_core * cores)
 
 
-def shares_of(callables: int, tasks: int) -> list[range]:
+def shares_of(callable_count: int, task_count: int) -> list[range]:
     """Return the indices of the callables of each task: consecutive ones, in shares whose sizes differ by one at most.
 
     The longer shares are first, as Spark starts tasks in order. For example, two cores run ten callables of equal length, five each, as fast in eight
@@ -95,15 +95,15 @@ def shares_of(callables: int, tasks: int) -> list[range]:
     >>> shares_of(10, 4)
     [range(0, 3), range(3, 6), range(6, 8), range(8, 10)]
     """
-    least, longer = divmod(callables, tasks) if tasks else (0, 0)
-    ends = list(itertools.accumulate((least + (task < longer) for task in range(tasks)), initial=0))
+    least, longer = divmod(callable_count, task_count) if task_count else (0, 0)
+    ends = list(itertools.accumulate((least + (task < longer) for task in range(task_count)), initial=0))
     return [range(start, end) for start, end in itertools.pairwise(ends)]
 
 
-def from_job(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+def outcomes_from_job(spark: SparkSession, payloads: Sequence[TaskPayload], shared: Sequence[Any], task_count: int) -> list[TaskOutcome]:
     """Return the outcomes from a job without a query.
 
-    Nothing is planned or compiled, so it takes half as long, and each task is sent only its own callables.
+    Nothing is planned or compiled, so a job takes half as long as a query, and each task is sent only its own callables.
     """
     transport, options = error_transport(), config.storage_options
 
@@ -111,23 +111,23 @@ def from_job(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: S
         acknowledge_at_once()
         return outcomes_of(itertools.chain.from_iterable(of_task), shared, transport, options)
 
-    numbered = [[(number, packed_tasks[number]) for number in numbers] for numbers in shares_of(len(packed_tasks), tasks)]
+    numbered = [[(number, payloads[number]) for number in numbers] for numbers in shares_of(len(payloads), task_count)]
     with importing_safely(spark):
-        return spark.sparkContext.parallelize(numbered, tasks).mapPartitions(run).collect()
+        return spark.sparkContext.parallelize(numbered, task_count).mapPartitions(run).collect()
 
 
-def from_query(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+def outcomes_from_query(spark: SparkSession, payloads: Sequence[TaskPayload], shared: Sequence[Any], task_count: int) -> list[TaskOutcome]:
     """Return the outcomes from a query, as sessions of a remote server cannot run jobs. Every task is sent all callables."""
-    transport, options, shares = error_transport(), config.storage_options, shares_of(len(packed_tasks), tasks)
+    transport, options, shares = error_transport(), config.storage_options, shares_of(len(payloads), task_count)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         acknowledge_at_once()
         for batch in batches:
-            numbered = ((number, packed_tasks[number]) for task in batch.column(0).to_pylist() for number in shares[task])
+            numbered = ((number, payloads[number]) for task in batch.column(0).to_pylist() for number in shares[task])
             for outcome in outcomes_of(numbered, shared, transport, options):
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
-    frame = spark.range(0, tasks, 1, tasks)
+    frame = spark.range(0, task_count, 1, task_count)
     with importing_safely(spark):
         frame = frame.mapInArrow(run, "number bigint, failed boolean, payload binary")
     table = frame.toArrow()
@@ -141,9 +141,9 @@ def outcomes_of(
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[TaskOutcome]:
     """Run some callables in a worker and yield their outcomes; ``options`` are the options of remote file systems, which a worker does not know."""
-    for number, packed_task in numbered:
+    for number, payload in numbered:
         with config.using(storage_options=options or {}):
-            outcome = outcome_of(number, packed_task.unpack(shared), transport)
+            outcome = outcome_of(number, payload.unpack(shared), transport)
         yield outcome
     set_modules_aside(len(sys.modules))
 
@@ -152,8 +152,8 @@ def outcomes_of(
 def set_modules_aside(modules: int) -> None:
     """Exclude a worker's imported modules from garbage collection, which follows each task and would take 50 ms.
 
-    Cached by the number of modules, so it runs again only when that number has changed: what tasks bring is garbage when they end. Existing garbage
-    is collected first, as it would stay forever.
+    Cached by the number of modules, so it runs again only when that number has changed: values that a task creates are garbage when it ends.
+    Existing garbage is collected first, as it would stay forever.
     """
     gc.collect()
     gc.freeze()

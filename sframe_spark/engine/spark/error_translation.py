@@ -1,4 +1,4 @@
-"""Running Spark actions so that Ctrl-C cancels them, and turning Spark's errors into readable ones of one line."""
+"""Turns Spark's errors into readable ones of one line; and runs Spark actions so that Ctrl-C cancels them and their errors are turned in this way."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.engine.spark.callables_as_job import run_tasks
+from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import is_of_spark, run_spark
 from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, file_states_of, reading, require_same_versions
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
@@ -359,7 +359,7 @@ def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
     if is_remote(df.sparkSession):
         return _files_named_by_server(df) if {first, other} <= set(df.columns) else []
     leaves = df._jdf.queryExecution().analyzed().collectLeaves()
-    # One call of the JVM rules out most plans.
+    # Most plans read no such files, which one call of the JVM shows.
     if f"[{first}#" not in leaves.mkString("\n"):
         return []
     from py4j.java_gateway import is_instance_of
@@ -422,7 +422,7 @@ def require_valid_pages(root: PlannerNode) -> None:
     due = [(file, check) for check in checks if (file := check.file()) is not None and check.is_due(file)]
     if not are_much([check for _, check in due]):
         return
-    run_tasks(check_tasks([check for _, check in due]), "checking page headers")
+    run_callables(check_tasks([check for _, check in due]), "checking page headers")
     for file, check in due:
         check.mark_done(file)
 

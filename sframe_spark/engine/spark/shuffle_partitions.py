@@ -186,7 +186,7 @@ def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
     return QuerySize.DEFAULT if partitions == usual else QuerySize.large(partitions)
 
 
-def said_of_exchanges(root: PlannerNode) -> str | None:
+def explanation_of_exchanges(root: PlannerNode) -> str | None:
     """Return, for explain(), the number of shuffle partitions of a query and the reason, as far as known without a session.
 
     The result is None if the query fits one task.

@@ -47,7 +47,7 @@ def check_replaceable(location: str) -> None:
     if names and MANIFEST_FILE not in names:
         raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
     # The manifest may be long, so it is read only if there are file names that writers of segments do not use.
-    if any(not _OUR_FILES.fullmatch(name) for name in names) and (strange := _strange(location, names)):
+    if any(not _OUR_FILES.fullmatch(name) for name in names) and (strange := _first_foreign_entry(location, names)):
         raise StorageError(f"{location} holds {strange}, which saving would delete: move it away, or choose another path")
 
 
@@ -57,7 +57,7 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
     Raises
     ------
     StorageError
-        If something else than a directory is at the location, which must not be replaced by a directory.
+        If something other than a directory is at the location. It must not be replaced by a directory.
     """
     with translate_os_errors(action, location):
         try:
@@ -72,7 +72,7 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
     return True
 
 
-def _strange(location: str, names: list[str]) -> str | None:
+def _first_foreign_entry(location: str, names: list[str]) -> str | None:
     """Return the first file or directory at a location that does not belong to the saved frame there; None if all belong to it."""
     try:
         named = {entry.file for entry in read_manifest(location).segments}
@@ -112,7 +112,7 @@ def put_in_place(staging: str, target: str, switch: Callable[[str, str], None]) 
 
     If directories cannot be exchanged, ``switch(staging, target)`` is called instead.
     """
-    if _is_worked_in(target):
+    if _contains_working_directory(target):
         # If the directory was renamed, the working directory of this process would be the old one.
         switch(staging, target)
         return
@@ -145,7 +145,7 @@ def _exchange(first: str, second: str) -> int:
     return 0 if done else ctypes.get_errno()
 
 
-def _is_worked_in(directory: str) -> bool:
+def _contains_working_directory(directory: str) -> bool:
     """Return whether a directory contains the current working directory."""
     if not os.path.lexists(directory):
         # A directory that does not exist contains nothing.

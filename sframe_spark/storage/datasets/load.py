@@ -19,7 +19,7 @@ from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import owner_in, remove_own
 from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.manifest_publication import check_files
-from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE, kind_of_file
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE, format_of_file
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, open_regular, sizes_below, some_below, states_below
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
@@ -115,7 +115,7 @@ def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
 def _manifest_text(location: str) -> str:
     with translate_os_errors("open", location):
         if os.path.isfile(location):
-            kind = kind_of_file(location)
+            kind = format_of_file(location)
             raise NotSavedError(f"{location} is a file{'' if kind is None else f', {kind.name}: {kind.advice}'}; a saved frame is a directory")
         if os.path.islink(location) and not os.path.exists(location):
             raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")

@@ -110,12 +110,12 @@ def saved_versions(root: str) -> list[Version]:
     return versions
 
 
-def manifest_place(root: str, number: int) -> str:
+def manifest_location(root: str, number: int) -> str:
     """Return the location of a version's manifest.
 
     Examples
     --------
-    >>> manifest_place("s3://bucket/frame", 12)
+    >>> manifest_location("s3://bucket/frame", 12)
     's3://bucket/frame/_manifests/00000012.json'
     """
     return join(root, MANIFESTS, f"{number:08d}.json")
@@ -255,7 +255,7 @@ class NewVersion:
         self._require_whole(complete)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         text = complete.to_json({SAVED: now}, self._upload_sidecar(complete)).encode()
-        uri = manifest_place(self.root, self.number)
+        uri = manifest_location(self.root, self.number)
         self.is_tried = True
         try:
             is_created = create(uri, text)

@@ -18,7 +18,7 @@ from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet.footer import footer_of
 
-# The size of the cache of results for datasets whose files were touched: which have another time of change, but maybe the same content.
+# The size of the cache of results for datasets with touched files: files whose time of change is another one, but whose content may be the same.
 REMEMBERED_ORDERS = 64
 
 

@@ -17,7 +17,7 @@ from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.external.parquet import common_names, common_type
-from sframe_spark.storage.filesystem.format_recognition import ORC, refuse_other_kind
+from sframe_spark.storage.filesystem.format_recognition import ORC, refuse_other_format
 from sframe_spark.storage.filesystem.input_files import DataFiles
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, unchanged
@@ -352,7 +352,7 @@ def orc_table(resolved: DataFiles) -> OrcTable:
     ends = []
     for number, path in enumerate(paths):
         state = unchanged(path, None)
-        refuse_other_kind(path, ORC, "a readable ORC file")
+        refuse_other_format(path, ORC, "a readable ORC file")
         footer = orc_footer(path)
         for name, reason in footer.refused.items():
             raise SchemaError(f"column {visible(name)!r} of {visible(path)}: {reason}")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.filesystem.format_recognition import PARQUET, refuse_files_of_saved, refuse_other_kind
+from sframe_spark.storage.filesystem.format_recognition import PARQUET, refuse_files_of_saved, refuse_other_format
 from sframe_spark.storage.filesystem.input_files import DataFile, DataFiles
 from sframe_spark.storage.filesystem.input_urls import AT_A_TIME, require_all_still, states_now
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
@@ -124,7 +124,7 @@ def _footer(file: DataFile) -> Footer:
     try:
         return footer_of(file.path) if file.state is None else footer_of(file.path, file.state.size, seen=Seen(file.state))
     except StorageError:
-        refuse_other_kind(file.path, PARQUET, "a readable Parquet file")
+        refuse_other_format(file.path, PARQUET, "a readable Parquet file")
         raise
 
 

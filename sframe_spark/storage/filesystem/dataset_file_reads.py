@@ -154,11 +154,11 @@ class SizedFile(io.RawIOBase):
         self._uri, self._size, self._position = uri, size, 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:

@@ -106,7 +106,7 @@ def _is_utf8(start: bytes) -> bool:
     return True
 
 
-def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
+def refuse_other_format(path: str, expected: Kind, formats: str) -> None:
     """Raise if a file is empty, or its first bytes show that it has another format than the expected one.
 
     Parameters
@@ -131,7 +131,7 @@ def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
         raise StorageError(f"{visible(path)} is not {formats}: it is {kind.name}; {kind.advice}") from None
 
 
-def kind_of_file(path: str) -> Kind | None:
+def format_of_file(path: str) -> Kind | None:
     """Return the format of a file by its first bytes; None if it is not recognised."""
     return kind_of(_start_of(path))
 

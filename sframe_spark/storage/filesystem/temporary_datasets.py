@@ -192,7 +192,7 @@ class RemoteStore:
         """Remove all files of this process; does nothing in a forked process."""
         if os.getpid() == self._process:
             self._removals.put(None)
-            remove_below(self.directory)
+            remove_below_ignoring_errors(self.directory)
 
     def _show_in_use(self) -> None:
         put_bytes(join(self.directory, OWNER), b"")
@@ -209,19 +209,19 @@ class RemoteStore:
             # Files that cannot be removed are removed when this process ends, or by a later process.
             with contextlib.suppress(StorageError):
                 if directory is not None:
-                    remove_below(directory)
+                    remove_below_ignoring_errors(directory)
                 if time.monotonic() - beat >= SECONDS_BETWEEN_HEARTBEATS:
                     beat = time.monotonic()
                     self._show_in_use()
 
 
-def remove_below(directory: str) -> None:
+def remove_below_ignoring_errors(directory: str) -> None:
     """Remove the files that this package has written below a remote directory; errors are ignored."""
     with contextlib.suppress(StorageError):
-        remove_all_below(directory)
+        remove_below(directory)
 
 
-def remove_all_below(directory: str) -> None:
+def remove_below(directory: str) -> None:
     """Remove the files that this package has written below a remote directory.
 
     Raises
@@ -259,7 +259,7 @@ def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None)
     """Remove the directories of ended processes (see :func:`remote_orphans`), and return their URIs."""
     orphans = remote_orphans(root, now)
     for directory in orphans:
-        remove_below(directory)
+        remove_below_ignoring_errors(directory)
     return orphans
 
 

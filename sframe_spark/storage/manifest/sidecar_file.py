@@ -279,7 +279,7 @@ class StoredSegments:
     ----------
     directory
         The directory of the dataset; it is changed when the dataset is moved.
-    said
+    reference
         The reference to the file in the manifest.
     types
         The types of the columns.
@@ -292,20 +292,20 @@ class StoredSegments:
         If the reference is invalid.
     """
 
-    def __init__(self, directory: str, said: Mapping[str, Any], types: Sequence[ColumnType], make: type[ColumnStatistics]) -> None:
+    def __init__(self, directory: str, reference: Mapping[str, Any], types: Sequence[ColumnType], make: type[ColumnStatistics]) -> None:
         self.directory = directory
-        self.file, self._size, self.count = said["file"], _number(said["size"]), _number(said["count"])
+        self.file, self._size, self.count = reference["file"], _number(reference["size"]), _number(reference["count"])
         if type(self.file) is not str or not is_file_of_segments(self.file):
             raise ValueError(f"{self.file!r:.200} is no name of a file of segments")
-        self.width, self._make, self._rows_per_block = len(types), make, max(1, _number(said["together"]))
+        self.width, self._make, self._rows_per_block = len(types), make, max(1, _number(reference["together"]))
         self._kinds = [class_of_values(column_type) for column_type in types]
-        self._segments = block_from_json(said["segments"], self._size)
-        self._sums = [block_from_json(block, self._size) for block in said["sums"]]
-        self._group_sums = [block_from_json(block, self._size) for block in said["group_sums"]]
-        self._facts = [(tuple(item["columns"]), block_from_json(item["block"], self._size)) for item in said["facts"]]
+        self._segments = block_from_json(reference["segments"], self._size)
+        self._sums = [block_from_json(block, self._size) for block in reference["sums"]]
+        self._group_sums = [block_from_json(block, self._size) for block in reference["group_sums"]]
+        self._facts = [(tuple(item["columns"]), block_from_json(item["block"], self._size)) for item in reference["facts"]]
         # For each column, the number of its block of statistics, and its index in the block.
         self._in_blocks = {column: (number, index) for number, (columns, _) in enumerate(self._facts) for index, column in enumerate(columns)}
-        self.summary = tuple(make.from_json(facts) for facts in said["summary"])
+        self.summary = tuple(make.from_json(facts) for facts in reference["summary"])
         self._groups: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._read: dict[int, pa.RecordBatch] = {}
         self._segments_id = -1

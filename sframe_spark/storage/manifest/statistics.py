@@ -24,7 +24,7 @@ class ColumnStatistics:
     Parameters
     ----------
     ascending, descending, strictly_ascending, strictly_descending, constant
-        Whether all values compare in this way with the value before them; None if unknown.
+        Whether each value compares in this way with the value before it; None if unknown.
     has_missing, has_nan
         Whether a value is missing, or NaN; None if unknown.
     edges_known, first, last

@@ -238,7 +238,7 @@ class Footer:
     @functools.cached_property
     def places(self) -> dict[str, int]:
         """The index of each Parquet leaf column, by its path."""
-        return leaf_places(self.metadata)
+        return leaf_indices(self.metadata)
 
     @functools.cached_property
     def leaves(self) -> dict[str, list[int]]:
@@ -538,7 +538,7 @@ def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | 
     )  # fmt: skip
 
 
-def leaf_places(metadata: pq.FileMetaData) -> dict[str, int]:
+def leaf_indices(metadata: pq.FileMetaData) -> dict[str, int]:
     """Return the index of each Parquet leaf column by its path."""
     schema = metadata.schema
     return {schema.column(index).path: index for index in range(len(schema))}

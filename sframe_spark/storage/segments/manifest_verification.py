@@ -188,8 +188,8 @@ class SegmentClaims:
     Examples
     --------
     >>> from sframe_spark.types import INT
-    >>> said = ColumnStatistics(ascending=True, bounds_known=True, minimum=1, maximum=5)
-    >>> manifest = Manifest((INT,), (SegmentEntry("a", 0, 2, (said,)),), "/data", ("x",))
+    >>> recorded = ColumnStatistics(ascending=True, bounds_known=True, minimum=1, maximum=5)
+    >>> manifest = Manifest((INT,), (SegmentEntry("a", 0, 2, (recorded,)),), "/data", ("x",))
     >>> claims = SegmentClaims(manifest, manifest.segments[0])
     >>> claims.add(0, pa.array([1, 4]))
     >>> claims.untrue()
@@ -199,9 +199,9 @@ class SegmentClaims:
     def __init__(self, manifest: Manifest, entry: SegmentEntry) -> None:
         self._manifest, self._entry = manifest, entry
         self._collectors = {
-            column: StatisticsCollector(manifest.types[column], with_bounds=said.bounds_known)
-            for column, said in enumerate(entry.columns)
-            if said != UNKNOWN_STATISTICS
+            column: StatisticsCollector(manifest.types[column], with_bounds=recorded.bounds_known)
+            for column, recorded in enumerate(entry.columns)
+            if recorded != UNKNOWN_STATISTICS
         }
 
     def add(self, column: int, values: pa.Array) -> None:
@@ -218,14 +218,14 @@ class SegmentClaims:
         return None
 
 
-def untrue(said: ColumnStatistics, true: ColumnStatistics) -> str | None:
+def untrue(recorded: ColumnStatistics, actual: ColumnStatistics) -> str | None:
     """Return a text about the first statistic of a column that is not the true one; None if all known statistics are true."""
     for name, meaning in _FLAGS.items():
-        claim = getattr(said, name)
-        if claim is not None and claim is not getattr(true, name):
+        claim = getattr(recorded, name)
+        if claim is not None and claim is not getattr(actual, name):
             return f"that it {meaning} is said to be {str(claim).lower()}, and is not"
-    for name, meaning in {**(_EDGES if said.edges_known else {}), **(_BOUNDS if said.bounds_known else {})}.items():
-        claim, value = getattr(said, name), getattr(true, name)
+    for name, meaning in {**(_EDGES if recorded.edges_known else {}), **(_BOUNDS if recorded.bounds_known else {})}.items():
+        claim, value = getattr(recorded, name), getattr(actual, name)
         if compare_scalars(claim, value) != 0:
             return f"its {meaning} value is said to be {claim!r:.60}, and is {value!r:.60}"
     return None
@@ -246,14 +246,14 @@ def check_summary(manifest: Manifest) -> None:
     """
     if manifest.stored is None:
         return
-    said = manifest.stored.summary
-    columns = [column for column, facts in enumerate(said) if facts != UNKNOWN_STATISTICS]
-    collectors = [StatisticsCollector(manifest.types[column], with_bounds=said[column].bounds_known) for column in columns]
+    recorded = manifest.stored.summary
+    columns = [column for column, facts in enumerate(recorded) if facts != UNKNOWN_STATISTICS]
+    collectors = [StatisticsCollector(manifest.types[column], with_bounds=recorded[column].bounds_known) for column in columns]
     for arrays in iterate_rows(manifest, columns):
         for collector, array in zip(collectors, arrays, strict=True):
             collector.add(array)
     for column, collector in zip(columns, collectors, strict=True):
-        reason = untrue(said[column], collector.exact())
+        reason = untrue(recorded[column], collector.exact())
         if reason is not None:
             raise damaged(manifest.directory, f"of column {column_label(manifest, column)}: {reason}")
 

@@ -36,7 +36,7 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.checksums import checksummed, with_group_sums
-from sframe_spark.storage.parquet.footer import bounds_of, column_chunks, leaf_places
+from sframe_spark.storage.parquet.footer import bounds_of, column_chunks, leaf_indices
 from sframe_spark.storage.segments.column_statistics_collection import StatisticsCollector, has_order_statistics
 from sframe_spark.types import ARRAY, FLOAT, ColumnType
 
@@ -357,7 +357,7 @@ class SegmentWriter:
 
     def _statistics(self) -> tuple[ColumnStatistics, ...]:
         footer = self._footers[0]
-        leaves = leaf_places(footer)
+        leaves = leaf_indices(footer)
         statistics = []
         for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True)):
             name, bounds = file_column(position), None

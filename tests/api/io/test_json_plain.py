@@ -49,7 +49,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, place: Path, orient: str) -> Any:
 def test_what_arrow_reads_is_what_python_reads(orient: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "FIRST_BYTES", 40)
     monkeypatch.setattr(reader, "LATER_BYTES", block)
-    monkeypatch.setattr(reader.parallel_scan, "threads_that_read", lambda: 3)
+    monkeypatch.setattr(reader.parallel_file_scan, "threads_that_read", lambda: 3)
     place = tmp_path / "x.json"
     for number, odd in enumerate(ODD):
         lines = [GOOD] * 6 + [odd] + [GOOD] * (number % 3)
@@ -82,7 +82,7 @@ def test_numbers_and_texts_by_chance(seed: int, tmp_path: Path, monkeypatch: pyt
 def test_lines_of_numbers_and_texts_are_read_by_arrow_and_several_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "FIRST_BYTES", 1000)
     monkeypatch.setattr(reader, "LATER_BYTES", 5000)
-    monkeypatch.setattr(reader.parallel_scan, "threads_that_read", lambda: 2)
+    monkeypatch.setattr(reader.parallel_file_scan, "threads_that_read", lambda: 2)
     readers: set[threading.Thread] = set()
     real, meeting = parser.typed_members, threading.Barrier(2, timeout=20)
 

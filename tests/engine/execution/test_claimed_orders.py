@@ -157,7 +157,7 @@ def test_files_written_anew_are_refused_and_not_compared(tmp_path: Path) -> None
 def test_more_rows_are_compared_in_parts(tmp_path: Path, compared: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claimed_row_orders, "MAX_ROWS_HERE", 5)
     monkeypatch.setattr(claimed_row_orders, "FIRST_ROWS", 3)
-    monkeypatch.setattr(claimed_row_orders, "run_tasks", lambda works, description: [work() for work in works])
+    monkeypatch.setattr(claimed_row_orders, "run_callables", lambda works, description: [work() for work in works])
     monkeypatch.setenv("SFRAME_SPARK_SEGMENT_ROWS", "4")
     said = [pq.SortingColumn(0)]
     sf = write(tmp_path / "f.parquet", {"t": [1, 2, 3, 5, 4, 6, 7, 8], "u": [1, 2, 3, 4, 5, 5, 6, 7]}, 9, sorting_columns=said)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.engine.spark import callables_as_job
-from sframe_spark.engine.spark.callables_as_job import from_job, from_query, run_tasks, shares_of
+from sframe_spark.engine.spark.callables_as_job import outcomes_from_job, outcomes_from_query, run_callables, shares_of
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
 from sframe_spark.explain.executed_plans import recorded_plans
@@ -21,10 +21,10 @@ from sframe_spark.session.launch import WORKER_PYTHON
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(params=[from_job, from_query], ids=lambda run: run.__name__)
+@pytest.fixture(params=[outcomes_from_job, outcomes_from_query], ids=lambda run: run.__name__)
 def transport(request: pytest.FixtureRequest, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Each way to run works, in turn the one that is taken."""
-    monkeypatch.setattr(callables_as_job, "start_as_queries_do", lambda session: request.param is from_job)
+    monkeypatch.setattr(callables_as_job, "jobs_start_python_of_queries", lambda session: request.param is outcomes_from_job)
     return request.param
 
 
@@ -34,37 +34,37 @@ def raised(error: Exception) -> None:
 
 def test_results_come_in_the_order_of_the_works(transport: Any) -> None:
     works = [partial(divmod, number, 3) for number in range(50)]
-    assert run_tasks(works, "dividing") == [divmod(number, 3) for number in range(50)]
+    assert run_callables(works, "dividing") == [divmod(number, 3) for number in range(50)]
 
 
 def test_a_core_takes_several_works(transport: Any) -> None:
     import os
 
-    processes = run_tasks([os.getpid] * 9, "asking")
+    processes = run_callables([os.getpid] * 9, "asking")
     assert os.getpid() not in processes and len(set(processes)) <= default_parallelism(get_session())
 
 
 def test_the_first_error_of_ours_is_raised_as_it_was(transport: Any) -> None:
     works = [int, partial(raised, ConversionError("'x'", "int", 7)), partial(raised, ExecutionError("later"))]
     with pytest.raises(ConversionError, match="row 7: 'x' cannot be cast to int"):
-        run_tasks(works, "casting")
+        run_callables(works, "casting")
 
 
 def test_a_storage_error_fails_its_task_and_is_told_as_what_it_is(transport: Any) -> None:
     with pytest.raises(StorageError, match="the disk is full"), translated_errors("writing"):
-        run_tasks([partial(raised, StorageError("the disk is full"))], "writing")
+        run_callables([partial(raised, StorageError("the disk is full"))], "writing")
 
 
 def test_what_is_no_error_of_ours_is_told_in_a_line(transport: Any) -> None:
     with pytest.raises(ExecutionError) as caught, translated_errors("computing"):
-        run_tasks([partial(raised, ZeroDivisionError("nothing to share"))], "computing")
+        run_callables([partial(raised, ZeroDivisionError("nothing to share"))], "computing")
     assert str(caught.value) == "Spark failed while computing: ZeroDivisionError: nothing to share"
 
 
 def test_a_function_that_ends_its_process_is_called_once(transport: Any, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     with pytest.raises(ExecutionError, match=r"^a function of yours raised SystemExit\(3\): functions must not end their process$"):
-        run_tasks([partial(leave, str(calls))], "computing")
+        run_callables([partial(leave, str(calls))], "computing")
     assert calls.read_text("ascii") == "called\n"
 
 
@@ -79,7 +79,7 @@ def test_a_worker_that_dies_is_told_in_a_line(transport: Any) -> None:
 
     words = r"Python worker exited unexpectedly each [^\n]* functions must not [^\n]* memory[^\n]*"
     with pytest.raises(ExecutionError, match=rf"^Spark failed while computing: {words}$"), translated_errors("computing"):
-        run_tasks([partial(os._exit, 3)], "computing")
+        run_callables([partial(os._exit, 3)], "computing")
 
 
 GIGABYTE = 1 << 30
@@ -96,7 +96,7 @@ def test_on_a_cluster_few_bytes_are_few_tasks_for_each_core(works: int, size: in
     monkeypatch.setattr(callables_as_job, "default_parallelism", lambda session: 8)
     monkeypatch.setattr(callables_as_job, "is_remote", lambda session: False)
     monkeypatch.setattr(callables_as_job, "is_one_process", lambda session: False)
-    assert callables_as_job.tasks_for(get_session(), works, size) == tasks
+    assert callables_as_job.task_count_for(get_session(), works, size) == tasks
 
 
 @pytest.mark.spark
@@ -124,7 +124,7 @@ def test_workers_collect_garbage_among_what_tasks_brought(transport: Any) -> Non
     # What a worker imports is set aside when its first task has ended: 100,000 objects, at which it would look after each task.
     works = [tracked] * default_parallelism(get_session())
     for _ in range(8):
-        found = run_tasks(works, "counting")
+        found = run_callables(works, "counting")
     assert max(found) < 20_000
 
 
@@ -148,13 +148,13 @@ def left_behind(number: int) -> int:
 def test_garbage_of_tasks_that_import_is_collected(transport: Any) -> None:
     """It was set aside with the modules, for as long as the worker lives."""
     cores = default_parallelism(get_session())
-    found = [max(run_tasks([partial(left_behind, round_ * cores + work) for work in range(cores)], "leaving")) for round_ in range(5)]
+    found = [max(run_callables([partial(left_behind, round_ * cores + work) for work in range(cores)], "leaving")) for round_ in range(5)]
     assert max(found) <= cores
 
 
 def test_our_own_session_runs_works_without_a_query(spark: Any) -> None:
     with recorded_plans() as plans:
-        run_tasks([int, int], "counting")
+        run_callables([int, int], "counting")
     assert [plan.names() for plan in plans] == [["MapPartitions", "RDDScan"]]
 
 
@@ -164,7 +164,7 @@ def test_a_session_whose_queries_start_another_python_runs_works_as_a_query(spar
     session.conf.set(WORKER_PYTHON, "python-of-another-environment")
     try:
         with recorded_plans() as plans, pytest.raises(Exception, match="python-of-another-environment"):
-            run_tasks([int], "counting")
+            run_callables([int], "counting")
     finally:
         session.conf.set(WORKER_PYTHON, python)
     assert [plan.names() for plan in plans] == [["MapInArrow", "Range"]]

@@ -41,13 +41,13 @@ def walks() -> Iterator[mock.Mock]:
 def tasks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of files that tasks check."""
     found: list[int] = []
-    run_tasks = shared_file_checks.run_tasks
+    run_callables = shared_file_checks.run_callables
 
     def counting(works: Sequence[Callable[[], Any]], description: str) -> list[Any]:
         found.append(len(works))
-        return run_tasks(works, description)
+        return run_callables(works, description)
 
-    monkeypatch.setattr(shared_file_checks, "run_tasks", counting)
+    monkeypatch.setattr(shared_file_checks, "run_callables", counting)
     return found
 
 

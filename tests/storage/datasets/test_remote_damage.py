@@ -129,7 +129,7 @@ def test_any_byte_of_a_file(place: str, number: int) -> None:
 
 
 def manifest_file(place: str, number: int = 1) -> str:
-    return remote_versions.manifest_place(place, number).removeprefix("memory:/")
+    return remote_versions.manifest_location(place, number).removeprefix("memory:/")
 
 
 @pytest.mark.parametrize("at", [0.0, 0.01, 0.3, 0.7, 0.999])
