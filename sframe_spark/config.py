@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
 from sframe_spark.message_text import brief
-from sframe_spark.paths_and_uris import is_private, location_of, normalised, with_canonical_scheme
+from sframe_spark.paths_and_uris import is_in_process_memory, location_of, normalised, with_canonical_scheme
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
 
 # Converters: each takes an assigned value, or the string of an environment variable, and returns the value of the option. If the given value is
@@ -78,7 +78,7 @@ def place_text(value: Any) -> str:
     if not os.fspath(value):
         raise ValueError("the path is empty")
     location = location_of(value)
-    if is_private(location):
+    if is_in_process_memory(location):
         raise ValueError("that is in the memory of this process, which Spark's tasks do not have")
     return location
 

@@ -45,12 +45,12 @@ def brief(value: Any, longest: int = 60) -> str:
         return f"an int of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__} with an int of thousands of digits"
 
 
-def called(value: Any) -> str:
+def text_for_message(value: Any) -> str:
     """Return how messages refer to a value that was passed instead of a name: a function by its name, a value with a long ``repr`` by its class.
 
     Examples
     --------
-    >>> called(3), called("a"), called(len)
+    >>> text_for_message(3), text_for_message("a"), text_for_message(len)
     ('3', "'a'", 'the function len')
     """
     if callable(value) and hasattr(value, "__name__"):

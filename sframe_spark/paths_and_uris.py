@@ -207,12 +207,12 @@ def is_remote_location(location: str) -> bool:
     return not location.startswith("/") and "://" in location
 
 
-def is_private(location: str) -> bool:
+def is_in_process_memory(location: str) -> bool:
     """Return whether a location is a URI of fsspec's memory file system: data in the memory of this process, which other processes cannot read.
 
     Examples
     --------
-    >>> is_private("memory://frame"), is_private("s3://bucket/frame")
+    >>> is_in_process_memory("memory://frame"), is_in_process_memory("s3://bucket/frame")
     (True, False)
     """
     return location.startswith("memory://")

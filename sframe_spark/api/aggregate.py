@@ -11,7 +11,7 @@ import numpy as np
 from sframe_spark.api.column_names import unique_names
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
-from sframe_spark.message_text import brief, called
+from sframe_spark.message_text import brief, text_for_message
 
 
 @attrs.frozen
@@ -46,7 +46,7 @@ def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()
     """
     for column in columns:
         if not isinstance(column, str):
-            raise NotANameError(f"an aggregate takes column names, got {called(column)}")
+            raise NotANameError(f"an aggregate takes column names, got {text_for_message(column)}")
     return AggregateRequest(name, tuple(columns), tuple(parameters), label)
 
 
@@ -449,7 +449,7 @@ def one_request(item: Any) -> AggregateRequest:
         return COUNT()
     if getattr(item, "__module__", "") == COUNT.__module__:
         raise SchemaError(f"aggregate.{item.__name__} needs to know of which column: write aggregate.{item.__name__}('column')")
-    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {called(item)}")
+    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {text_for_message(item)}")
 
 
 def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -> list[str]:

@@ -115,15 +115,15 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return list(used)
 
 
-def automatic_name(names: Collection[str], columns: int | None = None) -> str:
-    """Return a name such as ``X3`` for a column added after ``columns`` others (by default as many as there are names); never one of ``names``.
+def automatic_name(names: Collection[str], columns_before: int | None = None) -> str:
+    """Return a name such as ``X3`` for a column added after ``columns_before`` others (by default all of ``names``); never one of ``names``.
 
     Examples
     --------
     >>> automatic_name(["a", "b"]), automatic_name(["a", "X3"])
     ('X3', 'X3.1')
     """
-    first = f"X{(len(names) if columns is None else columns) + 1}"
+    first = f"X{(len(names) if columns_before is None else columns_before) + 1}"
     name, number = first, 0
     while name in names:
         number += 1

@@ -197,7 +197,7 @@ def printed_rows(node: PlannerNode, names: Sequence[str], max_rows: int, width: 
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
-def with_footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
+def with_footer(tables: DisplayedRows, column_count: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
     """Return the tables, and below them the numbers of rows and columns, and a note if only the first rows are shown."""
     note = ""
     if tables.rows is None:
@@ -205,7 +205,7 @@ def with_footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAY
         note += "You can use sf.materialize() to force materialization." + ("" if tables.fixed else f"\n{OPEN_ORDER}")
     elif tables.rows > max_rows:
         note = "Note: Only the head of the SFrame is printed.\nYou can use print_rows(num_rows=m, num_columns=n) to print more rows and columns."
-    return f"{tables.text}\n[{count_text(tables.rows)} rows x {columns} columns]\n{note}"
+    return f"{tables.text}\n[{count_text(tables.rows)} rows x {column_count} columns]\n{note}"
 
 
 def frame_text(node: PlannerNode, names: Sequence[str], max_rows: int = MAX_DISPLAYED_ROWS, has_footer: bool = True) -> str:

@@ -17,7 +17,7 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.message_text import visible
-from sframe_spark.paths_and_uris import is_private, is_remote_location, location_of
+from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location, location_of
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import HIDDEN, new_name
@@ -53,7 +53,7 @@ class Staging:
 
     def for_tasks(self, see_local_files: bool) -> str:
         """Return the directory to which tasks write; ``see_local_files`` is whether all tasks can write to the local directory."""
-        if see_local_files or is_private(self.remote):
+        if see_local_files or is_in_process_memory(self.remote):
             return self.local
         self.is_used = True
         return self.remote

@@ -20,7 +20,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import is_table, other_frame
 from sframe_spark.api.value_membership import are_many, semi_join
-from sframe_spark.message_text import called
+from sframe_spark.message_text import text_for_message
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -201,7 +201,7 @@ class Relational(Columns):
         {'k': ['a', 'b'], 's': [2, 4]}
         """
         if not isinstance(key_column_names, Iterable):
-            raise errors.SchemaError(f"keys are given as a column name or a list of names, got {called(key_column_names)}")
+            raise errors.SchemaError(f"keys are given as a column name or a list of names, got {text_for_message(key_column_names)}")
         if isinstance(key_column_names, ClassRegistry.array):
             raise errors.SchemaError(
                 "keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']"
@@ -210,7 +210,7 @@ class Relational(Columns):
         positions = []
         for name in keys:
             if not isinstance(name, str):
-                raise errors.SchemaError(f"a key column is given by its name, got {called(name)}")
+                raise errors.SchemaError(f"a key column is given by its name, got {text_for_message(name)}")
             positions.append(self._group_key(name))
         aggregations, names = self._aggregates(keys, operations, *args, names_vectors=True)
         if not keys and not aggregations:

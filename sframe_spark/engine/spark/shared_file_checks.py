@@ -27,7 +27,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
 from sframe_spark.operators.sources.spark_parquet_scan import FRAME_SCAN, page_checks
-from sframe_spark.paths_and_uris import is_private, is_remote_location
+from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
@@ -169,7 +169,7 @@ def require_readable(root: PlannerNode) -> None:
     operators = [node.operator for node in postorder([root])]
     stored = [operator.manifest for operator in operators if isinstance(operator, STORED_ROWS)]
     for manifest in stored:
-        if is_private(directory := manifest.directory):
+        if is_in_process_memory(directory := manifest.directory):
             raise StorageError(f"{directory} is in the memory of this process, which Spark's tasks do not have: save it in a directory first")
     if is_one_process(get_session()):
         return

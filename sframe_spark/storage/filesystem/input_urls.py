@@ -22,7 +22,7 @@ from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import (
     INSTEAD_OF_PASSWORDS,
-    is_private,
+    is_in_process_memory,
     location_of,
     require_named_bucket,
     scheme_of,
@@ -290,7 +290,7 @@ def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
     canonical = with_canonical_scheme(url)
     if (
         "::" in url
-        or is_private(canonical)
+        or is_in_process_memory(canonical)
         or not (remote_operations.has_user_file_system(canonical) or canonical.partition(":")[0] in remote_operations.PACKAGES)
     ):
         return None

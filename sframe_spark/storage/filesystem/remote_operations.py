@@ -22,7 +22,7 @@ import attrs
 from sframe_spark.config import StorageOptions, config, secret_texts
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.message_text import visible
-from sframe_spark.paths_and_uris import BUCKETS, is_private
+from sframe_spark.paths_and_uris import BUCKETS, is_in_process_memory
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.temporary_file_leases import HIDDEN, PREFIX, new_name
 from sframe_spark.redaction import without_secrets
@@ -104,7 +104,7 @@ def is_shared(uri: str) -> bool:
     """Return whether other processes can read a location: it is not in memory, and a file system object of the user can be pickled."""
     chosen = _options().file_system_for(uri)
     if chosen is None:
-        return not is_private(uri)
+        return not is_in_process_memory(uri)
     return chosen.can_be_sent and not is_defined_in(_unwrapped(chosen.in_this_process()), MEMORY)
 
 
