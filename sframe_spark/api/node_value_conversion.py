@@ -1,4 +1,4 @@
-"""Converts between planner nodes and values: makes nodes of Python values or appended rows, and reads rows as Python, numpy or Arrow values."""
+"""Converts between plan nodes and values: makes nodes of Python values or appended rows, reads rows as Python, numpy or Arrow values; counts rows."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MAX_AGE = 36_500
 
 @call_hint
 def history(path: str | os.PathLike[str]) -> SFrame:
-    """Return the versions of a frame or column in remote storage, oldest first: number, time of saving, and numbers of rows and columns.
+    """Return the versions of a frame or column in remote storage, oldest first: number, time of saving, number of rows, and number of columns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Names and types of the columns that ``unpack`` makes from the items of lists, arrays and dicts."""
+"""Names and types of the columns that ``unpack`` makes from the items of lists, arrays and dicts; and checks of its arguments."""
 
 from __future__ import annotations
 

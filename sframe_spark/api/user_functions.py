@@ -29,7 +29,7 @@ from sframe_spark.values.plain_values import MISSING, family_of
 from sframe_spark.values.python_to_arrow import column_type_for, encode, infer_type
 from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
 
-# Numbers of values of a column and of rows of a frame from which result types are inferred, as in Turi Create.
+# How many values of a column, and how many rows of a frame, result types are inferred from, as in Turi Create.
 SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
 _TRUTH_VALUES = frozenset({bool, np.bool_})

@@ -1,4 +1,4 @@
-"""Selects rows whose key is among given keys, and refuses to compare date-times that have an offset from UTC with those that have none."""
+"""Selects or marks rows whose key is among given keys, and refuses to compare date-times that have an offset from UTC with those that have none."""
 
 from __future__ import annotations
 

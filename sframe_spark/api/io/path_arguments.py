@@ -1,4 +1,4 @@
-"""Checks paths that users pass."""
+"""Checks paths that users pass as arguments; and the error about ``verify=True`` for data that has no check sums."""
 
 from __future__ import annotations
 

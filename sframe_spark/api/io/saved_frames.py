@@ -1,4 +1,4 @@
-"""Saves frames and columns, loads them again, and loads archives that Turi Create has saved."""
+"""Saves frames and columns, loads them again, loads archives of Turi Create, merges short files, and tells what is saved at a path."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from sframe_spark.lazily_imported_subpackages import ARCHIVE, ARCHIVE_SOURCE, op
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of, project, zip_columns
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, segment_source, source_of
-from sframe_spark.paths_and_uris import is_private, is_remote_location, location_of, normalised, scheme_of
+from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets import atomic_directory_save, dataset_copies
 from sframe_spark.storage.datasets.dataset_verification import damage_in
@@ -242,7 +242,7 @@ def _stored(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
         and dataset_copies.may_copy_columns(source.manifest, source.positions)
     ):
         return dataset_copies.copied_columns(source.manifest, source.positions, directory)
-    if is_private(directory):
+    if is_in_process_memory(directory):
         # Other processes cannot write to the memory of this process, so rows are written to temporary files first.
         holder = temporary_store().new_dataset()
         return dataset_copies.copied_dataset(_written(action, plan, holder.directory), directory)

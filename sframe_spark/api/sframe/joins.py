@@ -53,7 +53,7 @@ class Joins(Relational):
         on
             One name or a list of names of columns in both frames, or a dict from left to right names; None: all names that both frames have.
         how
-            ``inner``, ``left``, ``right`` or ``outer``: of which frames to keep rows without a match.
+            ``inner``: only rows with a match; ``left``, ``right``, ``outer``: also rows without a match of the left frame, the right frame, or both.
         alter_name
             A dict with new names for columns of the right frame; used only for names that the left frame also has.
 
@@ -140,7 +140,7 @@ class Joins(Relational):
             maximum.
         direction
             ``"backward"`` finds the last row whose key is not larger; ``"forward"`` the first row whose key is not smaller; ``"nearest"`` the nearer
-            of both, and the first of these if they are equally near.
+            of these two rows, and the one that ``"backward"`` finds if both are equally near.
         allow_exact
             Whether a row with an equal key can be found.
 

@@ -364,7 +364,7 @@ def load_sframe(
         ``.txt`` or ``.tsv``, which may be followed by that of a compressed file such as ``.gz``, is read as ``SFrame(path)`` reads it.
     verify
         Whether to read all files first and compare their check sums. An archive of Turi Create has none; all its rows are decoded instead. Without
-        it, data is checked when it is read.
+        ``verify``, data is checked when it is read.
     references
         Directories, besides its own, in which an archive of Turi Create may have files, as an archive written by ``_save_reference`` does.
     encoding_errors

@@ -1,6 +1,7 @@
-"""Parses a whole block of JSON objects into Arrow columns at once, if the block has a simple form; otherwise Python's parser reads each value.
+"""Parses a whole block of JSON objects into Arrow columns at once, by array operations on its text or by Arrow's parser.
 
-In the simple form, strings have no escapes, and members are numbers, strings, null, or lists and objects of these.
+This is possible if the block has a simple form; otherwise `parser.py` parses it value by value. In the simple form, strings have
+no escapes, and members are numbers, strings, null, or lists and objects of these.
 """
 
 from __future__ import annotations
