@@ -126,7 +126,7 @@ class Digits:
             np.add.at(self.others, codes, values)
 
     def __add__(self, other: Digits) -> Digits:
-        """Return the sums of the same groups over the rows of both."""
+        """Return the sums of each group over the rows of both sums."""
         first, second = self.carried(), other.carried()
         nothing = np.zeros(self.count, dtype=np.int64)
         places = {place: first.places.get(place, nothing) + second.places.get(place, nothing) for place in {*first.places, *second.places}}

@@ -74,7 +74,7 @@ class ExactSum:
         return cls(units, others)
 
     def __add__(self, other: ExactSum) -> ExactSum:
-        """Return the sum of the floats of both."""
+        """Return the sum of all floats that are in either sum."""
         return ExactSum(self.units + other.units, self.others + other.others)
 
     @property

@@ -4,8 +4,8 @@ Missing equals missing, NaN equals NaN whatever its bits, -0.0 equals 0.0, strin
 their contents are. Date-times with an offset from UTC follow one of two rules:
 
 * *instants* (``==``, sort, and all ordered operations): date-times at the same instant are equal, whatever their offsets;
-* *values* (group-by, unique, join, ``filter_by`` and the aggregates of distinct values, as in the reference
-  implementation): the offset counts too.
+* *values* (group-by, unique, join, ``filter_by`` and the aggregates of distinct values, as in SFrame): the offset
+  counts too.
 
 ``docs/decisions/001-equal-keys.md`` lists the operations.
 """

@@ -158,16 +158,17 @@ class Grouping:
     runs: np.ndarray
 
 
-def group_runs(table: Chunk, types: Sequence[ColumnType], keys: int, within: int) -> Grouping:
-    """Return the groups of rows that are in the same run and equal in the columns ``within``.
+def group_runs(table: Chunk, types: Sequence[ColumnType], key_count: int, within_count: int) -> Grouping:
+    """Return the groups of rows that are in the same run and equal in the columns that divide a run.
 
-    A run is a sequence of consecutive rows that are equal in the first ``keys`` columns; the next ``within`` columns divide its rows into groups,
-    which are in order of first appearance.
+    A run is a sequence of consecutive rows that are equal in the first ``key_count`` columns; the next ``within_count`` columns divide its rows into
+    groups, which are in order of first appearance.
     """
-    starts = run_starts(table.columns[:keys], types[:keys], table.rows)
-    if not within:
+    starts = run_starts(table.columns[:key_count], types[:key_count], table.rows)
+    if not within_count:
         return Grouping(None, starts, np.arange(len(starts)))
-    return group_within(run_numbers(starts, table.rows), table.columns[keys : keys + within], types[keys : keys + within])
+    dividing = slice(key_count, key_count + within_count)
+    return group_within(run_numbers(starts, table.rows), table.columns[dividing], types[dividing])
 
 
 def group_within(run: np.ndarray, columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> Grouping:

@@ -46,7 +46,10 @@ class RangePartitioner:
 
     @classmethod
     def of(cls, sample: pa.Array, column_type: ColumnType, ascending: bool, count: int) -> RangePartitioner:
-        """Choose at most ``count`` ranges that hold about equally many values of a sample; a more frequent value gets a range of its own."""
+        """Choose at most ``count`` ranges that hold about equally many values of a sample.
+
+        A value that occurs more often in the sample than a range should hold gets a range of its own.
+        """
         values = comparable(sample, column_type)
         missing, values = values.null_count, values.drop_null()
         if pa.types.is_string(values.type):

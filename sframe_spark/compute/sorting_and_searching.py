@@ -226,9 +226,9 @@ def are_even(numbers: np.ndarray) -> bool:
     return bool(2 * np.count_nonzero(is_spread) >= len(is_spread))
 
 
-def max_bits(numbers: int) -> int:
-    """Return how many bits the numbers of buckets have, for so many numbers."""
-    return (BUCKETS_FOR_EACH * numbers).bit_length()
+def max_bits(count: int) -> int:
+    """Return how many bits a bucket number can have if ``count`` numbers are divided into buckets."""
+    return (BUCKETS_FOR_EACH * count).bit_length()
 
 
 # Argsort by a plain sort of ints, which is many times faster in NumPy than argsort: the row id is packed into the low bits of each number.

@@ -1,4 +1,4 @@
-"""Laws that choose algorithms: streaming group-by and search for sorted rows, in-memory algorithms for few rows."""
+"""Laws that choose algorithms (streaming group-by and search for sorted rows, in-memory algorithms for few rows) and simplify joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws that merge filters, push them down, and drop filters that are known to keep all rows or none."""
+"""Laws that merge filters, push them down, and drop filters that keep all rows, and inputs of operators whose result is known to have no rows."""
 
 from __future__ import annotations
 

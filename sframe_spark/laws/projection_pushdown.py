@@ -1,4 +1,4 @@
-"""Laws that drop unused columns, as close to the sources as possible."""
+"""Laws that drop unused columns, as close to the sources as possible, and merge projections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws that push slices down, so that fewer rows are read, computed and sorted."""
+"""Laws that merge slices and push them down, so that fewer rows are read, computed and sorted."""
 
 from __future__ import annotations
 

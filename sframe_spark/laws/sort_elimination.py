@@ -1,4 +1,6 @@
-"""Laws that avoid sorts: of rows that are in order already (perhaps up to ties, or in reverse), and of rows whose order is not observed."""
+"""Laws that avoid sorts of rows that are in order already (perhaps up to ties, or in reverse) or whose order is not observed, and laws that remove
+reversals, assumed orders, running extremes of ordered columns, and repeated shifts.
+"""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def apply_function(function: str, *arguments: PlannerNode | Literal, parameters:
     Raises
     ------
     TypeError, RuntimeError
-        If the function does not take the types of the operands; the same error as in the reference.
+        If the function does not take the types of the operands; the same error as in SFrame.
     """
     nodes = [argument for argument in arguments if isinstance(argument, PlannerNode)]
     positions = iter(range(len(nodes)))

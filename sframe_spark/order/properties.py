@@ -596,7 +596,7 @@ class OrderingProperties:
     def common_orderings(self, other: OrderingProperties) -> tuple[Ordering, ...]:
         """Return the orderings of each side, cut off before the first entry that the other side does not satisfy.
 
-        Common orderings that neither side states, but that follow from its facts, are not found.
+        An ordering that follows from the facts of each side, but is stated by neither, is not found.
         """
         result = []
         for properties, partner in ((self, other), (other, self)):

@@ -1,4 +1,4 @@
-"""Traversals of query graphs, and values computed node by node. None is recursive, because chains of ten thousand nodes are common."""
+"""Traversals of query graphs, values computed node by node, and copies of graphs; without recursion, as chains of ten thousand nodes are common."""
 
 from __future__ import annotations
 

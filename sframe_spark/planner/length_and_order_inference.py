@@ -1,4 +1,4 @@
-"""What follows about a node from the graph below it, without running anything: lengths, order properties, and which orders are observed."""
+"""What follows from a query graph without running it: lengths and order of nodes, which orders are observed, and whether two graphs are equal."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
 def observers(root: PlannerNode, root_observed: bool = True) -> dict[int, PlannerNode | None]:
     """For each node whose row order affects the result, return by ``id`` a node that observes the order.
 
-    That is a node that needs the order to compute values, or None if the order is that of the result.
+    That is a node that needs the order to compute values, or None if the order of the result depends on it.
     """
     observer_of: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
     for node in reversed(list(postorder([root]))):

@@ -355,7 +355,7 @@ class Operator(Traits):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Return the types of the output columns. For refused inputs it raises an error of the class that the reference engine raises."""
+        """Return the types of the output columns. Inputs that it refuses raise an error of the class that SFrame raises."""
         raise PlanInvariantError(f"operator {self.name!r} does not infer its type")
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

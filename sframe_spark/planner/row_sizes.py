@@ -1,4 +1,4 @@
-"""Estimates of the bytes per row of each column, on which every memory limit is based."""
+"""Estimates of the bytes per row of each column, on which memory limits are based, and the bytes of single values and of ranges of an array."""
 
 from __future__ import annotations
 

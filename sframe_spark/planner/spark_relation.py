@@ -1,4 +1,6 @@
-"""Relation: a node lowered to Spark, which is a DataFrame with columns by position and hidden columns that define the row order."""
+"""Relation: a node lowered to Spark, which is a DataFrame with columns by position and hidden columns that define the row order; and the context
+of a lowering.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Casts of columns to another kind, as ``SArray.astype`` does, and canonical strings for the comparison of lists and dicts.
 
-As in the reference implementation, every cast of a float column makes NaN missing, and floats become strings with six significant digits. Unlike
+As in SFrame, every cast of a float column makes NaN missing, and floats become strings with six significant digits. Unlike
 there, strings are parsed to floats with all their digits.
 """
 

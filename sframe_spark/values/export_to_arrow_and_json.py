@@ -355,7 +355,7 @@ def json_text(value: Any) -> str:
 
 
 def compact_json_text(value: Any) -> str:
-    """Write a plain value as JSON without spaces and with the shortest numbers that read back the same, as the reference implementation does.
+    """Write a plain value as JSON without spaces and with the shortest numbers that read back the same, as SFrame does.
 
     Examples
     --------

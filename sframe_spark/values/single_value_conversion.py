@@ -58,8 +58,8 @@ def float_to_int(value: float) -> int | None:
     Raises
     ------
     SchemaError
-        If the result needs more than 64 bits. A cast of a float column yields the smallest int instead, as the
-        reference implementation always does.
+        If the result needs more than 64 bits. A cast of a float column yields the smallest int instead, as SFrame
+        always does.
 
     Examples
     --------

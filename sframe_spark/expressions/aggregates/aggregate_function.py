@@ -98,7 +98,7 @@ class AggregateFunction:
         Unique name; plans and JSON refer to the function by it.
     infer
         Result type from the types of the argument columns (there may be none, as for a count) and static parameters;
-        raises an error of the same class as the reference implementation for types that it refuses.
+        raises an error of the same class as SFrame for types that it refuses.
     column
         ``column(columns, types, parameters, order)``: a Spark aggregate expression (usable in ``groupBy().agg``) whose
         result, after ``finish``, has exactly the inferred physical type, under ANSI off, UTC, case-sensitive settings.

@@ -28,7 +28,7 @@ class Decomposition:
     lift
         ``lift(arrays, rows, types, parameters)``: returns the part of ``rows`` consecutive rows, which should be small, and can be pickled.
     combine
-        ``combine(first, second, types)``: returns the part of the rows of both. It must not depend on how rows were divided; sums of floats
+        ``combine(first, second, types)``: returns the part of the rows of both parts. It must not depend on how rows were divided; sums of floats
         therefore use :class:`ExactSum`.
     finish
         ``finish(part, types, parameters)``: returns the value of the aggregate, as ``AggregateFunction.reduce`` does for all rows.

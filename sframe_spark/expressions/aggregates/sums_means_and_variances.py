@@ -263,7 +263,7 @@ class VectorSum:
         return cls(len(column), total)
 
     def merged(self, other: VectorSum) -> VectorSum:
-        """Return the sum of the vectors of both."""
+        """Return the sum of the vectors of both sums."""
         if not self.count or not other.count:
             return other if other.count else self
         count = self.count + other.count

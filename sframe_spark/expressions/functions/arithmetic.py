@@ -297,7 +297,7 @@ for _name in _OPERATORS:
         None if _name in ("modulo", "power") else _monotone_binary(_name),
     )
 define_function(
-    "reverse_floor_divide",  # a literal // a column: as in the reference implementation, an int for all types
+    "reverse_floor_divide",  # a literal // a column: as in SFrame, an int for all types
     _infer_reverse_floor_divide,
     _compute_reverse_floor_divide,
     _build_reverse_floor_divide,

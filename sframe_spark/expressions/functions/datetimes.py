@@ -46,8 +46,8 @@ from sframe_spark.values.datetimes import (
 
 # Arithmetic, which changes the instant and keeps the offset from UTC.
 
-# Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN are ignored, as recorded from the
-# reference (`tests/data`): ported programs may rely on it.
+# Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN are ignored, as SFrame does
+# (recorded in `tests/data`): ported programs may rely on it.
 _MAX_SECONDS = 9.0e12
 BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and after 1970 that 64 bits of microseconds count: add fewer"
 
@@ -299,7 +299,7 @@ define_function("moment_part", _infer_part, _compute_part, _build_part)
 # Parsing and formatting of date-times by a strftime-like format.
 
 ISO = "%Y%m%dT%H%M%S%F%q"
-# The year of a string without a year; the reference implementation parses no earlier years.
+# The year of a string without a year; SFrame parses no earlier years.
 FIRST_YEAR = 1400
 _FIRST = np.datetime64("1400-01-01", "us")
 _AFTER_LAST = np.datetime64("10000-01-01", "us")
@@ -335,7 +335,7 @@ _READS: dict[str, tuple[str, bool]] = {
     "P": (r"(?i:[AP]M)", True),
     "ZP": (r"\S*", True),
 }
-# Directives for offsets, which the reference implementation ignores.
+# Directives for offsets, which SFrame ignores.
 _READ_AS_NOTHING = ("%q", "%Q", "%z", "%Z")
 _NUMBERS = frozenset("YymdejHkIlMSs")
 _ZONE = re.compile(r"(?P<name>[A-Za-z]*)(?P<sign>[+-]?)(?:(?P<hours>\d{1,2})(?::-?(?P<minutes>\d{1,2}))?)?")
@@ -469,7 +469,7 @@ class _Fields:
         from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1).astype("timedelta64[D]")
         is_valid &= (counted != 0) & (counted <= 366)
         days = np.where(counted > 0, from_year, first + (day - 1).astype("timedelta64[D]")).astype("datetime64[us]")
-        # As in the reference implementation, an hour of 24 or more is only valid with zero minutes.
+        # As in SFrame, an hour of 24 or more is only valid with zero minutes.
         is_valid &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
         time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
         wall = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")

@@ -317,7 +317,7 @@ def _build_connective(combine: Callable[[Column, Column], Column]) -> Callable[.
 
 
 def _refuse(symbol: str) -> Infer:
-    """Return an ``infer`` that always raises: the reference implementation has these operators, but supports them for no type."""
+    """Return an ``infer`` that always raises: SFrame has these operators, but supports them for no type."""
 
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         raise SchemaError(f"columns have no operator {symbol}: use comparisons with & and |; mask == 0 is true where a mask is not")

@@ -171,8 +171,8 @@ class ScalarFunction:
     name
         Unique name; plans and JSON refer to the function by it.
     infer
-        Result type from argument types and static parameters; raises the same errors as the reference
-        implementation for types that it refuses.
+        Result type from argument types and static parameters; raises the same errors as SFrame for types
+        that it refuses.
     kernel
         Arrow implementation: arguments are arrays of ``rows`` entries or scalars (literals); the result is an array of
         ``rows`` entries of exactly the inferred physical type.

@@ -48,8 +48,7 @@ def _compute_drawn(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def largest_drawn(fraction: float) -> int:
-    """Return the largest 64-bit hash that is drawn for a fraction of rows, which is rounded to a 32-bit float, as in the reference
-    implementation.
+    """Return the largest 64-bit hash that is drawn for a fraction of rows, which is rounded to a 32-bit float, as in SFrame.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The as-of join: for each row the row of a sorted table with the nearest time (or other key)."""
+"""The as-of join: for each row the row of a sorted table with the nearest time (or other key); and the base class of operators on near keys."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ class AsofJoin(NearKeys):
     values
         Positions of the columns to take from the second input.
     direction
-        ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both; if
-        they are equally near, the one before.
+        ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of these two
+        rows; if they are equally near, the row before.
     tolerance
         Greatest distance between the keys, in the unit of the key (microseconds for date-times); None: any.
     allow_exact

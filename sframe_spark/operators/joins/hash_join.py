@@ -1,4 +1,4 @@
-"""The hash join in memory: keys of any type become integer codes, by which matches are counted before output rows are built, and read by index."""
+"""The hash join in memory: keys of any type become integer codes, by which matches are counted before output rows are built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The join on equal keys. Missing keys are equal to each other, as in the reference."""
+"""The join on equal keys, lowered to Spark, and the base class of all joins on equal keys. Missing keys are equal to each other, as in SFrame."""
 
 from __future__ import annotations
 

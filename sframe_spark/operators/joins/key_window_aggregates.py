@@ -321,7 +321,7 @@ FAST: dict[str, Callable[..., pa.Array]] = {
 }
 
 
-# Rows whose windows together span at least so many blocks (and twice those of a single window) are divided, to limit memory.
+# Rows are divided if their windows together span at least so many blocks, and at least twice as many as a single window, to limit memory.
 MAX_BLOCKS = 8
 
 

@@ -1,4 +1,7 @@
-"""The join with an input sorted by key: matches are found by binary search or in a table, so neither side is shuffled."""
+"""The join with an input sorted by key: matches are found by binary search or in a table, so neither side is shuffled.
+
+The ranges of matching rows are used by the hash join too.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ class DenseKeys:
 
 
 def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
-    """Return the table of a source's keys; None if the keys are not dense enough to be worth it for ``searched`` probe keys per batch."""
+    """Return the table of a source's keys; None if the keys are not dense enough for a table to pay off for ``searched`` probe keys per batch."""
     if not 0 < lookup.rows <= MAX_NUMBERS:
         return None
     keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
@@ -141,7 +144,7 @@ MAX_CHUNK_BYTES = 64 << 20
 class SortedJoin(EquiJoin):
     """Pairs of rows of two inputs that are equal in one key column; the second input is in ascending order of the key.
 
-    The output has all columns of the first input, followed by those of the second without its key. Rows of the first input come in order, each
+    The output has all columns of the first input, followed by the columns of the second without its key. Rows of the first input come in order, each
     with its matches in order. A missing key matches no row, so the operator replaces a join only if one side has no missing key.
 
     Parameters

@@ -1,1 +1,1 @@
-"""Operators that search rows of an ordered input."""
+"""Readers of source rows by index, and searches for rows by key, which operators such as joins use."""

@@ -1,4 +1,4 @@
-"""Reading rows of a source by index, and finding blocks by key, with bounded memory: only blocks that can match are read."""
+"""Lookup: reads rows of a source by index, or finds its blocks by key, through a cache of limited size; only the blocks that are needed are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for the nearest row before or after each probe key in a source sorted by key, within groups of rows."""
+"""Search for the nearest row before or after each probe key in a source sorted by key, within groups of rows; and sorting by key if necessary."""
 
 from __future__ import annotations
 

@@ -349,7 +349,7 @@ class Rolling(Operator):
 
 
 def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
-    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in the reference.
+    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in SFrame.
 
     Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, in time linear in the rows.
     """

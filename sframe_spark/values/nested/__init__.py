@@ -1,1 +1,1 @@
-"""Lists, dicts and arrays of a whole batch, parsed and written with Arrow and numpy kernels instead of value by value."""
+"""Lists, dicts, arrays, and the floats and datetimes in them, of a whole batch: parsed and written by Arrow and numpy kernels, not value by value."""
