@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sframe_spark import SFrame
-from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.values.arrow_to_python import decode

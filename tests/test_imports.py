@@ -195,7 +195,7 @@ def test_every_module_has_a_layer() -> None:
 
 # What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
 JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema", "_jconf"}
-DIAGNOSTICS = {"cli/doctor.py", "explain/executed_plans.py", "session/user_session.py", "session/launch.py"}
+DIAGNOSTICS = {"cli/doctor.py", "explain/executed_plans.py", "session/user_session.py", "session/spark_start_and_settings.py"}
 # `to_spark` gives a plan of ours to the user's session; no public call does.
 GIVES = {"session/user_session.py"}
 # A forked process lets go of them.

@@ -80,7 +80,7 @@ def test_an_import_alone_loads_little() -> None:
 
 def test_processes_for_works_load_no_api() -> None:
     program = (
-        "import sys, sframe_spark.engine.runtime.worker_process, sframe_spark.engine.runtime.tasks\n"
+        "import sys, sframe_spark.engine.runtime.worker_process, sframe_spark.engine.runtime.row_range_tasks\n"
         "print({'sframe_spark.public_api', 'sframe_spark.api.sframe', 'sframe_spark.laws', 'networkx'} & set(sys.modules))"
     )
     assert printed(program) == "set()\n"

@@ -262,7 +262,9 @@ def test_jobs_of_fused_functions_go_by_the_names_of_functions(spark: Any, monkey
         made = SFrame({"b": frame["a"].apply(add_three, dtype=int) * 2, "c": frame["a"] - 1})
         assert node_of(frame["a"].apply(add_three, dtype=int)).operator.called().startswith(f"{add_three.__qualname__} at {__file__}:")
         doing: list[str] = []
-        monkeypatch.setattr("sframe_spark.engine.runtime.scheduler.run_callables", lambda works, description, *_: doing.append(description) or 1 / 0)
+        monkeypatch.setattr(
+            "sframe_spark.engine.runtime.task_runners.run_callables", lambda works, description, *_: doing.append(description) or 1 / 0
+        )
         with pytest.raises(ZeroDivisionError):
             made.materialize()
     assert len(doing) == 1 and add_three.__qualname__ in doing[0] and "transform" not in doing[0], doing

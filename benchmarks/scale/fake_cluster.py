@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
-from sframe_spark.engine.runtime.scheduler import RangeTask
-from sframe_spark.engine.runtime.tasks import EarlyStop, part_of_range, summarize_range, write_range
+from sframe_spark.engine.runtime.row_range_tasks import EarlyStop, part_of_range, summarize_range, write_range
+from sframe_spark.engine.runtime.task_runners import RangeTask
 from sframe_spark.engine.spark.shared_file_checks import require_valid_pages
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.planner.chunk import Chunk
@@ -108,15 +108,15 @@ class FakeCluster:
         engine = "sframe_spark.engine"
         with contextlib.ExitStack() as stack:
             for name, value in {
-                f"{engine}.runtime.scheduler.run_callables": self.run_callables,
-                f"{engine}.runtime.scheduler.get_session": lambda *size: None,
-                f"{engine}.runtime.scheduler.default_parallelism": lambda session: self.cores,
-                f"{engine}.runtime.scheduler.require_readable": lambda node: None,
-                f"{engine}.runtime.scheduler.require_writable": lambda directory: None,
+                f"{engine}.runtime.task_runners.run_callables": self.run_callables,
+                f"{engine}.runtime.task_runners.get_session": lambda *size: None,
+                f"{engine}.runtime.task_runners.default_parallelism": lambda session: self.cores,
+                f"{engine}.runtime.task_runners.require_readable": lambda node: None,
+                f"{engine}.runtime.task_runners.require_writable": lambda directory: None,
                 f"{engine}.spark.shared_file_checks.run_callables": self.run_callables,
                 f"{engine}.runtime.result_storage.query.write_parquet": self.query,
                 # Which reads some rows.
-                f"{engine}.execution.executor.has_few_groups": lambda node, keys: not self.many_groups,
+                f"{engine}.execution.plan_executor.has_few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.physical.placement.is_spark_local": lambda: False,
                 f"{engine}.physical.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.

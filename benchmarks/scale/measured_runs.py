@@ -23,7 +23,7 @@ from benchmarks.scale.shapes import FEW_GROUPS, ROWS_OF_A_GROUP, Shape
 from sframe_spark import config
 from sframe_spark.explain.executed_plans import stages_of
 from sframe_spark.session import default_parallelism, get_session
-from sframe_spark.session.launch import available_cores
+from sframe_spark.session.spark_start_and_settings import available_cores
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.writer import write_segment
 

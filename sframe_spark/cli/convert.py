@@ -21,7 +21,7 @@ from sframe_spark.storage.filesystem.local_files import sizes_below
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.turicreate.archive import STRICT, Archive, open_archive
-from sframe_spark.turicreate.convert import are_disjoint, convert_archive, require_same_rows
+from sframe_spark.turicreate.conversion_and_verification import are_disjoint, convert_archive, require_same_rows
 
 ALL_CONVERTED, NOT_ALL = 0, 1
 CONVERTED, REFUSED, LEFT_OUT = "converted", "refused", "left out"

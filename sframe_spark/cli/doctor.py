@@ -25,9 +25,9 @@ from sframe_spark.process.temporary_file_leases import directory_of_system
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session import get_session, is_started, stop
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
-from sframe_spark.session.launch import connect
 from sframe_spark.session.session import get_base, get_packages
 from sframe_spark.session.spark_locality import is_one_process
+from sframe_spark.session.spark_start_and_settings import connect
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 MINIMUM_PYTHON = (3, 11)

@@ -17,7 +17,7 @@ from sframe_spark.compute.key_runs import differs, plain_numbers
 from sframe_spark.compute.sorting_and_searching import steps
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
+from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recordable_part
 from sframe_spark.operators.sources.in_memory import MemorySource

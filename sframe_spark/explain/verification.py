@@ -13,14 +13,14 @@ from functools import partial
 import attrs
 
 from sframe_spark.engine.execution.actions import ActionPlan, run_action
-from sframe_spark.engine.execution.executor import Executor, ReplanNeeded, SectionRunner
 from sframe_spark.engine.execution.materialize import is_materialized, materialize
+from sframe_spark.engine.execution.plan_executor import Executor, ReplanNeeded, SectionRunner
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement import Placement, placement_of
 from sframe_spark.engine.physical.sections import Mode, Section
-from sframe_spark.engine.runtime.scheduler import TaskRunner
-from sframe_spark.engine.runtime.tasks import RangeTask
+from sframe_spark.engine.runtime.row_range_tasks import RangeTask
+from sframe_spark.engine.runtime.task_runners import TaskRunner
 from sframe_spark.engine.spark.shuffle_partitions import fits_one_task
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
-from sframe_spark.process.interpreter import environment_at_start, interpreter, start_command
+from sframe_spark.process.worker_python_start import environment_at_start, interpreter, start_command
 
 # How often a wait checks whether to go on.
 POLL_SECONDS = 0.05

@@ -1,4 +1,4 @@
-"""The memory and the cores that control groups allow this process; Arrow's thread pool is limited to these cores."""
+"""Limits of the memory and the cores of this process by control groups; Arrow's thread pool is limited to these cores."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.process.interrupts import Deferral
+from sframe_spark.process.interrupt_deferral import Deferral
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,7 +28,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.process.fork_safety import do_in_child
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import has_memory_for_thread
 
 # Stands for an unknown scope: differs from every result of `scope_of_numbers`, as those contain no digit 0.

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, NoReturn, TypeVar
 
 from sframe_spark.errors import CancelledError
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import affordable_threads
 
 Item = TypeVar("Item")

@@ -16,12 +16,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from sframe_spark.message_text import visible
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import require_memory_for_thread
 from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
-from sframe_spark.session.launch import is_remote
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_base, get_session, own_sessions
+from sframe_spark.session.spark_start_and_settings import is_remote
 from sframe_spark.session.user_session import tags_of_user
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.memory import has_memory_for_thread
-from sframe_spark.session.launch import is_remote
+from sframe_spark.session.spark_start_and_settings import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

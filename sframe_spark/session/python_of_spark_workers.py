@@ -1,4 +1,5 @@
-"""Which Python runs the functions of this package in Spark's workers: it must be the Python of this process, or one that the user named."""
+"""Which Python runs the functions of this package in Spark's workers: the Python of this process, or one that the user
+named; and it must not import from the directory in which Spark was started."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ import attrs
 
 from sframe_spark.errors import NotSharedError
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.process.interpreter import environment_of_workers
-from sframe_spark.session.launch import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_on_this_machine, is_remote, python_of_tasks
+from sframe_spark.process.worker_python_start import environment_of_workers
 from sframe_spark.session.session import get_session
+from sframe_spark.session.spark_start_and_settings import NO_PYTHON, USERS_PYTHON, WORKER_PYTHON, is_on_this_machine, is_remote, python_of_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

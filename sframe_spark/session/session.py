@@ -17,10 +17,11 @@ from sframe_spark.errors import SessionClosedError
 from sframe_spark.process.child_processes import WorkerProcesses
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import require_memory_for_thread
 from sframe_spark.process.threads import POLL_SECONDS
-from sframe_spark.session.launch import (
+from sframe_spark.session.progress import ProgressBar, covering_progress
+from sframe_spark.session.spark_start_and_settings import (
     EXTERNAL_GATEWAY,
     LARGEST_DEFAULT_PARALLELISM,
     QuerySize,
@@ -31,7 +32,6 @@ from sframe_spark.session.launch import (
     partitions_set,
     start_spark,
 )
-from sframe_spark.session.progress import ProgressBar, covering_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
-from sframe_spark.session.launch import is_attached, is_on_this_machine, is_remote
 from sframe_spark.session.session import active_session, get_session, is_started
+from sframe_spark.session.spark_start_and_settings import is_attached, is_on_this_machine, is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sframe_spark.session.launch import WORKER_PYTHON, is_remote
 from sframe_spark.session.python_of_spark_workers import is_same_program
 from sframe_spark.session.session import active_session, get_base, get_session, own_sessions
+from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON, is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.process.interpreter import environment_of_tasks
 from sframe_spark.process.temporary_file_leases import directory_of_system, own_directory, remove_orphans
+from sframe_spark.process.worker_python_start import environment_of_tasks
 
 # The longest path of a directory in which Spark's sockets can be: the path of a socket has at most 103 bytes on any system, and our names and Spark's
 # take the rest.

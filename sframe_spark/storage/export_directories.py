@@ -19,7 +19,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location, location_of
 from sframe_spark.process.control_groups import available_cores
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import HIDDEN, new_name
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.atomic_directory_save import checksums_of, move, refuse_what_no_directory_replaces, staged

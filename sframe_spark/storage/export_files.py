@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
 from sframe_spark.paths_and_uris import BUCKETS, is_remote_location
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_orphans, remove_own
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.datasets.manifest_publication import flush_directory

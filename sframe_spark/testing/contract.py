@@ -33,7 +33,7 @@ from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.placement import Placement, placement_over
 from sframe_spark.engine.physical.row_count_probes import with_known_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combine_states
-from sframe_spark.engine.runtime.tasks import combined_parts, summarize
+from sframe_spark.engine.runtime.row_range_tasks import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.operators.sources.base_and_segment_source import Source, source_of

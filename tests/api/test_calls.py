@@ -157,7 +157,7 @@ WRONG_CALLS = [
 @pytest.mark.parametrize("call", WRONG_CALLS)
 def test_a_wrong_call_is_refused_by_itself_and_nothing_runs(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = names_of_calls()
-    monkeypatch.setattr("sframe_spark.engine.execution.executor.Executor.execute", lambda *arguments: pytest.fail("a plan was run"))
+    monkeypatch.setattr("sframe_spark.engine.execution.plan_executor.Executor.execute", lambda *arguments: pytest.fail("a plan was run"))
     with pytest.raises(SFrameError):
         eval(call, names)
 

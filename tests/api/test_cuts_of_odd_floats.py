@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.runtime import scheduler
+from sframe_spark.engine.runtime import task_runners
 from tests.api.test_cuts import of_column, rows_of
 from tests.examples import examples
 
@@ -139,7 +139,7 @@ def differing(seed: int, kinds: tuple[str, str], base: Path, names: tuple[str, .
             if number and (number + seed) % 5 > 1:
                 continue
             threads = int(random.choice([1, 2, 8]))
-            with config.using(**cut), mock.patch.object(scheduler, "local_threads", partial(int, threads)):
+            with config.using(**cut), mock.patch.object(task_runners, "local_threads", partial(int, threads)):
                 given = repr(PROGRAMS[name](load_sframe(str(base / str(number)))))
             expected = expected or given
             if given != expected:

@@ -145,13 +145,13 @@ def test_spark_exchanged_rows_as_often_as_the_model_says(name: str) -> None:
 
 
 def test_parts_of_many_tasks_stay_below_what_a_driver_may_collect(frames: Frames) -> None:
-    from sframe_spark.engine.execution import executor
+    from sframe_spark.engine.execution import plan_executor
 
     most = []
     with mock.patch.object(FakeCluster, "answer", lambda self, work: most.append(work.args[3]) or answered(self, work)):
         simulate("group-by, 100 groups", SHAPE, frames, CORES)
     assert len(most) == tasks_of_pass(BY_NAME["group-by, 100 groups"], SHAPE, CORES)
-    assert sum(most) <= max(executor.SENT_PARTS_BYTES, executor.PARTS_BYTES)
+    assert sum(most) <= max(plan_executor.SENT_PARTS_BYTES, plan_executor.PARTS_BYTES)
 
 
 answered = FakeCluster.answer

@@ -23,7 +23,7 @@ import json, logging, sys
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, config
 from sframe_spark.engine.runtime import parallel_file_scan as parts_of_files
-from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
+from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 from sframe_spark.errors import StorageError
 url, settings, place, tmp, rows = json.loads(sys.argv[1])
 config.temporary_directory, config.small_rows, config.single_task_rows = tmp, 0, 0

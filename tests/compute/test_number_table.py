@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sframe_spark import aggregate, load_sframe
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.spark_parquet_scan import DIGIT_BITS, KEY_BITS, dense_position, digit_table, lookup_column, shifts
-from sframe_spark.session.launch import open_session
+from sframe_spark.session.spark_start_and_settings import open_session
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment

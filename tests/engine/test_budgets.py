@@ -13,7 +13,7 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import BatchSize, fits_driver, plan_size_of
 from sframe_spark.engine.physical.placement import is_small

@@ -11,8 +11,8 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.execution import executor
-from sframe_spark.engine.execution.executor import task_runner_for
+from sframe_spark.engine.execution import plan_executor
+from sframe_spark.engine.execution.plan_executor import task_runner_for
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical import placement
 from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode
@@ -102,7 +102,7 @@ def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows:
 
 def test_parts_that_may_be_too_large_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PARTS_BYTES", "MIN_PART_BYTES"):
-        monkeypatch.setattr(executor, name, 100)
+        monkeypatch.setattr(plan_executor, name, 100)
     with config.using(small_rows=20):
         groups = frame().groupby("v", {"s": aggregate.SUM("k")})
         assert Alternative.LARGE_PARTS in printed(groups._node)[-1].alternatives

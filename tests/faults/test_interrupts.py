@@ -30,7 +30,7 @@ WATCHED = tuple(
     for file in (
         "storage/export_files.py",
         "engine/execution/actions.py",
-        "process/interrupts.py",
+        "process/interrupt_deferral.py",
         "process/temporary_file_leases.py",
         "process/threads.py",
         "process/directory_trees.py",

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import config
-from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import STAGES, optimize
 from sframe_spark.laws.filter_pushdown import filter_below

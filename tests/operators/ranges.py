@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.tasks import summarize
+from sframe_spark.engine.runtime.row_range_tasks import summarize
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode

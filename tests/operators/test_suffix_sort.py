@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sframe_spark as tc
-from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.operators import sort

@@ -13,9 +13,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.errors import NotSharedError
-from sframe_spark.process import interpreter as module
+from sframe_spark.process import worker_python_start as module
 from sframe_spark.process.child_processes import can_start
-from sframe_spark.process.interpreter import (
+from sframe_spark.process.worker_python_start import (
     STARTING,
     THREADS_OF_LIBRARIES,
     environment_at_start,
@@ -25,8 +25,8 @@ from sframe_spark.process.interpreter import (
     options,
 )
 from sframe_spark.session import is_started
-from sframe_spark.session.launch import NO_PYTHON, python_of_tasks
 from sframe_spark.session.session import get_processes
+from sframe_spark.session.spark_start_and_settings import NO_PYTHON, python_of_tasks
 
 ROWS = 3_000
 NAMES = {

@@ -29,8 +29,8 @@ def register(name):
 register("earlier")
 import sframe_spark.public_api
 from sframe_spark.process import fork_safety
-from sframe_spark.process import interrupts
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process import interrupt_deferral as interrupts
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 register("later")
 assert len(fork_safety._LOCKS) >= 4 and len(fork_safety._IN_CHILD) >= 4
 FILES = {module.__file__ for module in (fork_safety, interrupts)}

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.threads import in_threads
 
 PROGRAM = """

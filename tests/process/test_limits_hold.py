@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import config
-from sframe_spark.engine.runtime.scheduler import ProcessRunner, ThreadRunner
+from sframe_spark.engine.runtime.task_runners import ProcessRunner, ThreadRunner
 from sframe_spark.process import control_groups, memory
 from sframe_spark.process.control_groups import ControlGroups
 from sframe_spark.process.memory import AvailableMemory
-from sframe_spark.session import launch
-from sframe_spark.session.launch import local_settings
+from sframe_spark.session import spark_start_and_settings
+from sframe_spark.session.spark_start_and_settings import local_settings
 from tests.process.groups import UNIFIED, tree
 
 MIB = 1 << 20
@@ -43,7 +43,12 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_cores(group: Path) -> None:
-    assert (control_groups.available_cores(), ThreadRunner().parallelism(), ProcessRunner().parallelism(), launch.options_of_cores()) == (
+    assert (
+        control_groups.available_cores(),
+        ThreadRunner().parallelism(),
+        ProcessRunner().parallelism(),
+        spark_start_and_settings.options_of_cores(),
+    ) == (
         64,
         8,
         8,
@@ -108,7 +113,7 @@ for name in sys.argv[1:]:
 import pyarrow as pa
 from sframe_spark import SFrame
 from sframe_spark.process import memory
-from sframe_spark.session.launch import local_settings
+from sframe_spark.session.spark_start_and_settings import local_settings
 from sframe_spark.process.control_groups import available_cores
 print(available_cores(), pa.cpu_count(), memory.all_memory() >> 20, memory.available_memory().source, local_settings()["spark.driver.memory"])
 """

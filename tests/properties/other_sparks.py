@@ -20,7 +20,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 from sframe_spark.session import get_session, is_remote
 from sframe_spark.session.java import find_java
-from sframe_spark.session.launch import local_settings
+from sframe_spark.session.spark_start_and_settings import local_settings
 from sframe_spark.session.worker_sockets import socket_settings
 from tests.random_programs.equivalence import EngineRunner, check_program, spark_layout
 from tests.random_programs.plans import random_program

@@ -10,11 +10,11 @@ from unittest import mock
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.executor import SectionRunner
+from sframe_spark.engine.execution.plan_executor import SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.whole_input_strategies import can_stay
-from sframe_spark.engine.runtime import scheduler
+from sframe_spark.engine.runtime import task_runners
 from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
 from tests.random_programs.equivalence import EngineRunner, check_program
@@ -32,7 +32,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
     # Few threads make running values in the order of the rows, more of them side by side.
     threads = choose.choice((1, 2, 8))
     with (
-        mock.patch.object(scheduler, "local_threads", lambda: threads),
+        mock.patch.object(task_runners, "local_threads", lambda: threads),
         config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room),
     ):
         options = MaterializeOptions(segments=choose.choice((1, 2, 7)), in_memory=choose.choice((0, 3, 100_000)))

@@ -8,7 +8,7 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.session.launch import local_settings
+from sframe_spark.session.spark_start_and_settings import local_settings
 
 
 def test_a_directory_that_is_none_is_told_before_spark_starts(tmp_path: Path) -> None:

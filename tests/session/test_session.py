@@ -13,8 +13,15 @@ import pytest
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session import session
-from sframe_spark.session.launch import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory, is_on_this_machine, local_settings, open_session
 from sframe_spark.session.session import SessionHolder
+from sframe_spark.session.spark_start_and_settings import (
+    FIXED_SETTINGS,
+    LEGACY_PREFIX,
+    driver_memory,
+    is_on_this_machine,
+    local_settings,
+    open_session,
+)
 
 # One program for both kinds of session: everything in it would change with the settings that a user may have made.
 PROGRAM = """

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.engine.execution import executor
-from sframe_spark.engine.execution.executor import Executor, SectionRunner
+from sframe_spark.engine.execution import plan_executor
+from sframe_spark.engine.execution.plan_executor import Executor, SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.session import session
@@ -107,7 +107,7 @@ def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, m
             raise InterruptedError
         return run(self, section)
 
-    monkeypatch.setattr(executor, "start_ahead", lambda: told.append("starts"))
+    monkeypatch.setattr(plan_executor, "start_ahead", lambda: told.append("starts"))
     monkeypatch.setattr(SectionRunner, "run", runs)
     node = optimize((frame["a"] + 1).cumulative_sum()._node)
     made = Executor(MaterializeOptions(naive=naive))
@@ -137,7 +137,7 @@ MEANWHILE = """
 import threading
 
 from sframe_spark.session import get_session, start_ahead, stop
-from sframe_spark.session import launch
+from sframe_spark.session import spark_start_and_settings as launch
 
 find, found, made = launch.find_archive, threading.Event(), threading.Event()
 launch.find_archive = lambda start: (found.set(), made.wait(60), find(start))[-1]

@@ -17,7 +17,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.session.progress import TerminalLine, format_line
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.turicreate.archive import open_archive
-from sframe_spark.turicreate.convert import are_disjoint, convert_archive, require_readable_rows, require_same_rows
+from sframe_spark.turicreate.conversion_and_verification import are_disjoint, convert_archive, require_readable_rows, require_same_rows
 from sframe_spark.turicreate.string_and_object_decoding import REAL, TEXT
 from sframe_spark.util import get_archive_type
 from tests.random_tables import made_column, write_archive

@@ -35,8 +35,8 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node_facts import Length
-from sframe_spark.session.launch import is_remote
 from sframe_spark.session.spark_locality import is_one_process
+from sframe_spark.session.spark_start_and_settings import is_remote
 from sframe_spark.session.user_session import user_session
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join

@@ -15,8 +15,8 @@ from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.io.path_arguments import file_path_text, path_text
 from sframe_spark.engine.execution.actions import ActionPlan, awaited, run_action
-from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import is_decoded_on_read, materialize
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column

@@ -32,7 +32,7 @@ from sframe_spark.planner.length_and_order_inference import learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.process.fork_safety import do_in_child
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.redaction import hide_in_error
 from sframe_spark.session.progress import showing_work
 

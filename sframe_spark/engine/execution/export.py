@@ -9,14 +9,14 @@ from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import ActionPlan, run_action
-from sframe_spark.engine.execution.executor import Executor, task_runner_for
 from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.plan_executor import Executor, task_runner_for
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import over_ranges
 from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.pipeline import Pipeline
-from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
+from sframe_spark.engine.runtime.row_range_tasks import RangeTask, chunks_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode

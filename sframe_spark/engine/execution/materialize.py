@@ -13,8 +13,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import ActionPlan, NodeClaim, awaited, run_action
 from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files
 from sframe_spark.engine.execution.direct_execution import direct_source
-from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.lost_row_recovery import remember_lineage, restore_lost_rows
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions

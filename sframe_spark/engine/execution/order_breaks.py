@@ -8,7 +8,7 @@ from functools import partial
 from sframe_spark.compute.sorting_and_searching import first_break
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
+from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 from sframe_spark.planner.length_and_order_inference import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.arrow_to_python import decode

@@ -26,8 +26,8 @@ from sframe_spark.engine.physical.whole_input_strategies import (
 )
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, range_tasks
-from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
+from sframe_spark.engine.runtime.row_range_tasks import RangeTask, chunks_of
+from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner, range_tasks
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.project_zip_arrange import project

@@ -16,7 +16,7 @@ from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.process.child_processes import can_start
-from sframe_spark.process.interpreter import interpreter
+from sframe_spark.process.worker_python_start import interpreter
 from sframe_spark.session import is_started
 from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
 from sframe_spark.types import ColumnType

@@ -1,4 +1,4 @@
-"""Rows of users' Spark DataFrames: what must be materialised before a plan runs, so that all actions see the same rows in the same order.
+"""Finds the nodes over users' Spark DataFrames that must be materialised before a plan runs, so that all actions see the same rows in one order.
 
 See docs/decisions/009-one-evaluation.md.
 """

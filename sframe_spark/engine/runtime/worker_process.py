@@ -18,7 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.task_pickling import TaskPayload
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
 from sframe_spark.process.child_processes import READY, Channel
-from sframe_spark.process.interpreter import STARTING, environment_of_functions
+from sframe_spark.process.worker_python_start import STARTING, environment_of_functions
 from sframe_spark.udf.errors import error_text, process_ended
 
 MAX_OF_TRACEBACK = 20
@@ -70,7 +70,7 @@ def serve(requests: int, life: int) -> None:
     # Everything that tasks need is imported before the process reports that it is ready, as the time after that counts as work.
     import pyspark.cloudpickle  # noqa: F401
 
-    import sframe_spark.engine.runtime.tasks  # noqa: F401
+    import sframe_spark.engine.runtime.row_range_tasks  # noqa: F401
 
     # Imported modules stay, so they are excluded from garbage collection: scanning them takes as long as 20,000 nested values, and many of these make
     # Python scan again and again.

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.spark.error_translation import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.python_of_spark_workers import importing_safely, require_python_of_tasks
 from sframe_spark.session.session import get_packages, ship

@@ -30,7 +30,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.spark_relation import LoweringContext, Relation, SummedFloats
 from sframe_spark.process.directory_trees import remove_all_except
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote
 from sframe_spark.session.python_of_spark_workers import importing_safely, naming_our_python
 from sframe_spark.session.user_session import in_session, keeping_active

@@ -30,7 +30,7 @@ from sframe_spark.operators.sources.spark_parquet_scan import FRAME_SCAN, page_c
 from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_own
 from sframe_spark.process.threads import even_ranges
 from sframe_spark.session import get_reached, get_session, is_remote

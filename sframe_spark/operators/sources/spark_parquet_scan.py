@@ -15,7 +15,7 @@ from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.session.launch import has_file_system, is_remote
+from sframe_spark.session.spark_start_and_settings import has_file_system, is_remote
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named, join, spark_path
 from sframe_spark.storage.filesystem.remote_operations import has_user_file_system

@@ -1,4 +1,4 @@
-"""Opens saved datasets, and keeps track of open ones, so that their files are not deleted while they are in use."""
+"""Reads the manifests of saved datasets, and keeps track of the datasets in use, so that their files are not deleted meanwhile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sframe_spark.errors import NotSavedError, StorageError
 from sframe_spark.message_text import is_unicode
 from sframe_spark.paths_and_uris import normalised
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.process.interrupts import interrupts_deferred
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import owner_in, remove_own
 from sframe_spark.storage.datasets.dataset_verification import damage_in
 from sframe_spark.storage.datasets.manifest_publication import check_files

@@ -1,4 +1,4 @@
-"""Saves and loads frames on remote file systems, as numbered versions.
+"""Saves and loads frames on remote file systems, as numbered versions, and finds the versions and files that may be removed.
 
 Each version has a manifest ``<root>/_manifests/00000001.json``, which names files ``data/<uuid>/segment-....parquet``, relative to the root.
 A manifest is created only if there is none of that number yet, so that one of two concurrent saves fails. Files are never changed.

@@ -1,4 +1,4 @@
-"""Opens external files as byte streams, at any position, and raises an error if a file is changed while it is read."""
+"""Opens external files as byte streams, also for the lines of a part of a file, and raises an error if a file is changed while it is read."""
 
 from __future__ import annotations
 

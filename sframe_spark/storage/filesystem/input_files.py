@@ -1,4 +1,4 @@
-"""Finds the input files that a user gives by a path, a directory, a pattern, a URL, or a list of these.
+"""Finds the input files that a user gives by a path, a directory, a pattern, a URL, or a list of these; and partition columns in their paths.
 
 A string of the user is a pattern only if no file or directory has that name. Names of files in directories are never patterns. Subdirectories of
 a directory must be those of a partitioned table, named ``column=value``.

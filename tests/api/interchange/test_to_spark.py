@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.session import get_session
-from sframe_spark.session.launch import WORKER_PYTHON
 from sframe_spark.session.session import get_base
+from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
 from sframe_spark.values.spark_variant import variant_text
 from tests.examples import examples
 

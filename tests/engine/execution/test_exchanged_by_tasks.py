@@ -14,13 +14,13 @@ import attrs
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.engine.execution import executor
+from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import placement, whole_input_strategies
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime import exchange, result_storage
-from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
+from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -66,9 +66,9 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)
-    monkeypatch.setattr(executor, "SparkTaskRunner", SentToThreads)
-    monkeypatch.setattr(executor, "start_ahead", lambda: None)
-    monkeypatch.setattr(executor, "is_shared_with", lambda workers, directory: True)
+    monkeypatch.setattr(plan_executor, "SparkTaskRunner", SentToThreads)
+    monkeypatch.setattr(plan_executor, "start_ahead", lambda: None)
+    monkeypatch.setattr(plan_executor, "is_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(whole_input_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
     monkeypatch.setattr(exchange, "BYTES_OF_RUN", 10_000)
     directory = str(tmp_path / "temporary")
@@ -153,7 +153,7 @@ def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pyt
 
 @pytest.mark.parametrize("change", ["one bit", "deleted"])
 def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), executor.ranges_of_outputs
+    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), plan_executor.ranges_of_outputs
 
     def damaged(given: Any, passed: Any) -> Any:
         for path in Path(temporary_store().directory).rglob("exchange-*"):
@@ -165,27 +165,27 @@ def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatc
         return found(given, passed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "ranges_of_outputs", damaged)
+        patch.setattr(plan_executor, "ranges_of_outputs", damaged)
         with pytest.raises(StorageError, match=r"temporary rows in .* are (not those that were written|missing)"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = executor.ranges_of_outputs
-    monkeypatch.setattr(executor, "ranges_of_outputs", lambda *given: [attrs.evolve(part, chunks=part.chunks[1:]) for part in found(*given)])
+    found = plan_executor.ranges_of_outputs
+    monkeypatch.setattr(plan_executor, "ranges_of_outputs", lambda *given: [attrs.evolve(part, chunks=part.chunks[1:]) for part in found(*given)])
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
 
 
 @pytest.mark.parametrize("ascending", [True, False])
 def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "MAX_BYTES_OF_TASKS_RANGE", ROWS * 4)
+    monkeypatch.setattr(plan_executor, "MAX_BYTES_OF_TASKS_RANGE", ROWS * 4)
     frame = SFrame({"k": [row % 97 if row % 4 == 0 else 5 for row in range(ROWS)], "t": range(ROWS)})
     with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
         expected = rows_of(frame.sort("k", ascending))
     asked, made = list[Any](), frame.sort("k", ascending)
-    monkeypatch.setattr(executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(plan_executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
     materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(made), expected) and not asked
 
@@ -198,14 +198,14 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
-    monkeypatch.setattr(executor, "MAX_EXCHANGE_RUNS", 300)
-    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), executor.ranges_of_outputs
+    monkeypatch.setattr(plan_executor, "MAX_EXCHANGE_RUNS", 300)
+    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), plan_executor.ranges_of_outputs
 
     def counted(given: Any, passed: Any) -> Any:
         pieces.append(len(given) * len(given[0].rows))
         return found(given, passed)
 
-    monkeypatch.setattr(executor, "ranges_of_outputs", counted)
+    monkeypatch.setattr(plan_executor, "ranges_of_outputs", counted)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
     assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
 
@@ -213,13 +213,13 @@ def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, 
 @pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
 def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(plan_executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
     if why == "no room":
-        monkeypatch.setattr(executor, "MAX_BYTES_OF_TASKS_RANGE", 100)
+        monkeypatch.setattr(plan_executor, "MAX_BYTES_OF_TASKS_RANGE", 100)
     elif why == "too many tasks":
-        monkeypatch.setattr(executor, "MAX_EXCHANGE_RUNS", 100)
+        monkeypatch.setattr(plan_executor, "MAX_EXCHANGE_RUNS", 100)
     else:
-        monkeypatch.setattr(executor, "is_shared_with", lambda workers, directory: False)
+        monkeypatch.setattr(plan_executor, "is_shared_with", lambda workers, directory: False)
     made = made_of("by texts", frame)
     with pytest.raises(AttributeError):
         materialize(made._node, MaterializeOptions(in_memory=0, segments=50))

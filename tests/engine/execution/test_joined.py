@@ -20,9 +20,9 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner
 from sframe_spark.engine.execution import partitioned_operators as joined_module
-from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.execution.partitioned_operators import RowsByRowId
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import BlockingReservation
 from sframe_spark.engine.physical import whole_input_strategies

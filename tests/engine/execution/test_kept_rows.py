@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution import executor
+from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
@@ -69,7 +69,7 @@ def datasets() -> list[str]:
 def give_room(monkeypatch: pytest.MonkeyPatch, size: int, max_in_column: int = 1 << 31) -> MemoryReservation:
     """Let the next result have so many bytes."""
     room = MemoryReservation(size, max_in_column)
-    monkeypatch.setattr(executor, "reservation_for_results", lambda: room)
+    monkeypatch.setattr(plan_executor, "reservation_for_results", lambda: room)
     return room
 
 
@@ -84,8 +84,8 @@ def test_rows_stay_in_memory(frame: SFrame) -> None:
 @pytest.mark.parametrize("share", [0, 1, 5, 40, 80, 99])
 def test_rows_that_find_no_room_are_written_with_those_that_did(frame: SFrame, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     expected, made, calls = expected_of(frame), derived(frame), []
-    take = executor.chunks_of
-    monkeypatch.setattr(executor, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
+    take = plan_executor.chunks_of
+    monkeypatch.setattr(plan_executor, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
     size = sum(column.nbytes for column in derived(frame).to_arrow().columns)
     give_room(monkeypatch, size * share // 100)
     materialize(made._node, NONE_IN_MEMORY)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.engine.execution import executor
+from sframe_spark.engine.execution import plan_executor
 from sframe_spark.session import is_started, session
 from tests.examples import square
 
@@ -70,7 +70,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise AssertionError("Spark is started")
 
     monkeypatch.setattr(session, "start_spark", refuse)
-    monkeypatch.setattr(executor, "start_ahead", refuse)
+    monkeypatch.setattr(plan_executor, "start_ahead", refuse)
     with config.using(small_rows=100, progress="off"):
         yield
     assert not is_started()

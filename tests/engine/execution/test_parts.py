@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, config, load_sframe
-from sframe_spark.engine.execution import executor
+from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import UserFunctionError
@@ -79,7 +79,7 @@ def test_results_of_a_function_are_neither_written_nor_computed_twice(saved: str
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("rows are written")
 
-    monkeypatch.setattr(executor, "write_range", refuse)
+    monkeypatch.setattr(plan_executor, "write_range", refuse)
     results = load_sframe(saved)["row"].apply(lambda number: number + 1, dtype=int)
     assert results.sum() == ROWS * (ROWS + 1) // 2
     assert list(results.sort(ascending=False).head(2)) == [ROWS, ROWS - 1]

@@ -14,7 +14,7 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.physical import late_materialization, placement
 from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.engine.runtime.scheduler import ThreadRunner
+from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.chunk import Chunk

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import materialize as materialize_module
-from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.physical import whole_input_strategies
@@ -166,7 +166,7 @@ def test_keys_that_python_compares_are_a_query_s(nothing_is_few: None, monkeypat
 @pytest.mark.parametrize("how", KINDS)
 def test_sides_that_find_no_room_are_cut_into_pieces(how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # There was room when the join was planned.
-    monkeypatch.setattr("sframe_spark.engine.execution.executor.reservation_for_results", lambda: MemoryReservation(0, 0))
+    monkeypatch.setattr("sframe_spark.engine.execution.plan_executor.reservation_for_results", lambda: MemoryReservation(0, 0))
     left, right = SFrame({"s": ["b", "a", "b"], "v": [1, 2, 3]}), SFrame({"s": ["b", "c", "a"], "w": [1, 2, 3]})
     wanted = left.join(right, on="s", how=how)
     for name, frame in (("left", left), ("right", right)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import late_materialization
 from sframe_spark.laws import optimize

@@ -10,8 +10,8 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.engine.execution import direct_execution
-from sframe_spark.engine.execution.executor import Executor, SectionRunner
 from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.execution.plan_executor import Executor, SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.base_and_segment_source import source_of

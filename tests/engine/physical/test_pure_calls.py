@@ -15,7 +15,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine.physical import udf_planning
 from sframe_spark.engine.physical.udf_planning import STEPS_OF_SMALL_ROW, calls_pure_functions
-from sframe_spark.engine.runtime import scheduler
+from sframe_spark.engine.runtime import task_runners
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.session import is_started
 from sframe_spark.udf.pure_functions import steps_of_call
@@ -39,7 +39,7 @@ def no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Any:
         raise AssertionError("a process was asked for")
 
-    monkeypatch.setattr(scheduler, "get_processes", none)
+    monkeypatch.setattr(task_runners, "get_processes", none)
 
 
 def rows_of_all_kinds() -> SFrame:

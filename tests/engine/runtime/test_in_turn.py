@@ -12,13 +12,13 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark.config import config
-from sframe_spark.engine.execution import executor as section_runs
-from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution import plan_executor as section_runs
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime import scheduler
-from sframe_spark.engine.runtime.scheduler import SequentialRunner, ThreadRunner, range_tasks, sequential_if_faster
-from sframe_spark.engine.runtime.tasks import collect_rows
+from sframe_spark.engine.runtime import task_runners
+from sframe_spark.engine.runtime.row_range_tasks import collect_rows
+from sframe_spark.engine.runtime.task_runners import SequentialRunner, ThreadRunner, range_tasks, sequential_if_faster
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.laws import optimize
 from sframe_spark.planner.chunk import from_stream
@@ -50,7 +50,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tc.SFrame:
 def run_by(threads: int, made: tc.SFrame, **options: Any) -> tuple[list[str], list[list[Any]]]:
     """What was logged, and the rows, where so many threads are at work."""
     executor = Executor(MaterializeOptions(**options))
-    with mock.patch.object(scheduler, "local_threads", lambda: threads), config.using(small_rows=1_000):
+    with mock.patch.object(task_runners, "local_threads", lambda: threads), config.using(small_rows=1_000):
         found = executor.execute(optimize(made._node))
     rows = tc.SFrame(_node=found, _names=made.column_names())
     return executor.log, [list(rows[name]) for name in rows.column_names()]
@@ -83,7 +83,7 @@ def test_rows_that_find_no_room_are_written_in_turn(stored: tc.SFrame, name: str
 @pytest.mark.parametrize(("threads", "expected"), [(1, SequentialRunner), (2, SequentialRunner), (3, ThreadRunner)])
 def test_more_threads_than_passes_work_side_by_side(stored: tc.SFrame, threads: int, expected: type) -> None:
     made = stored["f"].cumulative_sum()
-    with mock.patch.object(scheduler, "local_threads", lambda: threads):
+    with mock.patch.object(task_runners, "local_threads", lambda: threads):
         assert type(sequential_if_faster(optimize(made._node), ThreadRunner())) is expected
 
 
@@ -96,7 +96,7 @@ def test_much_that_is_made_beside_running_values_is_made_by_all_threads(stored: 
     programs: list[tuple[Made, int, type]] = [(made_beside, 2, ThreadRunner), (made_beside, 1, SequentialRunner)]
     programs += [(PROGRAMS[name][0], 1 + passes, SequentialRunner) for name, (_, passes) in PROGRAMS.items() if passes]
     for program, threads, expected in programs:
-        with mock.patch.object(scheduler, "local_threads", partial(int, threads)):
+        with mock.patch.object(task_runners, "local_threads", partial(int, threads)):
             assert type(sequential_if_faster(optimize(program(stored)._node), ThreadRunner())) is expected
     assert run_by(2, made_beside(stored), segments=3)[1] == run_by(1, made_beside(stored), segments=3)[1]
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
-from sframe_spark.engine.runtime import tasks
-from sframe_spark.engine.runtime.tasks import PARTS_AT_ONCE, EarlyStop, combined_parts, part_of_range
+from sframe_spark.engine.runtime import row_range_tasks
+from sframe_spark.engine.runtime.row_range_tasks import PARTS_AT_ONCE, EarlyStop, combined_parts, part_of_range
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
@@ -84,7 +84,7 @@ def test_where_the_part_of_one_task_is_too_large_the_others_make_none(monkeypatc
         made.append(task)
         yield "x" * task
 
-    monkeypatch.setattr(tasks, "chunks_of", chunks_of)
+    monkeypatch.setattr(row_range_tasks, "chunks_of", chunks_of)
     early_stop = EarlyStop()
     works = [partial(part_of_range, size, Joined(), [], 100, early_stop) for size in (5, 101, 7)]
     assert [work() for work in works] == ["x" * 5, TOO_LARGE, TOO_LARGE]

@@ -25,7 +25,7 @@ from sframe_spark.api.io.csv import reader as split
 from sframe_spark.api.io.csv.reader import CsvFiles
 from sframe_spark.api.io.json import parser, reader
 from sframe_spark.engine.runtime import parallel_file_scan
-from sframe_spark.engine.runtime.scheduler import ThreadRunner
+from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.plugin import node_of

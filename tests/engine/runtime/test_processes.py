@@ -20,7 +20,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime import scheduler
+from sframe_spark.engine.runtime import task_runners
 from sframe_spark.errors import ExecutionError, UserFunctionError
 from sframe_spark.process import child_processes
 from sframe_spark.process.child_processes import WorkerProcesses
@@ -158,7 +158,7 @@ def test_an_error_is_the_one_that_few_rows_give() -> None:
 )
 def test_a_process_that_ends_is_told_and_replaced(how: Callable[[], Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Only one has to be started anew.
-    monkeypatch.setattr(scheduler, "local_threads", lambda: 1)
+    monkeypatch.setattr(task_runners, "local_threads", lambda: 1)
     with pytest.raises(ExecutionError, match=words):
         SArray(range(ROWS)).apply(ending(how)).sum()
     assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
@@ -185,8 +185,8 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerProcesses]:
     """Processes of a session in which none has worked yet."""
     get_processes().end()
     processes = WorkerProcesses()
-    monkeypatch.setattr(scheduler, "get_processes", lambda: processes)
-    monkeypatch.setattr(scheduler, "local_threads", lambda: 2)
+    monkeypatch.setattr(task_runners, "get_processes", lambda: processes)
+    monkeypatch.setattr(task_runners, "local_threads", lambda: 2)
     yield processes
     processes.end()
     atexit.unregister(processes.end)
@@ -208,7 +208,7 @@ def test_slow_works_start_all_while_the_first_is_at_one(untried: WorkerProcesses
 
 def test_many_rows_start_all_at_once(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
-    monkeypatch.setattr(scheduler, "MAX_ROWS_OF_SHORT", ROWS)
+    monkeypatch.setattr(task_runners, "MAX_ROWS_OF_SHORT", ROWS)
     SArray(range(ROWS)).apply(lambda value: time.sleep(0.001)).materialize()
     assert len(untried._idle) == 2
 
@@ -275,7 +275,7 @@ STARTS_ANOTHER = {
 
 @pytest.mark.parametrize("kind", STARTS_ANOTHER)
 def test_a_process_that_dies_while_one_that_it_started_lives_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "local_threads", lambda: 1)
+    monkeypatch.setattr(task_runners, "local_threads", lambda: 1)
     start = STARTS_ANOTHER[kind]
 
     def died(value: int) -> int:

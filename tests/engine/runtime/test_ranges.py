@@ -9,11 +9,11 @@ from unittest import mock
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.engine.execution.executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime import scheduler
-from sframe_spark.engine.runtime.scheduler import ThreadRunner, range_tasks
-from sframe_spark.engine.runtime.tasks import bytes_of, joined_ranges, states_between
+from sframe_spark.engine.runtime import task_runners
+from sframe_spark.engine.runtime.row_range_tasks import bytes_of, joined_ranges, states_between
+from sframe_spark.engine.runtime.task_runners import ThreadRunner, range_tasks
 from sframe_spark.laws import optimize
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.operator import TOO_LARGE
@@ -54,7 +54,7 @@ def test_states_that_do_not_wait_for_each_other_are_found_in_one_pass(name: str)
         told.append(description)
         return [work() for work in works]
 
-    side_by_side = mock.patch.object(scheduler, "local_threads", lambda: 8)
+    side_by_side = mock.patch.object(task_runners, "local_threads", lambda: 8)
     with side_by_side, mock.patch.object(ThreadRunner, "run", run), tc.config.using(default_segments=5):
         assert list(made(tc.SArray(values))) == expected
     assert sum(description.startswith("summarising") for description in told) == passes

@@ -16,7 +16,7 @@ from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.session import default_parallelism, get_session
-from sframe_spark.session.launch import WORKER_PYTHON
+from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,7 @@ from sframe_spark.operators.sort import TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length
-from sframe_spark.session.launch import QuerySize
+from sframe_spark.session.spark_start_and_settings import QuerySize
 
 MB, GB, TB = 1 << 20, 1 << 30, 1 << 40
 ROW = 8 + BYTES_OF_KEY

@@ -14,8 +14,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.scheduler import DividedPlan
-from sframe_spark.engine.runtime.tasks import chunks_of
+from sframe_spark.engine.runtime.row_range_tasks import chunks_of
+from sframe_spark.engine.runtime.task_runners import DividedPlan
 from sframe_spark.engine.task_pickling import SharedValue, pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.laws import optimize

@@ -174,7 +174,7 @@ def test_a_failure_is_told_by_the_executor_at_fault(everything_on_spark: None, m
     get_reached().clear()
     get_reached().add((str(tmp_path), "read"))
     monkeypatch.setattr(shared_file_checks, "answers", lambda file, directory: [attrs.evolve(GOOD, content="", trouble=f"No such file: {file}")])
-    monkeypatch.setattr("sframe_spark.engine.runtime.scheduler.run_callables", failing)
+    monkeypatch.setattr("sframe_spark.engine.runtime.task_runners.run_callables", failing)
     try:
         with pytest.raises(NotSharedError, match=r"node-1.*No such file"):
             list(frame["n"].cumulative_sum())

@@ -143,7 +143,7 @@ def table() -> pa.Table:
 @pytest.fixture(scope="module")
 def results() -> tuple[pa.Table, list[Call], pa.Table]:
     """The table, the calls with a Spark expression, and what Spark makes of them, all in one select."""
-    from sframe_spark.session.launch import open_session, start_spark
+    from sframe_spark.session.spark_start_and_settings import open_session, start_spark
 
     session = open_session(start_spark()[0])
     session.conf.set("spark.sql.codegen.wholeStage", "false")  # hundreds of expressions: compiling them takes longer

@@ -15,7 +15,7 @@ import pytest
 from sframe_spark import SFrame, config
 from sframe_spark.engine.execution.materialize import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime import scheduler
+from sframe_spark.engine.runtime import task_runners
 from sframe_spark.operators.window import exponentially_decayed_sums
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
@@ -103,7 +103,7 @@ def test_ranges_whose_first_cells_are_long_are_one(monkeypatch: pytest.MonkeyPat
     found = []
     for most in (3, 1000):
         monkeypatch.setattr(exponentially_decayed_sums, "MAX_VALUES", most)
-        with config.using(default_segments=5, small_rows=1), mock.patch.object(scheduler, "local_threads", lambda: 8):
+        with config.using(default_segments=5, small_rows=1), mock.patch.object(task_runners, "local_threads", lambda: 8):
             found.append(repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50))))
     assert found[0] == found[1] == repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50)))
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from sframe_spark.session import class_data_sharing
-from sframe_spark.session.class_data_sharing import JvmStart
+from sframe_spark.session import class_archive_search
+from sframe_spark.session.class_archive_search import JvmStart
 from sframe_spark.session.java import JavaRuntime
 
-VARIABLES = (*class_data_sharing._VARIABLES, *class_data_sharing._DIRECTORIES)
+VARIABLES = (*class_archive_search._VARIABLES, *class_archive_search._DIRECTORIES)
 
 
 def made_up_start(place: Path, options: str = "") -> JvmStart:

@@ -17,10 +17,10 @@ from sframe_spark.cli import prepare
 from sframe_spark.errors import ExecutionError
 from sframe_spark.process import directory_trees
 from sframe_spark.process.temporary_file_leases import delete
-from sframe_spark.session import class_data_sharing_writer
-from sframe_spark.session.class_data_sharing import BASE, CLASSES, ClassArchive, JvmStart, find_archive
-from sframe_spark.session.class_data_sharing_writer import archives_directory, keep_archive, remove_archives
-from sframe_spark.session.launch import local_settings
+from sframe_spark.session import class_archive_writing
+from sframe_spark.session.class_archive_search import BASE, CLASSES, ClassArchive, JvmStart, find_archive
+from sframe_spark.session.class_archive_writing import archives_directory, keep_archive, remove_archives
+from sframe_spark.session.spark_start_and_settings import local_settings
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 from tests.session.test_java import make_java
 
@@ -33,7 +33,7 @@ def java_writes_texts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(class_data_sharing_writer, "write_classes", lambda file, use_spark, lower: file.write_text("classes"))
+    monkeypatch.setattr(class_archive_writing, "write_classes", lambda file, use_spark, lower: file.write_text("classes"))
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_what_fails_leaves_the_one_before(start: JvmStart, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ExecutionError("no room")
 
-    monkeypatch.setattr(class_data_sharing_writer, "write_classes", fail)
+    monkeypatch.setattr(class_archive_writing, "write_classes", fail)
     with pytest.raises(ExecutionError):
         keep(start)
     found = find_archive(start)
@@ -251,7 +251,7 @@ def test_what_another_process_writes_while_all_are_deleted_is_no_error(start: Jv
     keep(start)
     record = record_of(start)
     text = record.read_text()
-    monkeypatch.setattr(class_data_sharing_writer, "delete", lambda path: (delete(path), record.write_text(text)))
+    monkeypatch.setattr(class_archive_writing, "delete", lambda path: (delete(path), record.write_text(text)))
     told: list[str] = []
     assert prepare.run_prepare(lambda place: None, True, told.append) == 0 and told == ["deleted 1 archives of Spark's classes"]
     assert find_archive(start) is None
@@ -260,12 +260,12 @@ def test_what_another_process_writes_while_all_are_deleted_is_no_error(start: Jv
 WRITER = """
 import os, sys
 from pathlib import Path
-from sframe_spark.session import class_data_sharing_writer
+from sframe_spark.session import class_archive_writing
 from tests.session.class_archives.made_up import made_up_start
-class_data_sharing_writer.write_classes = lambda file, use_spark, lower: file.write_text("classes")
+class_archive_writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
 replace = os.replace
 os.replace = lambda *given: (replace(*given) if sys.argv[2] == "after" else None, os._exit(9))
-class_data_sharing_writer.keep_archive(made_up_start(Path(sys.argv[1])), None)
+class_archive_writing.keep_archive(made_up_start(Path(sys.argv[1])), None)
 """
 
 
@@ -282,15 +282,15 @@ def test_a_writer_that_is_killed_leaves_nothing_for_good(start: JvmStart, tmp_pa
 SLOW_WRITER = """
 import sys
 from pathlib import Path
-from sframe_spark.session import class_data_sharing_writer
+from sframe_spark.session import class_archive_writing
 from tests.session.class_archives.made_up import made_up_start
 def write(file, use_spark, lower):
     file.write_text("half")
     print("begun", flush=True)
     sys.stdin.read()
     file.write_text("classes")
-class_data_sharing_writer.write_classes = write
-class_data_sharing_writer.keep_archive(made_up_start(Path(sys.argv[1])), None)
+class_archive_writing.write_classes = write
+class_archive_writing.keep_archive(made_up_start(Path(sys.argv[1])), None)
 """
 
 
@@ -335,19 +335,19 @@ def test_the_command_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> 
 
 START = """
 import sys
-from sframe_spark.session.launch import start_spark
-from sframe_spark.session import class_data_sharing_writer
-from sframe_spark.session import class_data_sharing
-from sframe_spark.session.class_data_sharing import JvmStart
+from sframe_spark.session.spark_start_and_settings import start_spark
+from sframe_spark.session import class_archive_writing
+from sframe_spark.session import class_archive_search
+from sframe_spark.session.class_archive_search import JvmStart
 from sframe_spark.session.java import find_java
-class_data_sharing_writer.write_classes = lambda file, use_spark, lower: file.write_text("classes")
+class_archive_writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
 here = JvmStart.of_this_process(find_java())
-class_data_sharing_writer.keep_archive(here, None)
-assert class_data_sharing.find_archive(here) is not None
+class_archive_writing.keep_archive(here, None)
+assert class_archive_search.find_archive(here) is not None
 try:
     start_spark()
 except Exception as error:
-    print(type(error).__name__, class_data_sharing.find_archive(here))
+    print(type(error).__name__, class_archive_search.find_archive(here))
 """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.session.class_data_sharing import JvmStart
+from sframe_spark.session.class_archive_search import JvmStart
 from sframe_spark.session.java import JavaRuntime
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 

@@ -21,7 +21,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.plotting.html_pages import write_page
 from sframe_spark.process.temporary_file_leases import mark_of_this_process, owner_in
-from sframe_spark.session.launch import local_settings
+from sframe_spark.session.spark_start_and_settings import local_settings
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
 from tests.interpreters import run_program
 

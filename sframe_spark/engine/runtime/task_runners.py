@@ -1,4 +1,4 @@
-"""Task runners, which compute row ranges in threads, Python processes or Spark tasks, and the division of a section into tasks."""
+"""Task runners, which run tasks in threads, Python processes or Spark tasks, and the division of a section into tasks over row ranges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
-from sframe_spark.engine.runtime.tasks import RangeTask, bytes_of, joined_ranges, may_converge, states_between, summarize_range
+from sframe_spark.engine.runtime.row_range_tasks import RangeTask, bytes_of, joined_ranges, may_converge, states_between, summarize_range
 from sframe_spark.engine.runtime.worker_process import TaskEnvironment
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors

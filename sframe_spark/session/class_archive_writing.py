@@ -17,7 +17,7 @@ from typing import Any
 from sframe_spark.errors import ExecutionError
 from sframe_spark.process.temporary_file_leases import CLAIMS, delete, mark_of_this_process, orphans_in, own_directory, owner_in
 from sframe_spark.process.user_cache_directory import own_cache, require_own
-from sframe_spark.session.class_data_sharing import (
+from sframe_spark.session.class_archive_search import (
     ARCHIVES,
     BASE,
     BASE_OF_JAVA,
@@ -29,8 +29,8 @@ from sframe_spark.session.class_data_sharing import (
     record_path,
     size_and_time,
 )
-from sframe_spark.session.launch import environment_variables
 from sframe_spark.session.session import get_session, is_started, stop
+from sframe_spark.session.spark_start_and_settings import environment_variables
 
 # On a busy machine, writing takes minutes.
 SECONDS_TO_WRITE = 600

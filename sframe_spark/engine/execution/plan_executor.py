@@ -1,4 +1,4 @@
-"""Execution of physical plans: how a section is run in each mode, and the executor, which runs the sections of a plan in order."""
+"""Execution of physical plans: how a section is run in each mode, and the executor of a plan, which runs its sections in order."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ from sframe_spark.engine.runtime.result_storage import (
     write_in_memory,
     write_query,
 )
-from sframe_spark.engine.runtime.scheduler import (
+from sframe_spark.engine.runtime.row_range_tasks import EarlyStop, RangeTask, chunks_of, collect_rows, combined_parts, part_of_range, write_range
+from sframe_spark.engine.runtime.task_runners import (
     InProcessRunner,
     ProcessRunner,
     SparkTaskRunner,
@@ -60,7 +61,6 @@ from sframe_spark.engine.runtime.scheduler import (
     range_tasks,
     sequential_if_faster,
 )
-from sframe_spark.engine.runtime.tasks import EarlyStop, RangeTask, chunks_of, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_checks import rechecking_after_failure

@@ -14,10 +14,10 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.process.control_groups import available_cores, scheduled_cores
-from sframe_spark.process.interpreter import environment_of_tasks, interpreter
 from sframe_spark.process.memory import all_memory
 from sframe_spark.process.temporary_file_leases import require_directory
-from sframe_spark.session.class_data_sharing import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
+from sframe_spark.process.worker_python_start import environment_of_tasks, interpreter
+from sframe_spark.session.class_archive_search import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.java import find_java
 from sframe_spark.session.worker_sockets import socket_settings
 

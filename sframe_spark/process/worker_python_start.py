@@ -1,4 +1,4 @@
-"""Starting Python in worker processes: with this program's interpreter, options and module search path, and no others.
+"""The command, options and environment with which Python worker processes start, so that they import the same modules as this program.
 
 By default an interpreter imports from the directory in which it starts, or from ``PYTHONPATH``, before any code of this package could prevent that: a
 file ``random.py`` there would run.
