@@ -1,4 +1,4 @@
-"""The exceptions and warnings of this package, and functions for their messages: near and listed names, the ``stacklevel`` of a warning.
+"""The exceptions and warnings of this package, and functions that find similar names, list names for messages, and give a warning's ``stacklevel``.
 
 Each error that users see derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
 class that SFrame of Turi Create raises in the same situation, so existing ``except TypeError`` clauses go on working. Internal signals, at the

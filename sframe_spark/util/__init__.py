@@ -15,7 +15,7 @@ __all__ = ["crossproduct", "generate_random_sframe", "get_archive_type", "get_tu
 
 
 def __getattr__(name: str) -> object:
-    """Raise an error with advice about names that the reference has."""
+    """Raise an error with advice about names that Turi Create has."""
     if name.startswith("__"):
         raise AttributeError(name)
     from sframe_spark.api.error_hints import no_util_member
