@@ -14,7 +14,7 @@ from sframe_spark.errors import SchemaError, SFrameError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
-from sframe_spark.operators.joins.join import join
+from sframe_spark.operators.joins.equi_join import join
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.planner.node import PlannerNode

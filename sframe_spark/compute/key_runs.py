@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
 from sframe_spark.planner.node_facts import Facts, Length, Schema

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.int_membership import SPREAD
-from sframe_spark.compute.key_encoding import comparable, comparable_values
+from sframe_spark.compute.key_equality_and_codes import comparable, comparable_values
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.sorting_and_searching import MISSING, value_ranks
 from sframe_spark.compute.string_hashing import text_hashes
@@ -171,7 +171,7 @@ HALF = np.uint64(32)
 
 @attrs.frozen
 class HashPartitioner:
-    """Partitions rows by a hash of their keys; keys are equal by the rule of *values* in :mod:`~sframe_spark.compute.key_encoding`.
+    """Partitions rows by a hash of their keys; keys are equal by the rule of *values* in :mod:`~sframe_spark.compute.key_equality_and_codes`.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import differs, plain_numbers
 from sframe_spark.compute.sorting_and_searching import steps
 from sframe_spark.config import config

@@ -16,8 +16,8 @@ from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.asof_join import AsofJoin
+from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.joins.hash_join import HashJoin
-from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin

@@ -15,8 +15,8 @@ from sframe_spark.laws.pruning_by_recorded_bounds import has_random_access
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.program_and_filter_properties import INT_LIMITS
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
-from sframe_spark.operators.property_inference import INT_LIMITS
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Statistics, source_statistics

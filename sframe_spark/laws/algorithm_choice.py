@@ -11,8 +11,8 @@ from sframe_spark.operators.groupby.accumulators import partial_aggregate
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.joins.equi_join import SEARCHED, EquiJoin, Join
 from sframe_spark.operators.joins.hash_join import HashJoin
-from sframe_spark.operators.joins.join import SEARCHED, EquiJoin, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import slice_rows

@@ -12,7 +12,7 @@ from sframe_spark.laws.algorithm_choice import IDENTICAL_IF_EQUAL
 from sframe_spark.laws.fusion import computed
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.project_zip_arrange import Zip, zip_columns
 from sframe_spark.operators.row_selection import Filter, FilterRows, slice_rows
 from sframe_spark.operators.sources.in_memory import memory_source

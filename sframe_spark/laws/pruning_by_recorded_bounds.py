@@ -16,8 +16,8 @@ from sframe_spark.expressions.scalar_function_program import Literal, Program, R
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Numbers, key_numbers
+from sframe_spark.operators.program_and_filter_properties import INT_LIMITS, MAX_STEPS, compared_with_constant, compares_exactly, monotone_step
 from sframe_spark.operators.project_zip_arrange import Zip
-from sframe_spark.operators.property_inference import INT_LIMITS, MAX_STEPS, compared_with_constant, compares_exactly, monotone_step
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts, parts_of, rows_before

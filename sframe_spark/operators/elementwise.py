@@ -10,8 +10,8 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.expressions.scalar_function_program import Function, Literal, Operand, Program, Register, Step, lower_program
+from sframe_spark.operators.program_and_filter_properties import program_properties
 from sframe_spark.operators.project_zip_arrange import Zip, joined_schemas, new_positions, side_by_side
-from sframe_spark.operators.property_inference import program_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode

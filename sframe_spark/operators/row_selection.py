@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sframe_spark.errors import LengthMismatchError
+from sframe_spark.operators.program_and_filter_properties import filtered_properties
 from sframe_spark.operators.project_zip_arrange import Zip, side_by_side
-from sframe_spark.operators.property_inference import filtered_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode

@@ -30,7 +30,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.groupby.streaming_groupby": ("streaming_group_by",),
     "sframe_spark.operators.joins.asof_join": ("asof_join",),
     "sframe_spark.operators.joins.hash_join": ("hash_join",),
-    "sframe_spark.operators.joins.join": ("join",),
+    "sframe_spark.operators.joins.equi_join": ("join",),
     "sframe_spark.operators.joins.key_window_aggregates": ("key_window",),
     "sframe_spark.operators.joins.merge_sorted": ("merge_sorted",),
     "sframe_spark.operators.joins.sorted_join": ("sorted_join",),

@@ -14,7 +14,7 @@ from sframe_spark.expressions.scalar_function_program import Program, Register, 
 from sframe_spark.operators.elementwise import apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
-from sframe_spark.operators.property_inference import monotone_step
+from sframe_spark.operators.program_and_filter_properties import monotone_step
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, rank, read_all, same_value

@@ -25,7 +25,7 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
-from sframe_spark.operators.joins.join import join
+from sframe_spark.operators.joins.equi_join import join
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.compute.key_encoding import codes_of, comparable_values
+from sframe_spark.compute.key_equality_and_codes import codes_of, comparable_values
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark.compute.key_encoding import matched_codes
+from sframe_spark.compute.key_equality_and_codes import matched_codes
 
 TEXTS, INTS, FLOATS = ["a", "", "é", None, "b" * 40], [3, None, -(2**63), 2**63 - 1, 4], [0.5, None, float("inf"), 1e300, -1.0]
 

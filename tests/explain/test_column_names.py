@@ -10,7 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.laws import optimize
-from sframe_spark.operators.joins.join import join
+from sframe_spark.operators.joins.equi_join import join
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.in_memory import range_source

@@ -12,7 +12,7 @@ from sframe_spark.operators import project_zip_arrange, sort
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.joins import join
+from sframe_spark.operators.joins import equi_join
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.sort import TopRows
 from sframe_spark.operators.window import cumulative, rolling
@@ -72,17 +72,17 @@ CASES: list[tuple[str, PlannerNode, list[tuple[Any, ...]]]] = [
     ("sort by the second column within the first", sort.sort_rows(LEFT, [(0, False), (1, False)]), [(2, "c"), (2, "a"), (1, "b"), (None, "d")]),
     (
         "inner join: left order, then right order",
-        join.join(LEFT, RIGHT, [0], [0], "inner"),
+        equi_join.join(LEFT, RIGHT, [0], [0], "inner"),
         [(2, "a", 0.5), (2, "a", 3.5), (2, "c", 0.5), (2, "c", 3.5), (None, "d", 1.5)],
     ),
     (
         "outer join: unmatched right rows last",
-        join.join(LEFT, RIGHT, [0], [0], "outer"),
+        equi_join.join(LEFT, RIGHT, [0], [0], "outer"),
         [(2, "a", 0.5), (2, "a", 3.5), (1, "b", None), (2, "c", 0.5), (2, "c", 3.5), (None, "d", 1.5), (3, None, 2.5)],
     ),
     (
         "right join: right order, then left order",
-        join.join(LEFT, RIGHT, [0], [0], "right"),
+        equi_join.join(LEFT, RIGHT, [0], [0], "right"),
         [(2, "a", 0.5), (2, "c", 0.5), (None, "d", 1.5), (3, None, 2.5), (2, "a", 3.5), (2, "c", 3.5)],
     ),
     (

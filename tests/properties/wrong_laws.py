@@ -7,7 +7,7 @@ import attrs
 from sframe_spark.laws.filter_pushdown import filters_merged
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
-from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.project_zip_arrange import Project, Zip, zip_columns
 from sframe_spark.operators.row_selection import Filter, SliceRows, slice_rows
 from sframe_spark.operators.sort import Sort, TopRows

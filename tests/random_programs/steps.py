@@ -9,7 +9,7 @@ from sframe_spark.operators import elementwise, explode, flat_map, project_zip_a
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.joins import join
+from sframe_spark.operators.joins import equi_join
 from sframe_spark.operators.row_selection import FilterRows, filter_by_mask, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, TopRows
 from sframe_spark.operators.window import cumulative, rolling
@@ -332,4 +332,4 @@ def join_some(growth: Growth) -> PlannerNode | None:
     if len({a for a, _ in chosen}) < len(chosen) or len({b for _, b in chosen}) < len(chosen):
         chosen = chosen[:1]
     how = growth.choose.choice(("inner", "inner", "left", "right", "outer"))
-    return growth.add(join.join(left, right, [a for a, _ in chosen], [b for _, b in chosen], how))
+    return growth.add(equi_join.join(left, right, [a for a, _ in chosen], [b for _, b in chosen], how))

@@ -18,7 +18,7 @@ from sframe_spark.api.sframe.relational import Relational, narrowed
 from sframe_spark.api.value_membership import require_comparable_offsets
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
-from sframe_spark.operators.joins.join import KINDS, join
+from sframe_spark.operators.joins.equi_join import KINDS, join
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.merge_sorted import SIDES, merge_sorted, unsorted_message
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import check_keys

@@ -17,7 +17,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.datetimes import uniform_times
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.api.user_functions import bind_function, general, type_of_results
-from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.expressions.python_function import PythonFunction

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import codes_of, comparable_values
+from sframe_spark.compute.key_equality_and_codes import codes_of, comparable_values
 from sframe_spark.compute.key_runs import run_starts
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import SchemaError, UnsupportedOperationError

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_sum import VarianceState
-from sframe_spark.compute.key_encoding import one_float
+from sframe_spark.compute.key_equality_and_codes import one_float
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, floats

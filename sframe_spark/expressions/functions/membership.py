@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.int_membership import NumberSet
-from sframe_spark.compute.key_encoding import one_float
+from sframe_spark.compute.key_equality_and_codes import one_float
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of

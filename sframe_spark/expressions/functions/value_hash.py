@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import one_float
+from sframe_spark.compute.key_equality_and_codes import one_float
 from sframe_spark.compute.string_hashing import city_hashes, city_hashes_of_bytes, text_hashes
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType

@@ -22,7 +22,7 @@ from sframe_spark.compute.exact_grouped_sum import (
     longer,
     squared_deviations,
 )
-from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, differs, members, plain_numbers
 from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 from sframe_spark.expressions.aggregates.extremes import ORDERED

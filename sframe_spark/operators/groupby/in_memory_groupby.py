@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.operators.groupby.accumulators import (

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_starts
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError

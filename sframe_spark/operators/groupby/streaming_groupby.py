@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.compute.key_encoding import comparable_column
+from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.expressions.aggregates.aggregate_function import Way
 from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate

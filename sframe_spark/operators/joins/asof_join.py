@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 import numpy as np
 
-from sframe_spark.compute.key_encoding import comparable_column
+from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.lookup.cached_reader import as_lookup
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (

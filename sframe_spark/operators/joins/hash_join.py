@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable_values, matched_codes
+from sframe_spark.compute.key_equality_and_codes import comparable_values, matched_codes
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
 from sframe_spark.operators.lookup.cached_reader import Lookup, RowBlock, as_lookup
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Positions

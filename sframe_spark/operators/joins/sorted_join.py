@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.int_membership import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
-from sframe_spark.operators.joins.join import SEARCHED, EquiJoin
+from sframe_spark.operators.joins.equi_join import SEARCHED, EquiJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKeys, key_run

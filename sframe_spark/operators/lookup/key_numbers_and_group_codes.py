@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable, encoded, tokens_of
+from sframe_spark.compute.key_equality_and_codes import comparable, encoded, tokens_of
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, ColumnType

@@ -12,13 +12,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_encoding import comparable_column
+from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, ReduceColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.project_zip_arrange import new_positions
-from sframe_spark.operators.window.running_collections import (
+from sframe_spark.operators.window.running_collecting_aggregates import (
     DistinctAggregate,
     FrequencyAggregate,
     ListAggregate,

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import codes_of, comparable, tokens_of
+from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, tokens_of
 from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.types import FLOAT, INT, ColumnType

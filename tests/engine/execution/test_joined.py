@@ -31,7 +31,7 @@ from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.laws import algorithm_choice, optimize
-from sframe_spark.operators.joins.join import KINDS
+from sframe_spark.operators.joins.equi_join import KINDS
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started

@@ -23,7 +23,7 @@ from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.row_count_probes import may_have_many
 from sframe_spark.engine.physical.sections import Mode, in_order_of_running
 from sframe_spark.laws import algorithm_choice, optimize
-from sframe_spark.operators.joins.join import KINDS
+from sframe_spark.operators.joins.equi_join import KINDS
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from tests.examples import examples, square
 

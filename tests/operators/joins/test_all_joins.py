@@ -16,7 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.errors import SchemaError
 from sframe_spark.laws import optimize
-from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle import Oracle, rows_of

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.window import running_collections, running_vector_sums
+from sframe_spark.operators.window import running_collecting_aggregates, running_vector_sums
 from sframe_spark.operators.window.running_by_group import PartsAggregate, Running, running_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length
@@ -154,7 +154,7 @@ def check_some_rows(name: str, types: tuple[ColumnType, ...], data: st.DataObjec
     aggregation = Aggregation(name, tuple(range(1, len(types) + 1)), PARAMETERS.get(name, ()))
     # Values of long runs are put together in pieces.
     with (
-        patch.object(running_collections, "VALUES_PER_BATCH", data.draw(PIECES)),
+        patch.object(running_collecting_aggregates, "VALUES_PER_BATCH", data.draw(PIECES)),
         patch.object(running_vector_sums, "NUMBERS_PER_STEP", data.draw(PIECES)),
     ):
         check(aggregation, (INT, *types), runs, (0,) if data.draw(st.booleans()) else ())

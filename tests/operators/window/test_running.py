@@ -20,7 +20,7 @@ from sframe_spark.engine.physical.sections import Mode, in_order_of_running
 from sframe_spark.errors import TooLargeError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.window import running_collections, running_vector_sums
+from sframe_spark.operators.window import running_collecting_aggregates, running_vector_sums
 from sframe_spark.operators.window.running_by_group import Running, running
 from sframe_spark.operators.window.segmented_scan import scan_of
 from sframe_spark.planner.graph_traversal import postorder
@@ -345,7 +345,7 @@ def test_values_of_plug_ins_are_those_of_groups() -> None:
     aggregate.FREQ_COUNT("s"), aggregate.SUM("a"), aggregate.MEAN("a"),
 ])  # fmt: skip
 def test_more_than_an_array_holds_is_told(request_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (running_collections, running_vector_sums):
+    for module in (running_collecting_aggregates, running_vector_sums):
         monkeypatch.setattr(module, "MAX_BYTES_OF_ARRAY", 50)
     sf = SFrame({"i": [*range(30)], "s": ["abc"] * 30, "a": [[1.0, 2.0]] * 30})
     with pytest.raises(TooLargeError, match=r"running makes over 2 GiB of texts or lists from 30 rows at once.*batch_rows"):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import codes_of, comparable, comparable_values, tokens_of
+from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, comparable_values, tokens_of
 from sframe_spark.compute.key_runs import by_appearance, differs, ranges
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints, order_of
 from sframe_spark.operators.window.segmented_scan import RowGroups, totals_so_far, valid

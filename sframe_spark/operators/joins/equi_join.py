@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from sframe_spark.compute.key_encoding import comparable_column
+from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.sort import sort_rows

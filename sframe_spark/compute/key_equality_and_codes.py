@@ -165,7 +165,7 @@ def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[
     Parameters
     ----------
     left, right
-        One array per key column, as given by :func:`~sframe_spark.compute.key_encoding.comparable_values`.
+        One array per key column, as given by :func:`~sframe_spark.compute.key_equality_and_codes.comparable_values`.
 
     Examples
     --------
