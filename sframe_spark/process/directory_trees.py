@@ -94,6 +94,3 @@ def _opened(path: str, above: int | None = None) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-# The cache directory: code is run from it, so nobody else may be able to change it.

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+# Code is run from the cache directory, so no other user may be able to change it.
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 

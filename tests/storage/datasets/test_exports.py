@@ -258,7 +258,7 @@ def test_large_parts_are_put_together_where_they_are(
     from sframe_spark import load_sframe
 
     SFrame({"text": [f"{n:060d}" for n in range(200_000)]}).save(str(tmp_path / "stored"))
-    monkeypatch.setattr(export_files, "put_whole", lambda *_: pytest.fail("rows came here"))
+    monkeypatch.setattr(remote_operations, "put_whole", lambda *_: pytest.fail("rows came here"))
     with config.using(small_rows=0, single_task_rows=0, default_segments=2):
         load_sframe(str(tmp_path / "stored")).export_csv(bucket.uri + "/large.csv", file_footer="# end")
     assert not any(line.startswith("GET") and "part-" in line for line in requests.lines)
