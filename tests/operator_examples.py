@@ -16,7 +16,7 @@ from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
-from sframe_spark.operators.groupby.resampling_intervals import AssignIntervals, FillIntervals, Grid
+from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import KINDS, Join

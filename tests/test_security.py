@@ -73,7 +73,7 @@ ALLOWED = {
     ("engine/execution/plan_executor.py", "from_stream"): "rows of our own tasks",
     ("storage/manifest/sidecar_file.py", "table_of"): "plain values of a schema that is known before, fully validated",
     ("compute/key_runs.py", "from_stream"): "the state that our own tasks send each other",
-    ("operators/groupby/resampling_intervals.py", "from_stream"): "the same",
+    ("operators/groupby/resampling.py", "from_stream"): "the same",
 }
 
 

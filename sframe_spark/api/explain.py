@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders
-from sframe_spark.engine.execution.direct_execution import needs_no_plan
+from sframe_spark.engine.execution.execution_without_plan import needs_no_plan
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK

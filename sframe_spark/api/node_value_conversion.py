@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
-from sframe_spark.engine.execution.direct_execution import few_rows
+from sframe_spark.engine.execution.execution_without_plan import few_rows
 from sframe_spark.engine.execution.materialize import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
 from sframe_spark.engine.execution.preview import preview_of
 from sframe_spark.engine.runtime.result_storage import write_runs

@@ -26,7 +26,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.flat_map": ("flat_map",),
     "sframe_spark.operators.groupby.cycles_of_equal_time": ("map_cycles",),
     "sframe_spark.operators.groupby.groupby": ("group_by", "reduce"),
-    "sframe_spark.operators.groupby.resampling_intervals": ("assign_intervals", "fill_intervals"),
+    "sframe_spark.operators.groupby.resampling": ("assign_intervals", "fill_intervals"),
     "sframe_spark.operators.groupby.streaming_groupby": ("streaming_group_by",),
     "sframe_spark.operators.joins.asof_join": ("asof_join",),
     "sframe_spark.operators.joins.hash_join": ("hash_join",),

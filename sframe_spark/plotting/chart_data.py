@@ -447,7 +447,7 @@ def share_text(part: int, whole: int) -> str:
 QUARTILES = (0.25, 0.5, 0.75)
 # Number of bins into which a pass divides the bin that contains a quantile.
 PARTS = 1000
-# Six divisions distinguish any two floats that differ in their first ten digits.
+# The first pass counts in the initial bins, and each of the six others divides one bin by PARTS.
 MAX_PASSES = 7
 # Tolerances for the displayed digits: relative to the number, and relative to the span of all numbers.
 EXACTNESS, OF_THE_WHOLE = 1e-5, 1e-10

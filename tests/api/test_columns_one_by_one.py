@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.execution import actions, direct_execution
+from sframe_spark.engine.execution import actions, execution_without_plan
 from sframe_spark.laws import optimize
 from sframe_spark.planner.graph_traversal import postorder
 from tests.work import calls_of
@@ -129,7 +129,7 @@ def work(program: Callable[[SFrame], SFrame], columns: int) -> int:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_grows_as_the_columns_do(name: str, by_plans: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if by_plans:
-        monkeypatch.setattr(direct_execution, "MAX_ROWS", -1)
+        monkeypatch.setattr(execution_without_plan, "MAX_ROWS", -1)
     program = PROGRAMS[name]
     program(frame_of(3)).materialize()
     few, many = work(program, FEW), work(program, MANY)
@@ -149,7 +149,7 @@ def test_few_rows_need_no_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_plans(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     without = PROGRAMS[name](frame_of(6)).to_arrow()
-    monkeypatch.setattr(direct_execution, "MAX_ROWS", -1)
+    monkeypatch.setattr(execution_without_plan, "MAX_ROWS", -1)
     assert without.equals(PROGRAMS[name](frame_of(6)).to_arrow())
 
 
@@ -206,7 +206,7 @@ def test_what_fails_is_told_as_a_plan_tells_it() -> None:
 def test_joins_of_many_matches_are_left_to_a_plan() -> None:
     ones = SFrame({"k": [1] * 80, "v": list(range(80))})
     joined = ones.join(ones, on="k")
-    assert len(joined) == 6_400 and direct_execution.few_rows(joined._node) is None and joined["v.1"].sum() == 80 * sum(range(80))
+    assert len(joined) == 6_400 and execution_without_plan.few_rows(joined._node) is None and joined["v.1"].sum() == 80 * sum(range(80))
 
 
 def test_thousands_of_names_are_unpacked() -> None:

@@ -49,7 +49,7 @@ import fsspec
 import numpy as np
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.runtime import parallel_file_scan as parts_of_files
+from sframe_spark.engine.runtime import external_file_import as parts_of_files
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 url, settings, options, scratch, rows = json.loads(sys.argv[1])
 # Files of this process that no other machine sees.

@@ -22,7 +22,7 @@ PROGRAM = """
 import json, logging, sys
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, config
-from sframe_spark.engine.runtime import parallel_file_scan as parts_of_files
+from sframe_spark.engine.runtime import external_file_import as parts_of_files
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 from sframe_spark.errors import StorageError
 url, settings, place, tmp, rows = json.loads(sys.argv[1])

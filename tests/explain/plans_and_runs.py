@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.engine.execution.direct_execution import needs_no_plan
+from sframe_spark.engine.execution.execution_without_plan import needs_no_plan
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical.sections import Alternative, Mode

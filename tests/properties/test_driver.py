@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution import direct_execution
+from sframe_spark.engine.execution import execution_without_plan
 from sframe_spark.session import is_started
 from tests.properties.counts import BUDGETS, DRIVER, SMALL_BATCHES
 from tests.random_programs.equivalence import EngineRunner, check_program
@@ -22,7 +22,7 @@ HISTORIES = st.randoms(use_true_random=False)
 
 def planned() -> contextlib.AbstractContextManager[object]:
     """A block in which few rows are planned like others."""
-    return mock.patch.object(direct_execution, "MAX_ROWS", -1)
+    return mock.patch.object(execution_without_plan, "MAX_ROWS", -1)
 
 
 @settings(max_examples=DRIVER)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles
-from sframe_spark.operators.groupby.resampling_intervals import SIDES, AssignIntervals, FillIntervals, Grid
+from sframe_spark.operators.groupby.resampling import SIDES, AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sort import sort_rows

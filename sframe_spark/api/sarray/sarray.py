@@ -22,7 +22,7 @@ from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.file_io import ColumnFiles
 from sframe_spark.api.sarray.items import Items
-from sframe_spark.api.sarray.materialization import ColumnMaterialization
+from sframe_spark.api.sarray.materialization_and_export import ColumnMaterialization
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.selection import Selection

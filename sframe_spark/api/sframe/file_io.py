@@ -21,7 +21,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.export import write_parts
-from sframe_spark.engine.runtime.parallel_file_scan import orc_rows
+from sframe_spark.engine.runtime.external_file_import import orc_rows
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError, listed
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.export_directories import exporting

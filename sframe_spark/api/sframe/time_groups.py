@@ -23,7 +23,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameErro
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
-from sframe_spark.operators.groupby.resampling_intervals import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
+from sframe_spark.operators.groupby.resampling import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number

@@ -12,7 +12,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import ActionPlan, NodeClaim, awaited, run_action
 from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files
-from sframe_spark.engine.execution.direct_execution import direct_source
+from sframe_spark.engine.execution.execution_without_plan import direct_source
 from sframe_spark.engine.execution.lost_row_recovery import remember_lineage, restore_lost_rows
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.execution.run_log import RunLog

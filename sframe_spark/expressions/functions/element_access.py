@@ -24,7 +24,7 @@ from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCOD
 from sframe_spark.values.arrow_to_column_types import list_from_lengths
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import FlatItems, any_items, item_counts, joined_items
-from sframe_spark.values.nested.text_parser import column_of
+from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import plain_key
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.single_value_conversion import construct_value

@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import LostNanosecondsWarning
 from sframe_spark.values.datetimes import lost_nanoseconds
 
@@ -80,7 +80,7 @@ def test_parquet_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("few", [True, False])
 def test_orc_files(few: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_file_scan, "IN_MEMORY_ROWS", 100_000 if few else 1)
+    monkeypatch.setattr(external_file_import, "IN_MEMORY_ROWS", 100_000 if few else 1)
     path = str(tmp_path / "x.orc")
     rows: dict[str, Any] = {"a": [CUT, None, CUT], "b": [WHOLE] * 3, "c": [CUT, WHOLE, WHOLE]}
     pyarrow.orc.write_table(pa.table({name: pa.array(cells, MOMENT) for name, cells in rows.items()}), path)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.api.io.json import parser, reader
+from sframe_spark.api.io.json import block_reader, reader
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, StorageError
 
@@ -127,7 +127,7 @@ READ = [
 def test_values_and_types(
     text: str, expected: Any, types: list[type], orient: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser, "BLOCK_BYTES", block)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", block)
     if orient == "lines" and text.strip("\ufeff \n"):
         text = "\r\n\n".join(map(json.dumps, json.loads(text.strip("\ufeff")))) if '"a":2}' not in text else text.strip("[]")
     for budget in (config.memory_budget, 1):
@@ -169,7 +169,7 @@ NO_JSON: list[tuple[str | bytes, str, str]] = [
 def test_what_is_no_json_is_told_with_its_line(
     text: Any, orient: str, words: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser, "BLOCK_BYTES", block)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", block)
     with pytest.raises(StorageError, match=words) as caught:
         read(text, orient, tmp_path)
     assert "x.json" in str(caught.value) and len(str(caught.value)) < 500
@@ -200,7 +200,7 @@ JSON = st.recursive(
 def test_both_forms_give_the_same_rows(rows: list[dict[str, Any]], block: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     place = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parser, "BLOCK_BYTES", block)
+        patch.setattr(block_reader, "BLOCK_BYTES", block)
         first = read(json.dumps(rows, indent=1), "records", place)
         second = read("\n".join(map(json.dumps, rows)), "lines", place)
         assert values(first) == values(second) and first.column_types() == second.column_types()
@@ -224,10 +224,10 @@ def test_elements_that_are_read_together_are_those_read_one_by_one(
     file = tmp_path_factory.getbasetemp() / "x.json"
     file.write_text(f"[\n{between.join(map(json.dumps, rows))}\n]\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parser, "BLOCK_BYTES", block)
-        together = list(parser.values_of(str(file), is_array=True))
-        patch.setattr(parser.JsonText, "_block", lambda *given: None)
-        alone = list(parser.values_of(str(file), is_array=True))
+        patch.setattr(block_reader, "BLOCK_BYTES", block)
+        together = list(block_reader.values_of(str(file), is_array=True))
+        patch.setattr(block_reader.JsonText, "_block", lambda *given: None)
+        alone = list(block_reader.values_of(str(file), is_array=True))
     assert [value for found in together for value in found.values] == [value for found in alone for value in found.values] == rows
     assert [line for found in together for line in found.lines] == [line for found in alone for line in found.lines]
     assert not any("true" in json.dumps(found.values) for found in together if found.is_plain)
@@ -238,10 +238,10 @@ def test_usual_elements_are_read_together(tmp_path: Path, monkeypatch: pytest.Mo
     # Floats below 0.01 have more than 18 digits.
     columns = {"a": range(3000), "f": [row / 300_000 for row in range(3000)], "s": [{"k": row} for row in range(3000)]}
     SFrame(columns).export_json(str(tmp_path / "x.json"), orient="records")
-    monkeypatch.setattr(parser, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", 10_000)
     alone: list[int] = []
-    real = parser.JsonText._element
-    monkeypatch.setattr(parser.JsonText, "_element", lambda self, begin: alone.append(begin) or real(self, begin))
+    real = block_reader.JsonText._element
+    monkeypatch.setattr(block_reader.JsonText, "_element", lambda self, begin: alone.append(begin) or real(self, begin))
     frame = SFrame.read_json(tmp_path / "x.json", orient="records")
     assert list(frame["a"]) == list(range(3000)) and frame["s"][2999] == {"k": 2999} and len(alone) < 1000
 
@@ -249,9 +249,9 @@ def test_usual_elements_are_read_together(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_large_file_is_read_a_block_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 3_000
     SFrame({"a": range(rows), "s": ["x" * 20] * rows}).export_json(str(tmp_path / "x.json"), orient="lines")
-    monkeypatch.setattr(parser, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 100)
-    longest = max(len(found.values) for found in parser.values_of(str(tmp_path / "x.json"), is_array=False))
+    longest = max(len(found.values) for found in block_reader.values_of(str(tmp_path / "x.json"), is_array=False))
     assert longest < 300
     for kept_memory, source in ((1, "segment_source"), (None, "memory_source")):
         with config.using(segment_rows=1_000, kept_memory=kept_memory):
@@ -289,7 +289,7 @@ def test_a_file_changed_between_two_readings_is_told(orient: str, tmp_path: Path
 
 def test_lines_are_counted_once(tmp_path: Path) -> None:
     # As long as the lines of each element were counted from the start of a block, these took ten seconds.
-    rows, count = ",\n".join(f'{{"a":{number}}}' for number in range(200_000)), parser.JsonText._line_at
+    rows, count = ",\n".join(f'{{"a":{number}}}' for number in range(200_000)), block_reader.JsonText._line_at
     asked: list[int] = []
 
     def counted(text: Any, position: int) -> int:
@@ -297,7 +297,7 @@ def test_lines_are_counted_once(tmp_path: Path) -> None:
         return count(text, position)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parser.JsonText, "_line_at", counted)
+        patch.setattr(block_reader.JsonText, "_line_at", counted)
         assert read(f"[{rows}]", "records", tmp_path)["a"].sum() == 200_000 * 199_999 // 2
     assert sum(asked) <= len(rows) + 2
     with pytest.raises(StorageError, match="line 200001: a comma or the end"):
@@ -324,7 +324,7 @@ def test_date_times_are_the_same_texts_as_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("orient", ORIENTS)
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le", "cp1252", "utf-8-sig"])
 def test_other_encodings(encoding: str, orient: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "BLOCK_BYTES", 7)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", 7)
     rows = [{"é": "ü", "n": 1}, {"é": "ß" * 20, "n": None}]
     text = json.dumps(rows, ensure_ascii=False) if orient == "records" else "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     (tmp_path / "x.json").write_bytes(text.encode(encoding))

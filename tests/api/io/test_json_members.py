@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api.io.json import parser, reader
+from sframe_spark.api.io.json import block_reader, reader
 from sframe_spark.api.io.json.vectorized_parser import members_of
 
 TEXTS = st.sampled_from(["", " ", "a", "é", "日", "},{", "[1]", "true", "null", "-0", "1.5", "'", "x\x7f", "\u2028"])
@@ -63,10 +63,10 @@ def test_columns_are_those_of_values_one_by_one(
     orient = "lines" if on_lines else "records"
     for block, in_memory in ((1 << 20, 100), (40, 100), (40, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(parser, "BLOCK_BYTES", block)
+            patch.setattr(block_reader, "BLOCK_BYTES", block)
             patch.setattr(reader, "IN_MEMORY_ROWS", in_memory)
             by_columns = everything(path, orient)
-            patch.setattr(parser, "members_of", lambda *given, **named: None)
+            patch.setattr(block_reader, "members_of", lambda *given, **named: None)
             assert by_columns == everything(path, orient)
 
 
@@ -103,13 +103,13 @@ def test_what_stands_between_objects_is_looked_at() -> None:
 def test_rows_far_down_may_change_types(first: str, late: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.json").write_text("\n".join([first] * 50 + [late]))
     expected = everything(tmp_path / "x.json", "lines")
-    monkeypatch.setattr(parser, "BLOCK_BYTES", 20)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", 20)
     monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 10)
     assert everything(tmp_path / "x.json", "lines") == expected
 
 
 def test_a_file_whose_first_rows_tell_the_types_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", 100)
     monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 10)
     read: list[str] = []
     real = reader.open_json

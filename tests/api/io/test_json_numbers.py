@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.api.io.json import parser
+from sframe_spark.api.io.json import block_reader
 from sframe_spark.errors import StorageError
 from tests.api.io.test_json import ORIENTS, read, values
 
@@ -53,7 +53,7 @@ def test_numbers_beyond_floats_are_told(number: str, told: str, orient: str, tmp
 
 
 def test_numbers_that_only_look_large_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "BLOCK_BYTES", 410)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", 410)
     for spaces in range(0, 30, 3):
         # The block ends amid the number, before its exponent.
         text = '[{"a":' + " " * spaces + MANY + ".0e-300}]"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.json import parser, reader
+from sframe_spark.api.io.json import block_reader, reader
 from sframe_spark.api.io.json.vectorized_parser import typed_members
 from sframe_spark.errors import JsonError
 from tests.examples import part, square
@@ -40,7 +40,7 @@ def read(place: Path, orient: str) -> Any:
 def alone(monkeypatch: pytest.MonkeyPatch, place: Path, orient: str) -> Any:
     """The same without Arrow's reader."""
     with monkeypatch.context() as patch:
-        for module in (parser, parser):
+        for module in (block_reader, block_reader):
             patch.setattr(module, "typed_members", lambda *_, **__: None)
         return read(place, orient)
 
@@ -49,7 +49,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, place: Path, orient: str) -> Any:
 def test_what_arrow_reads_is_what_python_reads(orient: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "FIRST_BYTES", 40)
     monkeypatch.setattr(reader, "LATER_BYTES", block)
-    monkeypatch.setattr(reader.parallel_file_scan, "threads_that_read", lambda: 3)
+    monkeypatch.setattr(reader.external_file_import, "threads_that_read", lambda: 3)
     place = tmp_path / "x.json"
     for number, odd in enumerate(ODD):
         lines = [GOOD] * 6 + [odd] + [GOOD] * (number % 3)
@@ -82,9 +82,9 @@ def test_numbers_and_texts_by_chance(seed: int, tmp_path: Path, monkeypatch: pyt
 def test_lines_of_numbers_and_texts_are_read_by_arrow_and_several_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "FIRST_BYTES", 1000)
     monkeypatch.setattr(reader, "LATER_BYTES", 5000)
-    monkeypatch.setattr(reader.parallel_file_scan, "threads_that_read", lambda: 2)
+    monkeypatch.setattr(reader.external_file_import, "threads_that_read", lambda: 2)
     readers: set[threading.Thread] = set()
-    real, meeting = parser.typed_members, threading.Barrier(2, timeout=20)
+    real, meeting = block_reader.typed_members, threading.Barrier(2, timeout=20)
 
     def heard(text: str, known: Any, on_lines: bool) -> Any:
         found = real(text, known, on_lines)
@@ -94,7 +94,7 @@ def test_lines_of_numbers_and_texts_are_read_by_arrow_and_several_threads(tmp_pa
             meeting.wait()
         return found
 
-    monkeypatch.setattr(parser, "typed_members", heard)
+    monkeypatch.setattr(block_reader, "typed_members", heard)
     (tmp_path / "x.json").write_text("".join(f'{{"a":{row},"b":"{row}"}}\n' for row in range(3000)))
     assert list(SFrame.read_json(tmp_path / "x.json", orient="lines")["a"]) == list(range(3000)) and len(readers) == 2
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.api.io.json import parser
+from sframe_spark.api.io.json import block_reader
 
 # Values with repeated names at some depth, as texts.
 VALUES = [
@@ -70,7 +70,7 @@ def test_of_a_row_the_first_counts(row: str, others: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("size", [30, 100, 1000])
 def test_blocks_of_any_size_follow_one_rule(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "BLOCK_BYTES", size)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", size)
     rows: list[Any] = ['{"a":1,"a":2,"x":{"k":1,"k":2}}', '{"a":1,"x":{"k":2}}'] * 40
     (tmp_path / "l.json").write_text("\n".join(rows))
     (tmp_path / "r.json").write_text("[" + ",".join(rows) + "]")

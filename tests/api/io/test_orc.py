@@ -14,7 +14,7 @@ from pyarrow import orc
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.external.orc import OrcTable
 
@@ -33,7 +33,7 @@ def values(frame: SFrame) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("rows_in_memory", [100_000, 0])
 def test_values_become_ours(rows_in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_file_scan, "IN_MEMORY_ROWS", rows_in_memory)
+    monkeypatch.setattr(external_file_import, "IN_MEMORY_ROWS", rows_in_memory)
     columns = {
         "small": pa.array([1, None], pa.int8()),
         "flag": pa.array([True, None]),
@@ -114,7 +114,7 @@ def test_many_stripes_stay_in_order(budget: int, tmp_path: Path, monkeypatch: py
     rows = 20_000
     path = write(tmp_path / "x.orc", stripe_size=4096, a=list(range(rows)), s=[f"{number:0100d}" for number in range(rows)])
     assert orc.ORCFile(path).nstripes > 4
-    monkeypatch.setattr(parallel_file_scan, "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(external_file_import, "IN_MEMORY_ROWS", 100)
     with config.using(memory_budget=budget):
         frame = SFrame.read_orc(path)
         assert frame._node.operator_type == "segment_source" and list(frame["a"]) == list(range(rows))
@@ -139,7 +139,7 @@ def test_files_are_not_open_all_at_once(tmp_path: Path) -> None:
 def test_rows_of_stripes_are_those_that_the_end_of_the_file_says(
     field: bytes, said: int, message: str, rows_in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel_file_scan, "IN_MEMORY_ROWS", rows_in_memory)
+    monkeypatch.setattr(external_file_import, "IN_MEMORY_ROWS", rows_in_memory)
     for name in ("a", "b\x1b"):
         orc.write_table(pa.table({"n": list(range(77))}), tmp_path / f"{name}.orc", compression="uncompressed")
     path = tmp_path / "b\x1b.orc"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config, uniform_clock
 from sframe_spark.errors import ExecutionError
-from sframe_spark.operators.groupby import resampling_intervals
-from sframe_spark.operators.groupby.resampling_intervals import Grid, clock_labels, grid_labels
+from sframe_spark.operators.groupby import resampling
+from sframe_spark.operators.groupby.resampling import Grid, clock_labels, grid_labels
 from sframe_spark.session import is_started
 from tests.examples import examples
 
@@ -288,7 +288,7 @@ def test_intervals_far_out_are_filled_exactly() -> None:
 
 def test_rows_next_to_each_other_are_no_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only rows that are made count against what one batch may make."""
-    monkeypatch.setattr(resampling_intervals, "MAX_NEW_ROWS", 50)
+    monkeypatch.setattr(resampling, "MAX_NEW_ROWS", 50)
     count = {"n": aggregate.COUNT}
     assert len(SFrame({"t": range(100)}).resample("t", 1, count)) == 100
     assert len(SFrame({"t": [0, 51]}).resample("t", 1, count)) == 52

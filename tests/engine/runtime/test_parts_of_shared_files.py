@@ -23,8 +23,8 @@ from sframe_spark import SFrame, config
 from sframe_spark.api.io.csv import block_reader as csv_lines
 from sframe_spark.api.io.csv import reader as split
 from sframe_spark.api.io.csv.reader import CsvFiles
-from sframe_spark.api.io.json import parser, reader
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.api.io.json import block_reader, reader
+from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -75,7 +75,7 @@ def on_a_cluster(size: int = 60, block: int = 48, behind: int = 16) -> Iterator[
     }
     with short_parts(size, block, behind) as patch:
         for name, value in functions.items():
-            patch.setattr(parallel_file_scan, name, value)
+            patch.setattr(external_file_import, name, value)
         yield tasks
 
 
@@ -92,10 +92,10 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
     }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in constants.items():
-            patch.setattr(parallel_file_scan, name, value)
+            patch.setattr(external_file_import, name, value)
         patch.setattr(split, "_fits_one_reader", lambda size: not size)
         patch.setattr(reader, "SINGLE_READER_BYTES", 0)
-        for module in (csv_lines, parser):
+        for module in (csv_lines, block_reader):
             patch.setattr(module, "BLOCK_BYTES", block)
         for module in (csv_lines, external_byte_streams):
             patch.setattr(module, "BEHIND_BYTES", behind)
@@ -227,7 +227,7 @@ def test_a_line_that_goes_on_behind_its_part_takes_few_readings(tmp_path: Path, 
 def test_few_bytes_are_read_by_the_driver(tmp_path: Path) -> None:
     write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
     # Not by `monkeypatch`, which is undone after the block, and to what the block had set.
-    with on_a_cluster() as tasks, mock.patch.object(parallel_file_scan, "FEW_BYTES_SHARED", 1 << 20):
+    with on_a_cluster() as tasks, mock.patch.object(external_file_import, "FEW_BYTES_SHARED", 1 << 20):
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
     assert tasks.number == 0
 
@@ -240,7 +240,7 @@ def test_what_tasks_do_not_see_is_read_by_the_driver_and_that_is_told(tmp_path: 
         asked.append(dict(files))
         return "node-1 does not see them"
 
-    with on_a_cluster() as tasks, mock.patch.object(parallel_file_scan, "why_not_in_tasks", why):
+    with on_a_cluster() as tasks, mock.patch.object(external_file_import, "why_not_in_tasks", why):
         assert len(SFrame.read_csv(str(tmp_path / "t"), verbose=False)) == 240
     assert tasks.number == 0
     # Directories of one table are one.
@@ -283,8 +283,8 @@ def test_rows_of_other_types_are_let_go_before_all_is_read_anew(tmp_path: Path, 
     objects = "".join(json.dumps(dict(zip("abc", row, strict=True))) + "\n" for row in values)
     rows = "a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in values)
     write(tmp_path, {"b.csv": rows + "late,2,3\n", "b.json": objects + '{"a":"late"}\n'})
-    taken, reserve = list[int](), parallel_file_scan.reservation_for_rows
-    monkeypatch.setattr(parallel_file_scan, "reservation_for_rows", lambda files: taken.append(arrow_bytes()) or reserve(files))
+    taken, reserve = list[int](), external_file_import.reservation_for_rows
+    monkeypatch.setattr(external_file_import, "reservation_for_rows", lambda files: taken.append(arrow_bytes()) or reserve(files))
     with by_threads(400_000, 100_000):
         frame = read(tmp_path / name)
     assert len(taken) == 2 and taken[1] - taken[0] < 200_000, taken

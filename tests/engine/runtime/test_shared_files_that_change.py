@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.filesystem import external_byte_streams
 from tests.engine.runtime.test_parts_of_shared_files import DOORS, lines, on_a_cluster, read, write
@@ -74,7 +74,7 @@ def test_a_file_that_changes_before_its_first_block_is_told(tmp_path: Path, monk
     write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS})
     os.utime(tmp_path / "b.csv", ns=(10**18, 10**18))
     with on_a_cluster():
-        monkeypatch.setattr(parallel_file_scan, "why_not_in_tasks", lambda _: change(tmp_path / "b.csv") or "")
+        monkeypatch.setattr(external_file_import, "why_not_in_tasks", lambda _: change(tmp_path / "b.csv") or "")
         with pytest.raises(StorageError, match=r"b\.csv"):
             SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)
 
@@ -92,6 +92,6 @@ def test_links_are_followed_and_other_rights_are_no_change(tmp_path: Path, monke
     write(tmp_path, {"real/b.csv": "a,b,c\n" + NUMBERS})
     (tmp_path / "b.csv").symlink_to("real/b.csv")
     with on_a_cluster() as tasks:
-        monkeypatch.setattr(parallel_file_scan, "why_not_in_tasks", lambda _: (tmp_path / "b.csv").chmod(0o600) or "")
+        monkeypatch.setattr(external_file_import, "why_not_in_tasks", lambda _: (tmp_path / "b.csv").chmod(0o600) or "")
         assert len(SFrame.read_csv(str(tmp_path / "b.csv"), verbose=False)) == 60
     assert tasks.number > 10

@@ -11,7 +11,7 @@ import pytest
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks import summarize
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.resampling_intervals import AssignIntervals, FillIntervals, Grid, resample
+from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid, resample
 from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sources.in_memory import MemorySource

@@ -19,7 +19,7 @@ from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
 
 from sframe_spark import config
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.engine.runtime import external_file_import
 
 REQUEST = re.compile(r"(GET|HEAD|PUT|POST|DELETE) \S+")
 KEY, SECRET = "AKIDEXAMPLEKEY", "a-secret-that-nobody-should-see"
@@ -154,5 +154,5 @@ def store(tmp_path: Path) -> Store:
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Files elsewhere are read in parts of few bytes, however few there are."""
     for name, value in {"FEW_BYTES": 0, "FEW_FILES": 0, "MIN_BYTES": 60, "MAX_BYTES": 60, "SHORT_BYTES": 0}.items():
-        monkeypatch.setattr(parallel_file_scan, name, value)
+        monkeypatch.setattr(external_file_import, name, value)
     return monkeypatch

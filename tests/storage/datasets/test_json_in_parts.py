@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, config
-from sframe_spark.api.io.json import parser, reader
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.api.io.json import block_reader, reader
+from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.plugin import node_of
@@ -28,7 +28,7 @@ from tests.storage.datasets.test_external_files import files_in, put
 @pytest.fixture
 def parts(short_parts: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Parts of few bytes, and requests of fewer."""
-    short_parts.setattr(parser, "BLOCK_BYTES", 300)
+    short_parts.setattr(block_reader, "BLOCK_BYTES", 300)
     short_parts.setattr(external_byte_streams, "BEHIND_BYTES", 16)
     return short_parts
 
@@ -96,7 +96,7 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
     written = {**LINES, **ARRAYS}[kind]
     for name, content in written.items():
         store.write(name, content)
-    parts.setattr(parallel_file_scan, "MIN_BYTES", size)
+    parts.setattr(external_file_import, "MIN_BYTES", size)
     orient = "records" if kind in ARRAYS else "lines"
     place = "t" if len(written) > 1 else next(iter(written))
     assert told(f"mine://{place}", orient=orient) == told(f"{store.root}/{place}", orient=orient)
@@ -108,12 +108,12 @@ PIECES = ['{"a": 1}', '{"a": "é"}', '{"b": [1]}', "null", "{}", "\n", "\n", "\n
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(4, 60), st.integers(1, 40), st.integers(1, 40))
 def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.MonkeyPatch, text: str, size: int, block: int, behind: int) -> None:
-    parts.setattr(parallel_file_scan, "MIN_BYTES", size)
-    parts.setattr(parallel_file_scan, "MAX_BYTES", size)
+    parts.setattr(external_file_import, "MIN_BYTES", size)
+    parts.setattr(external_file_import, "MAX_BYTES", size)
     parts.setattr(external_byte_streams, "BEHIND_BYTES", behind)
     store.write("t.json", text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parser, "BLOCK_BYTES", block)
+        patch.setattr(block_reader, "BLOCK_BYTES", block)
         elsewhere = told("mine://t.json", orient="lines")
     assert elsewhere == told(f"{store.root}/t.json", orient="lines")
 
@@ -134,7 +134,7 @@ def test_parts_are_read_by_works_of_their_own(store: Store, parts: pytest.Monkey
 
 def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that shares no directory needs none for them."""
-    monkeypatch.setattr(parallel_file_scan, "is_spark_local", lambda: False)
+    monkeypatch.setattr(external_file_import, "is_spark_local", lambda: False)
     for number in range(30):
         store.write(f"t/{number:02d}.json", lines({"a": number}))
     frame = SFrame.read_json("mine://t", orient="lines")
@@ -145,8 +145,8 @@ def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.
 @pytest.mark.parametrize(("change", "request_number", "few"), square(2, CHANGES, [1, 2, 5], [True, False]))
 def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest.MonkeyPatch, change: str, request_number: int, few: bool) -> None:
     if few:
-        parts.setattr(parallel_file_scan, "FEW_BYTES", 1 << 20)
-        parts.setattr(parallel_file_scan, "FEW_FILES", 10)
+        parts.setattr(external_file_import, "FEW_BYTES", 1 << 20)
+        parts.setattr(external_file_import, "FEW_FILES", 10)
     for name in "abc":
         store.write(f"t/{name}.csv", lines(*ROWS))
     original, seen = external_byte_streams.read_range, []
@@ -167,11 +167,11 @@ def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest
 @pytest.mark.spark
 @pytest.mark.parametrize("temporary", ["here", "elsewhere"])
 def test_tasks_read_parts(bucket: Bucket, parts: pytest.MonkeyPatch, tmp_path: Path, temporary: str) -> None:
-    parts.setattr(parallel_file_scan, "is_spark_local", lambda: False)
+    parts.setattr(external_file_import, "is_spark_local", lambda: False)
     text = lines(*ROWS * 5, {"a": "late", "z": 1})
     put(bucket, {"t/a.json": text.encode(), "t/b.json.gz": gzip.compress(text.encode()), "bad.json": (text + "{oh\n" + text).encode()})
     (tmp_path / "a.json").write_text(text)
-    parts.setattr(parallel_file_scan, "MIN_BYTES", 2000)
+    parts.setattr(external_file_import, "MIN_BYTES", 2000)
     with config.using(temporary_directory=f"{bucket.uri}/tmp" if temporary == "elsewhere" else None):
         frame = SFrame.read_json(f"{bucket.uri}/t", orient="lines")
         assert list(frame) == list(SFrame.read_json(str(tmp_path / "a.json"), orient="lines")) * 2
@@ -182,9 +182,9 @@ def test_tasks_read_parts(bucket: Bucket, parts: pytest.MonkeyPatch, tmp_path: P
 def test_few_requests_are_made_and_nothing_is_copied(bucket: Bucket, requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     text = lines(*ROWS * 400).encode()
     put(bucket, {"t/a.json": text})
-    monkeypatch.setattr(parallel_file_scan, "FEW_BYTES", 0)
-    monkeypatch.setattr(parallel_file_scan, "MIN_BYTES", len(text) // 4)
-    monkeypatch.setattr(parser, "BLOCK_BYTES", len(text) // 8)
+    monkeypatch.setattr(external_file_import, "FEW_BYTES", 0)
+    monkeypatch.setattr(external_file_import, "MIN_BYTES", len(text) // 4)
+    monkeypatch.setattr(block_reader, "BLOCK_BYTES", len(text) // 8)
     requests.lines.clear()
     frame = SFrame.read_json(f"{bucket.uri}/t/a.json", orient="lines")
     gets = [line for line in requests.lines if line.startswith("GET") and line.endswith("/t/a.json")]

@@ -17,7 +17,7 @@ from sframe_spark.values import single_value_conversion
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.export_to_arrow_and_json import compact_json_text
-from sframe_spark.values.nested import json_items, json_spans, text_parser, text_writer
+from sframe_spark.values.nested import json_items, json_spans, text_and_json_to_columns, text_writer
 from sframe_spark.values.nested import python_and_tagged_json as python_cells
 from sframe_spark.values.nested.float_and_datetime_text import brief_floats, compared_floats, display_floats, exact_floats
 from sframe_spark.values.python_to_arrow import encode_plain
@@ -165,7 +165,7 @@ def test_users_texts_are_read_as_each_is(texts: list[str | None]) -> None:
 
 @pytest.mark.parametrize(("texts", "kind"), [(["{'a': 1, 'b': 'x'}", '{"a":2.5}', None, "{}"], "dict"), (['["x", 1]', "[2.5,'']", "[]"], "list")])
 def test_texts_of_the_usual_kind_are_read_at_once(texts: list[str | None], kind: str) -> None:
-    assert text_parser.read_stored(pa.array(texts), kind)[1].to_pylist() == [text is not None for text in texts]
+    assert text_and_json_to_columns.read_stored(pa.array(texts), kind)[1].to_pylist() == [text is not None for text in texts]
 
 
 @given(rows(st.lists(st.one_of(st.none(), INTS, FLOATS), max_size=4)))

@@ -26,7 +26,7 @@ from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOA
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.nested import json_items, json_spans, text_writer
-from sframe_spark.values.nested.text_parser import column_of
+from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import family_of, plain
 from sframe_spark.values.python_to_arrow import encode, encode_plain
 from sframe_spark.values.single_value_conversion import construct_value

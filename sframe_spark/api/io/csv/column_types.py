@@ -16,7 +16,7 @@ from sframe_spark.api.io.csv.options import CsvValues
 from sframe_spark.api.io.csv.parser import NumberColumns
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.column_cast import cast_array
-from sframe_spark.values.nested.text_parser import read_arrays, read_stored
+from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, read_stored
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.single_value_conversion import parse_array, parse_dict, parse_float, parse_int, parse_list
 

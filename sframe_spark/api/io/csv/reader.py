@@ -25,7 +25,7 @@ from sframe_spark.api.node_value_conversion import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, MisfitError, StorageError
@@ -400,7 +400,7 @@ class CsvPart:
     start: int
     end: int
     forms: Sequence[CsvForm | None] = ()
-    rows: parallel_file_scan.RowsOfPart | None = None
+    rows: external_file_import.RowsOfPart | None = None
     left_out: Mapping[str, LeftOut] = attrs.Factory(dict)
     failed: bool = False
 
@@ -495,7 +495,7 @@ class CsvTask:
         rows = None
         try:
             runs = files.fitting(blocks, forms)
-            rows = parallel_file_scan.buffered_or_written(
+            rows = external_file_import.buffered_or_written(
                 runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number
             )
         except MisfitError:
@@ -528,7 +528,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    data_files = parallel_file_scan.read_in_parts(files.files, has_lines, _fits_one_reader, files.watched.seen, lambda _: files.is_arrow_safe())
+    data_files = external_file_import.read_in_parts(files.files, has_lines, _fits_one_reader, files.watched.seen, lambda _: files.is_arrow_safe())
     if data_files is None:
         return None
     files.files = data_files
@@ -536,8 +536,8 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     files.first_bytes = None if is_remote_location(data_files[0].path) else TYPES_BYTES
     forms = files.no_forms()
     files.first_rows(forms, files.blocks())
-    whole = parallel_file_scan.whole_files(files.files)
-    parts = parallel_file_scan.parts_of(whole, has_lines)
+    whole = external_file_import.whole_files(files.files)
+    parts = external_file_import.parts_of(whole, has_lines)
     while True:
         try:
             return _written(files, whole, parts, forms)
@@ -567,16 +567,16 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     types = files.types_of(forms)
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
         first_only = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
-        plan = CsvPlan(first_only, forms, dataset.directory, files.room // len(parts), parallel_file_scan.reservation_for_rows(whole))
+        plan = CsvPlan(first_only, forms, dataset.directory, files.room // len(parts), external_file_import.reservation_for_rows(whole))
         tasks = [CsvTask(plan, ranges, number) for number, ranges in enumerate(parts)]
-        done = in_order(tasks, lambda chosen: parallel_file_scan.run_parts(chosen, whole, dataset.directory, "reading CSV files"))
+        done = in_order(tasks, lambda chosen: external_file_import.run_parts(chosen, whole, dataset.directory, "reading CSV files"))
         all_forms = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
         if files.types_of(all_forms) != types or any(part.forms and part.rows is None for part in done):
             raise _OtherFormsError([task.from_line(part.start).ranges for task, part in zip(tasks, done, strict=True) if part.forms], all_forms)
         for part in done:
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
-        return parallel_file_scan.in_memory_if_few(parallel_file_scan.source_of_parts([part.rows for part in done], dataset), whole)
+        return external_file_import.in_memory_if_few(external_file_import.source_of_parts([part.rows for part in done], dataset), whole)
 
 
 def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
@@ -715,7 +715,7 @@ class _Reader:
         self.files.first_bytes = first_block_bytes(size)
         # Reading one small file is faster than starting threads.
         is_small = size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(first_file.path) is None
-        threads = 1 if is_small else parallel_file_scan.threads_that_read()
+        threads = 1 if is_small else external_file_import.threads_that_read()
         # For remote files, a small request takes as long as a large one, so the default block size is used.
         self.files.later_bytes = None if is_remote_location(first_file.path) else block_bytes_for(size, threads)
         for block in self._more_rows():

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.json.parser import JsonLines, JsonText, JsonValues, open_json, values_of
+from sframe_spark.api.io.json.block_reader import JsonLines, JsonText, JsonValues, open_json, values_of
 from sframe_spark.api.io.json.vectorized_parser import LARGE_INT, TYPES, JsonColumn, JsonMembers, TypedMembers
 from sframe_spark.api.io.json.writer import RECORDS, require_orient
 from sframe_spark.api.io.text_encoding import UTF_8, text_encoding
@@ -23,7 +23,7 @@ from sframe_spark.api.node_value_conversion import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime import parallel_file_scan
+from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError, SchemaError, SFrameError
@@ -436,7 +436,7 @@ class JsonPart:
     """
 
     columns: JsonColumns
-    rows: parallel_file_scan.RowsOfPart | None = None
+    rows: external_file_import.RowsOfPart | None = None
     line_ends: int = 0
     failed: bool = False
 
@@ -512,7 +512,7 @@ class JsonTask:
         try:
             if form is None:
                 raise MisfitError
-            rows = parallel_file_scan.buffered_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
+            rows = external_file_import.buffered_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
         except MisfitError:
             # The columns differ from the expected ones, so everything will be read again. Collect the columns of the remaining blocks for that.
             for _ in blocks:
@@ -534,7 +534,7 @@ def _without_files(columns: JsonColumns) -> JsonColumns:
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
     """Return a source of all rows, and the column names, after reading the files in parts; None if reading them in parts is not worthwhile."""
     has_lines = not columns.is_array and encoding in UTF_8
-    data_files = parallel_file_scan.read_in_parts(
+    data_files = external_file_import.read_in_parts(
         files.files,
         has_lines,
         SINGLE_READER_BYTES.__ge__,
@@ -543,8 +543,8 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
     )
     if data_files is None:
         return None
-    whole = parallel_file_scan.whole_files(data_files)
-    parts = parallel_file_scan.parts_of(whole, has_lines)
+    whole = external_file_import.whole_files(data_files)
+    parts = external_file_import.parts_of(whole, has_lines)
     first = next((block for file in data_files for block in values_of(file.path, columns.is_array, encoding, file.state)), None)
     if first is None:
         return memory_source([], [], 0), []
@@ -553,13 +553,13 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
     while True:
         form = columns.form() if columns.columns else None
         with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
-            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, parallel_file_scan.reservation_for_rows(whole))
+            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, external_file_import.reservation_for_rows(whole))
             tasks = [JsonTask(plan, ranges, number) for number, ranges in enumerate(parts)]
-            done = parallel_file_scan.run_parts(tasks, whole, dataset.directory, "reading JSON files")
+            done = external_file_import.run_parts(tasks, whole, dataset.directory, "reading JSON files")
             columns = merged(tasks, done, columns)
             rows = [part.rows for part in done]
             if form is not None and columns.final_form() == form and None not in rows:
-                return parallel_file_scan.in_memory_if_few(parallel_file_scan.source_of_parts(rows, dataset), whole), form.all_names
+                return external_file_import.in_memory_if_few(external_file_import.source_of_parts(rows, dataset), whole), form.all_names
             # Rare: a part had other columns. Release the memory of these rows, and read everything again with the columns known now.
             columns.final_form()
             dataset.handle.discard()
@@ -732,5 +732,5 @@ class _Reader:
                 yield values
             if self.columns.plain_types():
                 break
-        with closing(in_threads_ahead(JsonLines.read, lines, parallel_file_scan.threads_that_read())) as results:
+        with closing(in_threads_ahead(JsonLines.read, lines, external_file_import.threads_that_read())) as results:
             yield from (values for values in results if len(values.values))

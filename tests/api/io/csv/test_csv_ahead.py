@@ -26,7 +26,7 @@ HEADER = "i,f,t"
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 600)
-    monkeypatch.setattr(csv_reader.parallel_file_scan, "threads_that_read", lambda: 3)
+    monkeypatch.setattr(csv_reader.external_file_import, "threads_that_read", lambda: 3)
     monkeypatch.setattr(csv_reader, "BYTES_FOR_THREADS", 0)
     yield
 
@@ -44,7 +44,7 @@ def before_each(monkeypatch: pytest.MonkeyPatch, told: Callable[[bytes], None]) 
 
 def test_several_threads_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of two waits once until the other one is at work, too."""
-    monkeypatch.setattr(csv_reader.parallel_file_scan, "threads_that_read", lambda: 2)
+    monkeypatch.setattr(csv_reader.external_file_import, "threads_that_read", lambda: 2)
     readers, meeting = {threading.current_thread()}, threading.Barrier(2, timeout=20)
 
     def told(_: bytes) -> None:

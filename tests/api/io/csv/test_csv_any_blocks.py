@@ -111,7 +111,7 @@ def test_rows_are_those_of_one_block(seed: int, tmp_path: Path, patch: pytest.Mo
         patch.setattr(csv_lines, "BLOCK_BYTES", choose.choice([40, 100, 300, 500, 1500, 4000]))
         patch.setattr(csv_lines, "MAX_AGAIN", choose.choice([0, 20, csv_lines.MAX_AGAIN]))
         threads = choose.choice([1, 2, 2, 5])
-        patch.setattr(csv_reader.parallel_file_scan, "threads_that_read", lambda threads=threads: threads)
+        patch.setattr(csv_reader.external_file_import, "threads_that_read", lambda threads=threads: threads)
         patch.setattr(csv_reader, "BYTES_FOR_THREADS", choose.choice([0, 0, 1 << 20]))
         assert read(paths, options) == whole
 

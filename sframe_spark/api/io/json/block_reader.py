@@ -263,7 +263,7 @@ def open_json(
         yield JsonText(file_range, WholeLines(stream, file_range.start, file_range.stop), encoding, first_line, reports_position, known, blocks)
 
 
-# The characters before and after the end of an object's separator in nearly all files.
+# What stands directly before and after the comma between two objects of an array, in nearly all files. A block ends just before that comma.
 _BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
 
 
@@ -285,7 +285,7 @@ class JsonText:
 
     Parameters
     ----------
-    place
+    file_range
         The file, or a range of it.
     stream
         A stream of its bytes in UTF-8.

@@ -43,7 +43,7 @@ from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
 Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")
 
-# Limits for the bytes that one task reads; the lower one holds if there is enough for all cores.
+# Limits for the size of a part, in bytes. Files of few bytes are divided into parts of the lower limit, and some cores get none.
 MAX_BYTES, MIN_BYTES = 64 << 20, 8 << 20
 # Each core reads several parts, as some take longer than others.
 PARTS_OF_CORE = 4

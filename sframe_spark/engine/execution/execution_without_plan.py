@@ -1,4 +1,4 @@
-"""Direct execution of few rows in memory: kernels compute the required columns one after the other, without a plan.
+"""Execution of few rows in memory without a plan: kernels compute the required columns one after the other.
 
 Planning takes as long for ten rows as for ten million, and as long as running a hundred kernels over ten rows.
 See docs/decisions/038-few-rows-without-a-plan.md.
