@@ -143,7 +143,7 @@ def ticks_to_gregorian(ticks: np.ndarray[Any, Any], per_second: int, zone: Hybri
 
 
 def _difference_of_year(year: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return how many days to add to a Julian day, in a year that starts in March, for the Gregorian day of the same date; negative since about 300."""
+    """Return how many days to add to a Julian day, in a year that starts in March, for the Gregorian day of the same date; negative after 300."""
     return 2 - np.floor_divide(year, 100) + np.floor_divide(year, 400)
 
 

@@ -313,7 +313,7 @@ def map_distinct(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.A
 
     Examples
     --------
-    >>> map_distinct(pa.array([2, 1, 2, None]), lambda values: values.column_cast(pa.string())).to_pylist()
+    >>> map_distinct(pa.array([2, 1, 2, None]), lambda values: values.cast(pa.string())).to_pylist()
     ['2', '1', '2', None]
     """
     encoded = values.dictionary_encode()
