@@ -42,7 +42,7 @@ ARRAY_SECTIONS = {
     "datetimes": "Date-times",
     "file_io": "Files",
     "plotting": "Pictures",
-    "materialization": "When and how values are computed; other libraries",
+    "materialization_and_export": "When and how values are computed; other libraries",
 }
 # Pages of the reference, and what is on them.
 LISTED = {

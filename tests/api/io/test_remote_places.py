@@ -1,6 +1,6 @@
 """Places at which nothing can be written: every way in says so before anything is asked of a network.
 
-Files of other programs are read from elsewhere: see tests/storage/filesystem/test_path_resolution.py.
+Files of other programs are read from elsewhere: see tests/storage/filesystem/test_input_files.py.
 Saved frames and exports: see tests/storage/datasets.
 """
 

@@ -30,7 +30,7 @@ from sframe_spark.storage.segments.manifest_verification import check_order, equ
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from tests.examples import examples, square
-from tests.storage.segments.test_statistics import key
+from tests.storage.segments.test_column_statistics_collection import key
 
 EPOCH = datetime.datetime(1970, 1, 1)
 DAYS = [EPOCH + datetime.timedelta(days=number) for number in range(3)]
