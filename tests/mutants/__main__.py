@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -86,18 +87,19 @@ def environment(tree: Path, **more: str) -> dict[str, str]:
 
 def collect(reached: Path, durations: Path, tests: Sequence[str]) -> int:
     """Run the suite once on a copy of the package that records which tests run the line of each fault, and how long each test takes."""
-    tree, texts = copied_tree(), sources()
+    texts = sources()
     by_file: dict[Path, list[tuple[str, int, int]]] = {}
     for fault in FAULTS:
         path, first, last = location_of(fault, texts)
         by_file.setdefault(path, []).append((fault.id, first, last))
-    for path, lines in by_file.items():
-        (tree / path).write_text(with_recorders(texts[path], lines), encoding="utf-8")
     shutil.rmtree(reached, ignore_errors=True)
     reached.mkdir(parents=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal", "-m", SELECTION]
-    environ = environment(tree, **{DIRECTORY: str(reached)})
-    return subprocess.run([*command, f"--junitxml={durations}", *tests], cwd=tree, env=environ, check=False).returncode
+    with copied_tree() as tree:
+        for path, lines in by_file.items():
+            (tree / path).write_text(with_recorders(texts[path], lines), encoding="utf-8")
+        environ = environment(tree, **{DIRECTORY: str(reached)})
+        return subprocess.run([*command, f"--junitxml={durations}", *tests], cwd=tree, env=environ, check=False).returncode
 
 
 def seconds_of_functions(durations: Path) -> dict[str, float]:
@@ -135,17 +137,18 @@ def run_tests(tree: Path, tests: Sequence[str], seconds: float, stop_at_first: b
     return ("passed" if code in (0, 5) else "failed"), failed or ([text[-400:]] if code not in (0, 5) else [])
 
 
-def copied_tree() -> Path:
-    """Return a copy of the project of this process's own."""
-    tree = BUILD / f"tree-{os.getpid()}"
-    shutil.rmtree(tree, ignore_errors=True)
-    tree.mkdir(parents=True)
+@contextlib.contextmanager
+def copied_tree() -> Iterator[Path]:
+    """Provide a copy of the project, which is deleted afterwards."""
+    BUILD.mkdir(parents=True, exist_ok=True)
     kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    for name in kept:
-        if (ROOT / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tree / name)
-    return tree
+    with tempfile.TemporaryDirectory(prefix="tree-", dir=BUILD) as directory:
+        tree = Path(directory)
+        for name in kept:
+            if (ROOT / name).is_file():
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, tree / name)
+        yield tree
 
 
 def batches(functions: Sequence[str], seconds: dict[str, float]) -> Iterator[list[str]]:
@@ -192,20 +195,20 @@ def run_mutant(fault: Fault, tree: Path, functions: Sequence[str], seconds: dict
 
 def run(faults: Sequence[Fault], results: Path, tests: Sequence[str], reached: Path, durations: Path, everything: bool) -> int:
     """Run mutants, writing what became of each as soon as it is known; return how many survived."""
-    tree = copied_tree()
     functions_of = {} if tests else noted(reached)
     seconds = seconds_of_functions(durations) if durations.exists() else {}
     known: dict[str, Any] = json.loads(results.read_text()) if results.exists() else {}
-    for fault in faults:
-        if fault.spark or fault.id in known:
-            continue
-        functions = tests or functions_of.get(fault.id, [])
-        known[fault.id] = run_mutant(fault, tree, functions, seconds, everything)
-        results.write_text(json.dumps(known, indent=1))
-        print(
-            f"{fault.id}: {known[fault.id]['outcome']} by {known[fault.id]['by'][:1]} of {len(functions)} in {known[fault.id]['seconds']} s",
-            flush=True,
-        )
+    with copied_tree() as tree:
+        for fault in faults:
+            if fault.spark or fault.id in known:
+                continue
+            functions = tests or functions_of.get(fault.id, [])
+            known[fault.id] = run_mutant(fault, tree, functions, seconds, everything)
+            results.write_text(json.dumps(known, indent=1))
+            print(
+                f"{fault.id}: {known[fault.id]['outcome']} by {known[fault.id]['by'][:1]} of {len(functions)} in {known[fault.id]['seconds']} s",
+                flush=True,
+            )
     survived = [name for name, found in known.items() if found["outcome"] != "killed"]
     print(f"{len(known) - len(survived)} of {len(known)} killed; not killed: {', '.join(survived) or 'none'}")
     return len(survived)

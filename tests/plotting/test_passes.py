@@ -15,6 +15,7 @@ from sframe_spark.api import node_value_conversion
 from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.plotting import chart_data, summary
+from tests.spark_jobs import last_job
 
 CHOOSE = random.Random(3)
 ROWS = 12_000
@@ -97,20 +98,13 @@ def test_more_columns_are_no_more_passes_over_each(width: int, looks: Looks, mon
     assert looks.rows == [1] * looks.passes
 
 
-def _last_job(jobs: Any) -> int:
-    """Return the id of the newest job; Spark forgets old ones, so their number says nothing."""
-    listed = jobs.jobsList(None)
-    return max((listed.apply(index).jobId() for index in range(listed.size())), default=-1)
-
-
 @pytest.mark.spark
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_pass_is_a_job_of_spark(name: str, looks: Looks, spark: Any, everything_on_spark: None) -> None:
     make, _ = CHARTS[name]
     chart = make()
-    jobs = spark.sparkContext._jsc.sc().statusStore()
-    before = _last_job(jobs)
+    before = last_job(spark)
     chart.get_data()
     # What is in the driver's memory is put where tasks read it first.
-    assert looks.passes <= _last_job(jobs) - before <= looks.passes + 2
+    assert looks.passes <= last_job(spark) - before <= looks.passes + 2

@@ -11,6 +11,7 @@ import pytest
 
 from sframe_spark import SFrame, config
 from sframe_spark.session.job_labels_and_cancellation import MAX_CHARACTERS, description_of, run_cancellable, statement_of, tag_of
+from tests.spark_jobs import remembered_jobs
 
 HERE = Path(__file__).name
 
@@ -24,9 +25,7 @@ def line() -> int:
 
 def jobs(spark: Any) -> dict[int, str]:
     """What the status store says of each job."""
-    listed = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
-    found = [listed.apply(place) for place in range(listed.size())]
-    return {job.jobId(): job.description().get() if job.description().isDefined() else "" for job in found}
+    return {number: job.description().get() if job.description().isDefined() else "" for number, job in remembered_jobs(spark).items()}
 
 
 def new_jobs(spark: Any, action: Any) -> list[str]:

@@ -14,6 +14,7 @@ from sframe_spark.engine.execution import preview
 from sframe_spark.engine.execution.materialize import read_all
 from sframe_spark.engine.runtime import result_storage as datasets
 from sframe_spark.errors import UserFunctionError
+from tests.spark_jobs import last_job, remembered_jobs
 
 SAID = "their order is fixed when they are first used in order."
 PARTITIONS = 24
@@ -47,10 +48,8 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def tasks_of_all_jobs(spark: Any) -> int:
-    store = spark.sparkContext._jsc.sc().statusStore()
-    jobs = store.jobsList(None)
-    return sum(jobs.apply(number).numTasks() for number in range(jobs.size()))
+def tasks_of_jobs_after(spark: Any, last: int) -> int:
+    return sum(job.numTasks() for number, job in remembered_jobs(spark).items() if number > last)
 
 
 def many_rows(spark: Any) -> SFrame:
@@ -61,9 +60,9 @@ def many_rows(spark: Any) -> SFrame:
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_look_runs_few_tasks_writes_nothing_and_says_so(name: str, spark: Any, writes: list[str]) -> None:
     sf = many_rows(spark)
-    before = tasks_of_all_jobs(spark)
+    before = last_job(spark)
     text = LOOKS[name](sf)
-    assert tasks_of_all_jobs(spark) - before < PARTITIONS / 4
+    assert tasks_of_jobs_after(spark, before) < PARTITIONS / 4
     assert SAID in text and not writes and not sf.is_materialized()
     if name == "print":
         list(sf["id"].head(1))
@@ -73,10 +72,10 @@ def test_a_look_runs_few_tasks_writes_nothing_and_says_so(name: str, spark: Any,
 @pytest.mark.spark
 def test_types_and_names_start_no_job(spark: Any) -> None:
     sf = many_rows(spark)
-    before = tasks_of_all_jobs(spark)
+    before = last_job(spark)
     assert (sf.column_types(), sf.column_names(), sf["id"].dtype) == ([int, int], ["id", "twice"], int)
     sf.head(3)
-    assert tasks_of_all_jobs(spark) == before
+    assert tasks_of_jobs_after(spark, before) == 0
 
 
 @pytest.mark.spark
