@@ -1,4 +1,4 @@
-"""The law that skips stored rows before a filter: it compares the column values for which the mask can be true with recorded bounds."""
+"""The rewrite rule ("law") that skips stored rows before a filter, by comparing values for which the mask can be true with recorded bounds."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def both(first: ColumnRanges, second: ColumnRanges) -> ColumnRanges:
 
 
 def either(*masks: ColumnRanges) -> ColumnRanges:
-    """Return ranges of column values that contain all rows for which at least one mask is true; only columns that every mask restricts.
+    """Return ranges of column values that contain all rows for which at least one mask is true; only columns that every mask restricts have ranges.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A pool of Python worker processes: started when first needed, reused, and ended with this process."""
+"""A pool of Python worker processes, which start when first needed, are reused, and end with this process; and the channel to each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sframe_spark.process.worker_python_start import environment_at_start, inter
 POLL_SECONDS = 0.05
 # The bytes of the length that precedes each message.
 BYTES_OF_LENGTH = 8
-# The first file descriptor that is not one of a standard stream; smaller ones are, even if that stream is closed.
+# The smallest file descriptor that does not belong to a standard stream: 0, 1 and 2 do, even while these streams are closed.
 FIRST_NUMBER = 3
 
 
@@ -132,7 +132,7 @@ class Channel:
 def _is_ready(number: int, writes: bool, seconds: float | None) -> bool:
     """Return whether a descriptor can be read or written.
 
-    ``select`` is looked up by name at each call, as libraries that patch it switch tasks there.
+    The functions are looked up in the module ``select`` at each call, because libraries such as gevent replace them to switch tasks while waiting.
     """
     if hasattr(select, "poll"):
         poll = select.poll()
@@ -158,10 +158,10 @@ def open_pair() -> tuple[Channel, int]:
 
 
 def above_streams(number: int) -> int:
-    """Return a file descriptor, replaced by a duplicate if its number is that of a standard stream (which is closed then)."""
+    """Return a file descriptor as it is, or, if its number is that of a standard stream, close it and return a duplicate with a larger number."""
     if number >= FIRST_NUMBER:
         return number
-    # Not every Python has this module; without it no process is started.
+    # Python has no module fcntl on Windows, where no worker process is started.
     import fcntl
 
     other = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, FIRST_NUMBER)
@@ -309,7 +309,7 @@ class WorkerProcess:
 def _stream(number: int) -> int | None:
     """Return what a new process gets as a standard stream: None lets it inherit the stream of this process.
 
-    DEVNULL is returned if that is closed, as a file of the new process would get its number otherwise.
+    DEVNULL is returned if the stream is closed here; otherwise the first file that the new process opens would get the number of the stream.
     """
     try:
         os.fstat(number)

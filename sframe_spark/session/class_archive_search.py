@@ -1,6 +1,6 @@
-"""Class archives, which spare a JVM from parsing Spark's classes: finds the archive that fits, which ``python -m sframe_spark prepare`` has written.
+"""Finds the class archive that fits the JVM of a session. With an archive, the JVM need not parse Spark's classes, and starts in less time.
 
-When in doubt no archive is used. Source: Java's class data sharing,
+``python -m sframe_spark prepare`` writes archives. When in doubt, no archive is used. Source: Java's class data sharing,
 https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html; see ``docs/decisions/043-class-archive.md``.
 """
 
@@ -141,7 +141,7 @@ QUIET_LOGS = ("cds*", "class+path")
 QUIET_LOGS_OF_LATER_JAVA = ("cds*", "aot*", "class+path")
 FIRST_JAVA_WITH_AOT = 24
 
-# A path that Spark's launcher, a shell and Java all read as a single word.
+# Paths that Spark's launcher, a shell and Java all read as a single word if they are in single quotes, as in ``ClassArchive.options``.
 _PLAIN_PATH = re.compile(r"/[\w./ +@~=-]*")
 _LONGEST_RECORD = 1 << 20
 
@@ -221,7 +221,7 @@ def recorded_directory(archives: Path, record: dict[str, Any]) -> Path | None:
 
 
 def is_plain_path(path: Path) -> bool:
-    """Return whether a path is read as a single word by all programs, without quoting.
+    """Return whether all programs read a path in single quotes as a single word, without further escapes.
 
     Examples
     --------

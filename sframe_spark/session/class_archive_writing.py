@@ -1,7 +1,7 @@
 """Writing class archives: Java writes one when a JVM that has used Spark ends.
 
-No file is renamed, as an archive that is built on another one contains its path. A directory with a unique name is filled, and then the record that
-names it is replaced atomically, so that another process sees a complete archive or none.
+No file is renamed, because an archive that is built on another archive contains the path of that archive. A directory with a unique name is filled,
+and then the record that names the directory is replaced atomically, so that another process sees a complete archive or none.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _write_base(start: JvmStart, file: Path) -> Path:
 def _replace_record(record: Path, directory: Path, content: dict[str, object]) -> None:
     """Write a record atomically.
 
-    The temporary file is in the directory that the record names, so it is deleted with that if this process is killed.
+    The temporary file is in the directory that the record names: if this process is killed, it is deleted together with that directory.
     """
     handle, written = tempfile.mkstemp(dir=directory)
     with os.fdopen(handle, "w", encoding="ascii") as stream:

@@ -340,7 +340,7 @@ def partitions_for(node: PlannerNode) -> tuple[int, ...]:
 
 
 def has_order(node: PlannerNode, rows: Rows) -> bool:
-    """Return whether a node's rows have a defined order; only several rows of a source without an order have none."""
+    """Return whether a node's rows have a defined order. They have none if there are several, and the node is a leaf whose rows are not numbered."""
     return bool(node.inputs) or node.operator.is_source or len(rows) <= 1
 
 
@@ -523,7 +523,7 @@ def check_value(node: PlannerNode) -> None:
 
 
 def check_pickle(node: PlannerNode) -> None:
-    """Check that an operator can be pickled, unless it has no kernel, and a parameter that is not portable, such as a live DataFrame.
+    """Check that an operator can be pickled, unless it has no kernel and has a parameter that is not portable, such as a live DataFrame.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Decodes the strings, lists, dicts, images and tensors of a block."""
+"""Decodes the strings, lists, dicts, images and tensors in a block of a column that Turi Create has saved."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
 # --- Strings, stored one after the other or dictionary-encoded
 
 
-# The byte that says how the strings of a block are stored.
+# The two values of the byte that says how the strings of a block are stored.
 DIRECT, BY_DICTIONARY = 0, 1
-# Memory reserved per dictionary entry. It is large in order to limit the time of the loop over entries; Turi Create writes at most 64.
+# Bytes of memory reserved per dictionary entry: so many that damaged files cannot cause long loops; Turi Create writes at most 64 entries.
 BYTES_OF_ENTRY = 1_024
 
 

@@ -1,4 +1,4 @@
-"""Members of SArray for missing values, clipping, type conversion, and tests for items or membership."""
+"""Members of SArray for missing values, clipping, type conversion, tests for membership or items, hashes, and numbers of items."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PartOf:
 
 
 class Cleaning:
-    """Mixin of SArray: missing values, clipping, type conversion, and tests for membership."""
+    """Mixin of SArray: missing values, clipping, type conversion, tests for membership or items, hashes, and numbers of items."""
 
     _node: PlannerNode
 

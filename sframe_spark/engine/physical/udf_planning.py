@@ -12,8 +12,8 @@ from sframe_spark.planner.graph_traversal import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 
-# Steps of the Python interpreter that take as long as one row of ``config.small_rows``; by default all of these take half a second, about as long as
-# starting a process.
+# How many steps of the Python interpreter count as one of the rows of ``config.small_rows``. By default, that many rows of so many steps each take
+# half a second, about as long as starting a process.
 STEPS_OF_SMALL_ROW = 100
 
 

@@ -1,4 +1,7 @@
-"""Pipelines: a section as a flat, picklable plan, and the runner that computes it batch by batch, in the driver or in a worker."""
+"""Pipelines: a section of a physical plan as a flat, picklable plan, and the runner that computes it batch by batch, in the driver or in a worker.
+
+The runner measures the results of users' functions in order to cut batches, and checks the rows that kernels return.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +190,7 @@ class MeasuredCalls:
     unnumbered
         The indices of operators whose functions get no row numbers.
     reached
-        For each of these operators, the base row up to which earlier batches have read.
+        For each operator in ``unnumbered``, the base row up to which earlier batches have read.
     """
 
     operators: tuple[Operator, ...]
@@ -232,7 +235,7 @@ class MeasuredCalls:
     def expect(self, indices: Sequence[int], required: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
         """Announce the operators that are computed next: for base rows, or with ``above`` for rows of an expanding operator.
 
-        A batch may be cut only if no function would be called twice for a row: the function gets row numbers, or reads rows strictly in order.
+        A batch may be cut only if no function is then called twice for a row. This is so if each function gets row numbers or reads rows in order.
         """
         called = [index for index in indices if index in self.by_index]
         in_turn = True

@@ -300,7 +300,8 @@ define_aggregate("item_kinds", _infer_items, parts=Decomposition(_kinds, _merged
 
 # All distinct values are counted while there are at most this many, and they have at most this many bytes.
 MAX_VALUES, MAX_BYTES = 1 << 16, 8 << 20
-# Of more distinct values only frequent ones are kept, including every value that is in more than one of FREQUENT_SHARE rows.
+# If there are more, only frequent values are kept. Every value that occurs in more than one in FREQUENT_SHARE rows is kept, unless the values are
+# so long that they exceed MAX_BYTES.
 FREQUENT_SHARE = 1 << 12
 # The estimate of the number of distinct values has 2 ** REGISTER_BITS registers: its standard error is 1.04 / sqrt(2 ** 14), or 0.8%.
 REGISTER_BITS = 14
@@ -354,7 +355,10 @@ def _numbers(values: pa.Array, column_type: ColumnType) -> tuple[VarianceState, 
 
 
 def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """Source: Flajolet, Fusy, Gandouet and Meunier (2007), "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm"."""
+    """Return the HyperLogLog registers of distinct values.
+
+    Source: Flajolet, Fusy, Gandouet and Meunier (2007), "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm".
+    """
     registers = np.zeros(1 << REGISTER_BITS, dtype=np.uint8)
     if len(values):
         words = evaluate("hash", [values], [column_type], (), len(values))[0].to_numpy(zero_copy_only=False).view(np.uint64)
@@ -382,9 +386,11 @@ def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Arra
 
 
 def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa.Array, pa.Array, int]:
-    """Return all values with their counts if they are few; otherwise drop values, but none that is in more than one of ``FREQUENT_SHARE`` rows.
+    """Return all values with their counts if they are few; otherwise only frequent values.
 
-    The same number is subtracted from more than ``FREQUENT_SHARE`` counts, so it is less than that share of the rows.
+    Every value that occurs in more than one in ``FREQUENT_SHARE`` rows is kept, unless the values are so long that they exceed ``MAX_BYTES``. The
+    number that is subtracted from all counts is subtracted from more than ``FREQUENT_SHARE`` of them, so it is less than the rows
+    divided by ``FREQUENT_SHARE``.
 
     Source: Agarwal, Cormode, Huang, Phillips, Wei, Yi, "Mergeable summaries" (2012).
     """
@@ -435,7 +441,7 @@ def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple
 
 
 def _infer_summary(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Return the type of the result, a dict; raise for types that have no summary. NaN values count only as rows."""
+    """Return the type of the result, a dict; raise for types that have no summary. In a summary, NaN values count as rows, and in nothing else."""
     require("a summary", types[0], _SUMMARIZED_TYPES)
     if types[0].kind == DATETIME_KIND and types[0] != DATETIME:
         require("a summary of date-times", types[0], ())

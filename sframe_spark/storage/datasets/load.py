@@ -1,4 +1,7 @@
-"""Reads the manifests of saved datasets, and keeps track of the datasets in use, so that their files are not deleted meanwhile."""
+"""Reads the manifests of saved datasets, and keeps track of the datasets in use, so that their files are not deleted meanwhile.
+
+The last part is about saved frames that refer to columns of other saved frames.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ def digest_of(text: str) -> str:
 
 
 def with_saved_checksums(manifest: Manifest) -> Manifest:
-    """Return a manifest of a deserialised plan, which has no checksums, with the checksums from the manifest file in its directory.
+    """Return the manifest of a deserialised plan, which lacks checksums, completed with the checksums in the manifest file of its directory.
 
     The manifest is returned unchanged if there is no manifest file, or it has other types or column names.
     """
@@ -163,7 +166,7 @@ FEW_DATASETS = 64
 
 
 class OpenDatasets:
-    """A registry of the manifests that are in use, by the device and inode of the dataset's directory, which has several paths and may be renamed.
+    """A registry of the manifests in use, by the device and inode of the dataset's directory, as a directory may be renamed or have several paths.
 
     Examples
     --------

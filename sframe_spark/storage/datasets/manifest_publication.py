@@ -1,4 +1,7 @@
-"""Publishes segment files as a dataset, by writing a manifest that names them, atomically and after all files are complete."""
+"""Publishes segment files as a dataset, by writing a manifest that names them, atomically and after all files are complete.
+
+Also makes the manifest entries for Parquet files that Spark wrote.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ def publish(
     kind
         ``sframe`` or ``sarray``.
     durable
-        Whether to compute checksums and wait until all data is on disk. Data that is deleted with the process does not need it.
+        Whether to compute checksums and wait until all data is on disk. Data that is deleted with the process needs neither.
     order
         The known orderings and keys of the rows.
 
@@ -96,7 +99,7 @@ def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
             with translate_os_errors("flush segment", file):
                 _flush(file)
     sidecar = write_manifest(manifest, durable)
-    # Files that a late attempt has written meanwhile are found by listing again. Directories that are deleted with the process do not need it.
+    # The directory is listed again to find files that a late attempt has written meanwhile; there is no need if it is deleted with the process.
     remove_unnamed(manifest, files_below(location) if durable else files, sidecar)
     return manifest
 

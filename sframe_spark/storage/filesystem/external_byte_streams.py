@@ -1,4 +1,7 @@
-"""Opens external files as byte streams, also for the lines of a part of a file, and raises an error if a file is changed while it is read."""
+"""Opens external files as byte streams, also for the lines of a part of a file, and raises an error if a file is changed while it is read.
+
+Also divides files into work items, each of which is a part of a large file or several small files.
+"""
 
 from __future__ import annotations
 
