@@ -84,7 +84,9 @@ class ConvertedArchive:
 
 
 def run_convert(old: str, new: str, options: ConvertOptions, report: str | None, show: Callable[[str], None]) -> int:
-    """Convert an archive, or each archive below a directory to the same relative path below another directory; return 0 if none was refused, else 1.
+    """Convert an archive, or each archive below a directory to the same relative path below another directory.
+
+    Return 0 if there was an archive and none was refused, else 1.
 
     Parameters
     ----------

@@ -424,12 +424,12 @@ def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int 
     return result
 
 
-def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
+def merged_digit_lists(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
     """Merge consecutive lists of digits: the lists from each start up to the next start become one list.
 
     Examples
     --------
-    >>> longer(pa.array([[(3 << 8) + 64], [], [(5 << 8) + 64]], pa.list_(pa.int64())), np.array([0, 2])).to_pylist()
+    >>> merged_digit_lists(pa.array([[(3 << 8) + 64], [], [(5 << 8) + 64]], pa.list_(pa.int64())), np.array([0, 2])).to_pylist()
     [[832], [1344]]
     """
     offsets = lists.offsets.to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Laws that choose algorithms (streaming group-by and search for sorted rows, in-memory algorithms for few rows) and simplify joins."""
+"""Rewrite laws that replace group-bys, joins and sorts by other algorithms, for sorted rows or for few rows; and laws that simplify joins."""
 
 from __future__ import annotations
 

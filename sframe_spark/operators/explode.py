@@ -1,4 +1,4 @@
-"""The explode operator, which makes one row of each item of a list, an array or a dict."""
+"""The explode operator, which makes a row for each item of a list, an array or a dict; and the base class of operators that multiply rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 
 @attrs.frozen
 class Expansion(Operator):
-    """Base class of operators that make any number of rows of each row."""
+    """Base class of operators that make any number of rows from each row."""
 
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True

@@ -1,4 +1,6 @@
-"""The law kit: golden plans for laws. A law is applied to the input plan of a case, and the output plan compared; nothing is executed.
+"""Golden tests of laws, the rewrite rules of the optimizer: each case is an input plan with the output plan that a law must make of it.
+
+No plan is executed.
 
 Each law needs a case where it applies and one where it must not. A fixture file holds declarations (see
 :mod:`sframe_spark.testing.plan_parser`), then cases. A case begins with the law's equation after ``##`` and a

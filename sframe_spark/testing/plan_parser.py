@@ -400,7 +400,7 @@ def part_of_column(fact: re.Match[str], number: int, value: type) -> ColumnStati
     )
 
 
-# Whole plans, as :func:`sframe_spark.planner.plan_json.plan_text` prints them.
+# Whole plans, as :func:`sframe_spark.planner.printed_plans.plan_text` prints them.
 
 NODE = re.compile(r"^(?P<register>r\d+) := (?P<operator>\w+)\[(?P<parameters>.*)\]\((?P<inputs>[^()]*)\)$")
 FACTS = re.compile(r"^\((?P<types>.*)\) x (?P<length>\?|<?=?\d+)$")

@@ -1,4 +1,4 @@
-"""Errors that users' functions raise, and sending errors from worker processes to the driver."""
+"""Errors for failures of users' functions, and the transport of errors from worker processes to the driver."""
 
 from __future__ import annotations
 
@@ -151,21 +151,21 @@ def error_like(cause: type[BaseException], message: str, text: str = "", row: An
 
 
 # Attributes of errors that Python, pytest, pickle or this package rely on. Errors of a class that overrides one might be impossible to handle.
-_ANSWERS = {
+_RELIED_ON = {
     *("message", "traceback_text", "row", "args", "with_traceback", "add_note", "__notes__", "__traceback__", "__cause__", "__context__"),
     *("__suppress_context__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__init_subclass__", "__new__", "__eq__", "__hash__"),
     *("__class__", "__dict__", "__reduce_ex__", "__del__", "__set_name__", "__mro_entries__", "__instancecheck__", "__subclasscheck__"),
 }
 # The first two end iterations, and an exception group cannot be made without its errors.
-_OTHERWISE_USED = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
+_NEVER_COMBINED = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
 
 
 def _is_ordinary(cause: type[BaseException]) -> bool:
     """Return whether an error class can be combined with UserFunctionError: it overrides nothing that decides how errors are made or copied."""
-    if type(cause) is not type or issubclass(cause, _OTHERWISE_USED):
+    if type(cause) is not type or issubclass(cause, _NEVER_COMBINED):
         return False
     own = (base for base in cause.__mro__ if base.__module__ != "builtins")
-    return not any(_ANSWERS.intersection(vars(base)) for base in own) and all(type(name) is str for name in (cause.__module__, cause.__qualname__))
+    return not any(_RELIED_ON.intersection(vars(base)) for base in own) and all(type(name) is str for name in (cause.__module__, cause.__qualname__))
 
 
 @lru_cache(maxsize=128)

@@ -1,4 +1,4 @@
-"""Sending functions of users and plug-ins to worker processes: pickling in the driver, loading in the worker."""
+"""Sending functions of users and plug-ins to worker processes: pickling in the driver, loading in the worker, and wrappers for plug-ins."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from sframe_spark.udf.received_program import ReceivedFunction
 if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram
 
-
-# Sending users' functions to worker processes: pickling in the driver, loading in the worker.
 
 # The function's description, its pickled bytes, the directories of its modules, and how errors are sent back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]

@@ -1,7 +1,8 @@
-"""Casts of columns to another kind, as ``SArray.astype`` does, and canonical strings for the comparison of lists and dicts.
+"""Casts of columns to another kind, as ``SArray.astype`` does; and canonical strings for the comparison of lists and dicts.
 
 As in SFrame, every cast of a float column makes NaN missing, and floats become strings with six significant digits. Unlike
-there, strings are parsed to floats with all their digits.
+in SFrame, strings are parsed to floats with all their digits. The module also converts columns of
+datetimes to microseconds.
 """
 
 from __future__ import annotations

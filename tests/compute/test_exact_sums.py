@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.compute import exact_grouped_sum, exact_sum
-from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, digits_to_lists, longer, squared_deviations
+from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, digits_to_lists, merged_digit_lists, squared_deviations
 from sframe_spark.compute.exact_running_and_rolling_sum import running_sum
 from sframe_spark.compute.exact_sum import ExactSum, VarianceState
 from sframe_spark.operators.groupby import accumulators
@@ -114,7 +114,7 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(exact_grouped_sum, "MAX_UNMERGED_DIGITS", most)
-            assert digits_to_lists(digits_of(longer(lists, starts))).equals(digits_to_lists(whole))
+            assert digits_to_lists(digits_of(merged_digit_lists(lists, starts))).equals(digits_to_lists(whole))
 
 
 @given(CODED)

@@ -1,4 +1,4 @@
-"""Members of SArray that compute its values, show the plan for them, and convert all values to numpy and Arrow."""
+"""Members of SArray that compute its values, identify them by a number, show the plan for them, and convert them to numpy and Arrow."""
 
 from __future__ import annotations
 

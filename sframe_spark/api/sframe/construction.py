@@ -1,4 +1,4 @@
-"""Functions that make frames of columns, rows, files, tables of other libraries, and combinations of values."""
+"""Functions that make frames from columns, rows, files, tables of other libraries, and combinations of values."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     for name in columns:
         if not isinstance(name, str):
             raise SchemaError(f"a column name is a str, got {brief(name)}")
-    # As in Turi Create: first the names of plain values, then of SArrays, each sorted.
+    # As in Turi Create, columns of plain values come first, then SArrays; both groups are sorted by name.
     names = sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
     parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
     for name in names:
@@ -142,7 +142,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
             parts.append(values._node if isinstance(values, SArray) else column_from_values(values, name=name))
     in_memory = [part for part in parts if isinstance(part, tuple)]
     if len(in_memory) == len(parts) and len({sum(map(len, arrays)) for arrays, _ in in_memory}) == 1:
-        # The usual case; one source at once takes half the time of a source for each column.
+        # This is the usual case: making one source for all columns takes half the time of making one for each.
         return memory_source_of_parts([arrays for arrays, _ in in_memory], [kind for _, kind in in_memory]), with_automatic_names(names)
     return _frame_of_nodes([memory_source_of_parts([part[0]], [part[1]]) if isinstance(part, tuple) else part for part in parts], names)
 

@@ -1,4 +1,4 @@
-"""Members of SFrame that group rows by time: by intervals, by cycles (rows with equal times), or by runs of consecutive equal rows."""
+"""Members of SFrame that group rows by intervals of time, by cycles (rows with equal times) or by runs of equal rows; and uniform clocks."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Actions: every computation of rows is started here, so that a user's function is called once for each row and all actions see the same rows.
+"""Plans and runs actions, which start every computation of rows.
+
+This ensures that a user's function is called once for each row, and that all actions see the same rows.
 
 See docs/decisions/003-once-per-row.md, and docs/decisions/009-one-evaluation.md for rows of users' DataFrames.
 
 The results of a user's function belong to the node that calls it. An action claims the nodes whose functions its plan calls; other actions wait until
 it is done. Few rows are computed on the driver, where each node's memo keeps the results of its function. Many rows are computed by Spark tasks, but
-only when the node itself is materialised, or a node above it through which alone it can be reached.
+only when the node itself is materialised, or a node above it without which it cannot be reached.
 """
 
 from __future__ import annotations
@@ -322,7 +324,7 @@ def why_first(node: PlannerNode) -> str:
 def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
     """Return a zip of all nodes that have the same row domain as the first node, so that one run computes them all.
 
-    Only for nodes whose columns are exposed by the materialised frame; others would be missing again below that frame.
+    All columns of these nodes are columns of the zip, so materialising the zip materialises each of the nodes.
     """
     domain = nodes[0].facts.domain
     return zip_columns(*(node for node in nodes if node.facts.domain == domain))
@@ -387,7 +389,7 @@ def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[Plan
 
 
 def topmost(root: PlannerNode, nodes: Sequence[PlannerNode], nodes_at: Callable[[PlannerNode], Sequence[PlannerNode]]) -> list[PlannerNode]:
-    """Return the nodes that occur above all others in a graph, at least one of them.
+    """Return those of the nodes whose highest occurrence in a graph is not below an occurrence of another one; there is at least one.
 
     ``nodes_at`` returns the nodes that occur at a node of the graph. In a plan, these are the nodes whose functions are called there. Positions in
     the plan decide, not in the user's graph, where a column may be above all columns of its frame. A plan may call one function at several depths,

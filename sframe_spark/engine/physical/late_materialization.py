@@ -15,13 +15,13 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 
-# Limits: the number of chosen rows, and the number of stored rows for each chosen row, which may need a whole block to be decompressed.
+# The largest number of chosen rows, and the smallest number of stored rows for each of them: reading one row may decompress a whole block.
 MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000
 
 
 @attrs.frozen(eq=False)
 class NumberedRows:
-    """The plan of first rows of a stored frame, or of filters and row-wise functions over it, that are chosen by row id.
+    """A plan that finds the row ids of the first rows, in some order, of a stored frame or of filters and row-wise functions over one.
 
     Parameters
     ----------

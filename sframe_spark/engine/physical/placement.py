@@ -1,4 +1,7 @@
-"""Placement: which nodes run as kernels over row ranges, which as a Spark query, and what must be materialised before."""
+"""Placement: which nodes run as kernels over row ranges and which as a Spark query, what must be materialised before, and where kernels run.
+
+Kernels run on the driver, in threads, in worker processes or in Spark tasks.
+"""
 
 from __future__ import annotations
 
@@ -246,7 +249,7 @@ def is_small(root: PlannerNode, budgets: int = 1) -> bool:
 
 
 def streams_faster_locally(root: PlannerNode) -> bool:
-    """Return whether few but long rows stream through the driver faster than Spark would start."""
+    """Return whether few but long rows stream through the driver in less time than Spark needs to start."""
     return not is_started() and not any(map(functions_of, postorder([root]))) and is_small(root, BUDGETS_STREAMED)
 
 

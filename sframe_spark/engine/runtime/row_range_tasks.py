@@ -1,4 +1,7 @@
-"""Tasks over row ranges: each runs a pipeline, and writes a segment or returns rows, a partial state or the states of sequential operators."""
+"""Tasks over row ranges, and the states of sequential operators between the ranges.
+
+Each task runs a pipeline, and writes a segment or returns rows, a partial state or the states of sequential operators.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from sframe_spark.storage.segments.writer import write_segment
 
 # Summaries: the state of a sequential operator over one range. If the ends of the range decide it, the rows in between are not read.
 
-# The end of a range is read alone only as long as the range is at least this many times as long; otherwise the whole range is read.
+# The last rows of a range are read without the rest only while the range is at least this many times as long; otherwise all its rows are read.
 MAX_TRIED = 4
 
 
@@ -110,7 +113,7 @@ def summarize(plan: Pipeline, index: int, states: Mapping[int, Any], start: int,
 
 
 def state_of_end(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any:
-    """Return the state of the last rows of a range, as many as are needed to decide it."""
+    """Return the state of the last rows of a range: of as many as are needed so that no earlier row can change it, or of all of them."""
     end: Any = None
     while position < stop and (end is None or not rows.operator.ends_suffice(end)):
         first = max(position, stop - step)
@@ -272,7 +275,7 @@ class EarlyStop:
 
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, early_stop: EarlyStop) -> Any:
-    """Run a task and return its partial state; ``TOO_LARGE`` if that, or another task's, exceeds the byte limit."""
+    """Run a task and return its partial state; ``TOO_LARGE`` if its state, or that of another task, exceeds the byte limit."""
     if early_stop.is_too_large:
         return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
@@ -308,7 +311,7 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], max_bytes: float = math.inf) -> Any:
     """Merge the partial states of consecutive rows; return ``TOO_LARGE`` as soon as the result exceeds the byte limit.
 
-    Many are merged at a time, within the byte limit, as each merge has fixed costs.
+    Many states are merged at a time, within the byte limit, as each merge has fixed costs.
     """
     waiting: list[Any] = []
     size = 0.0

@@ -1,4 +1,4 @@
-"""Turns Spark's errors into readable ones of one line; and runs Spark actions so that Ctrl-C cancels them and their errors are turned in this way."""
+"""Turns Spark's errors into readable errors of one line, and runs Spark actions that raise such errors and that Ctrl-C cancels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The scalar functions that pack the values of several columns into a list, a dict, an array or JSON."""
+"""The scalar functions that pack the values of several columns into a list, a dict or an array, and the one that writes encoded values as JSON.
+
+Spark makes VARIANTs of that JSON.
+"""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ from sframe_spark.values.datetimes import (
 
 # Arithmetic, which changes the instant and keeps the offset from UTC.
 
-# Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN are ignored, as SFrame does
-# (recorded in `tests/data`): ported programs may rely on it.
+# More seconds than these (286,000 years), as microseconds, do not fit 64 bits. As in SFrame, adding more seconds, infinity or NaN leaves a date-time
+# unchanged (recorded in `tests/data`), since ported programs may rely on it.
 _MAX_SECONDS = 9.0e12
 BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and after 1970 that 64 bits of microseconds count: add fewer"
 

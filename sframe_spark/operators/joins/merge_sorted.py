@@ -1,4 +1,7 @@
-"""Merge of two sorted inputs without a sort or shuffle: each range of output rows is computed independently."""
+"""The operator that unites the rows of two inputs, both sorted by the same columns, in that order; it does not join rows.
+
+Kernels compute each range of output rows independently, so not all rows have to be sorted. In Spark it is a sort of the union.
+"""
 
 from __future__ import annotations
 

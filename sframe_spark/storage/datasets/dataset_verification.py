@@ -32,7 +32,8 @@ BATCH_ROWS = 65_536
 def damage_in(manifest: Manifest) -> list[StorageError]:
     """Verify a dataset, and return the errors that were found; an empty list if there are none.
 
-    There is one error for each damaged segment file, in row order, or a single error about the sidecar file or about the statistics of all rows.
+    There is one error for each damaged segment file, in row order; or a single error about the manifest's sidecar file, or about the order, the keys
+    or the statistics of all rows.
 
     Parameters
     ----------

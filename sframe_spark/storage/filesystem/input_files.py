@@ -235,12 +235,12 @@ def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
         If the directory is a saved frame, or a table of Delta, Hudi or Iceberg or a partition of one, whose files may have rows that were deleted
         or replaced.
     """
-    _refuse_lakes(root)
+    _refuse_table_formats(root)
     refuse_saved(root)
     return [DataFile(path, path, partition_of(os.path.relpath(path, root), path)) for path in _data_below(root, sort_key)]
 
 
-def _refuse_lakes(root: str) -> None:
+def _refuse_table_formats(root: str) -> None:
     table = os.path.realpath(root)
     while "=" in os.path.basename(table):
         table = os.path.dirname(table)

@@ -1,4 +1,4 @@
-"""Finds the files that a URL names, by listing them on their file system; they are then read where they are, or downloaded."""
+"""Finds the remote files that a URL names, by listing them on their file system, and downloads them or notices changes of those read in place."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WITH_HOSTS, WITH_ACCOUNTS = ("hdfs", "webhdfs", "viewfs", "sftp", "ssh", "smb", 
 METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz")
 
 
-def whole(url: str) -> str:
+def normalised_url(url: str) -> str:
     """Return a URL without blanks around it, with its scheme in lower case, and with two slashes behind the scheme, of which ``pathlib`` leaves one.
 
     Raises
@@ -54,7 +54,7 @@ def whole(url: str) -> str:
 
     Examples
     --------
-    >>> whole(" HTTPS:/host/a.csv"), whole("memory:///a")
+    >>> normalised_url(" HTTPS:/host/a.csv"), normalised_url("memory:///a")
     ('https://host/a.csv', 'memory:///a')
     """
     scheme, mark, rest = url.strip().removeprefix("\ufeff").strip().partition(":")
@@ -182,7 +182,7 @@ def _listed(url: str, files: Any, path: str, sort_key: Callable[[str], Any], is_
         return [Listed(path, os.path.basename(path), details)]
     root = path.rstrip("/") + "/"
     inside = {name.removeprefix(root): item for name, item in files.find(path, detail=True).items()}
-    _refuse_lakes(name_of(url, files, path.rstrip("/")), files, path.rstrip("/"), {name.partition("/")[0] for name in inside})
+    _refuse_table_formats(name_of(url, files, path.rstrip("/")), files, path.rstrip("/"), {name.partition("/")[0] for name in inside})
     refuse_saved_remote(without_secrets(url), inside)
     names = [name for name, item in inside.items() if not any(map(is_hidden, name.split("/"))) and not _is_marker(name, item)]
     ordered = sorted(names, key=lambda name: tuple(sort_key(part) for part in name.split("/")))
@@ -201,7 +201,7 @@ _LOGS = {
 }
 
 
-def _refuse_lakes(address: str, files: Any, directory: str, inside: Collection[str]) -> None:
+def _refuse_table_formats(address: str, files: Any, directory: str, inside: Collection[str]) -> None:
     table = directory
     while "=" in os.path.basename(table):
         table = os.path.dirname(table)
@@ -251,7 +251,8 @@ def translate_url_errors(url: str) -> Iterator[None]:
 
 # Remote external files that are read in place, and their states, by which later changes are noticed: a tag, or the time of the last change.
 
-# The states of up to this many files in a directory are requested one by one; for more files the directory is listed, up to a thousand in a request.
+# The states of up to this many files in a directory are requested one by one. For more files the directory is listed: a request then gives up to a
+# thousand states.
 FEW_FILES = 8
 # The number of requests that are made in parallel.
 AT_A_TIME = 8
@@ -286,7 +287,7 @@ def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
     StorageError
         If there are no files, or they cannot be listed.
     """
-    url = whole(url)
+    url = normalised_url(url)
     canonical = with_canonical_scheme(url)
     if (
         "::" in url
@@ -396,7 +397,7 @@ def changed(location: str) -> StorageError:
 
 # Downloads: remote files are copied once into a temporary directory.
 
-# The names of files that keep their names.
+# The names of files that may be downloaded under their own names.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 BLOCK_BYTES = 4 << 20
 # How long a web server may send nothing.
@@ -426,7 +427,7 @@ class Download:
         StorageError
             If there are no files, or they cannot be downloaded; the message says why.
         """
-        url = whole(url)
+        url = normalised_url(url)
         if scheme_of(url) in WEB:
             return [self._from_web(url)]
         with translate_url_errors(url):
@@ -444,7 +445,7 @@ class Download:
         StorageError
             If a file cannot be downloaded, or its name has unusual characters.
         """
-        url = whole(url)
+        url = normalised_url(url)
         if scheme_of(url) in WEB:
             return None
         with translate_url_errors(url):
@@ -498,7 +499,7 @@ class Download:
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a web request; credentials in the URL are sent only to its own server, and not to one to which that redirects."""
+    """Return a web request; credentials in the URL are sent only to its own server, and not to a server to which it redirects."""
     # The URL is split here, since a user name may contain brackets, which URL parsers take for an IPv6 address.
     scheme, mark, rest = url.partition("://")
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]

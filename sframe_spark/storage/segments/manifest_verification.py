@@ -44,7 +44,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | None:
-    """Return the values that two rows have in some columns; None if no two rows are equal in these columns.
+    """Find two rows that are equal in some columns, and return their values in these columns; None if there are no such rows.
 
     A missing value is equal to another one, and so are NaN and NaN, and the zeros of both signs. Datetimes with different offsets differ. Lists and
     dicts are equal if their string representations are. The rows are read once, and a second time only if two hashes are equal.
@@ -288,7 +288,7 @@ def check_order(manifest: Manifest) -> None:
         # Datetimes that are the same instant are equal in an order, but not in a key if their offsets differ.
         if ordering is not None and not any(manifest.types[column].is_zoned for column in key):
             checks.append(_Check(ordering, key))
-        # If no two rows are equal in some columns, none are in these and others.
+        # If no two rows are equal in some of the columns, no two rows are equal in all of them.
         elif not any(other <= key for other in scattered):
             scattered.append(key)
     columns = sorted({column for check in checks for column, _ in check.ordering})
