@@ -1,4 +1,4 @@
-"""Builders: columns and frames to which values are appended one at a time."""
+"""The builders of columns and frames: classes to which values or rows are appended one at a time."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def _registered(seconds: float) -> Diagnosis:
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return Diagnosis("executors", "they begin when there is work")
     while True:
-        # The driver counts as one, too.
+        # The driver counts as an executor, too.
         if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
             return Diagnosis("executors", "there are some")
         if time.monotonic() > until:

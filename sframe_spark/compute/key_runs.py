@@ -1,7 +1,7 @@
-"""Runs of consecutive rows with equal keys: where they begin, and operators whose result is a function of each run.
+"""Runs of consecutive rows with equal keys: where they begin, groups within a run, and the base class of operators that reduce each run.
 
-A run may extend over several batches and row ranges. Rows are therefore converted ("lifted") to partial results, which can be merged however rows
-are divided, and the output rows of a run are computed only after its end.
+A run may extend over several batches and row ranges. Such an operator therefore converts ("lifts") rows to partial results, which can be merged
+however rows are divided, and computes the output rows of a run only after its end. The module also has helpers for NumPy arrays of keys and lists.
 """
 
 from __future__ import annotations

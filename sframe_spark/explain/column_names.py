@@ -1,4 +1,4 @@
-"""Users' names for the columns of plan nodes, which the planner knows only by position."""
+"""Names for the columns of plan nodes, which the planner knows only by position: those of users' frames, passed along the plan, for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws that merge slices and push them down, so that fewer rows are read, computed and sorted."""
+"""Laws that merge slices, push them down, and turn the first or last rows of a sort into top rows, so that fewer rows are computed and sorted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 
-# Spark finds at most this many first rows in one task; to find more, sorting all rows is faster.
+# Slices of a sort become top rows up to this many rows: Spark finds top rows in one task, so for more rows sorting all rows is faster.
 MAX_TOP_ROWS = 100_000
 
 

@@ -1,4 +1,4 @@
-"""The row-wise operators. Each one is a program of scalar functions over the columns of its inputs."""
+"""The row-wise operators, each a program of scalar functions over the columns of its inputs, and functions that make nodes of them."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def apply_function(function: str, *arguments: PlannerNode | Literal, parameters:
     Raises
     ------
     TypeError, RuntimeError
-        If the function does not take the types of the operands; the same error as in SFrame.
+        If the function does not take the types of the operands; the same error as in Turi Create.
     """
     nodes = [argument for argument in arguments if isinstance(argument, PlannerNode)]
     positions = iter(range(len(nodes)))

@@ -1,4 +1,4 @@
-"""Known facts about rows: :class:`OrderingProperties` of a row sequence, in normal form, and :class:`RelationProperties` of a plan node."""
+"""What is known about the order and values of rows: :class:`OrderingProperties` of a row sequence, :class:`RelationProperties` of a node's rows."""
 
 from __future__ import annotations
 

@@ -291,7 +291,9 @@ def _numbers(facts: ColumnFacts) -> list[str]:
 
 
 def number_text(value: float, kind: str, between: bool = False) -> str:
-    """Return a number in a few characters. A date-time is given in seconds since 1970. ``between``: means and deviations, which may be fractions.
+    """Return a number in a few characters; a date-time is given in seconds since 1970.
+
+    ``between`` is true for means and deviations, which may be fractions even in a column of ints.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Starting Spark on this machine with settings for short queries, fixing settings that decide results, and following those that the user sets."""
+"""Starts Spark or connects to it, fixes the settings of this package's sessions, and copies settings that the user changes to them.
+
+Also finds out whether Spark has a file system for a URI scheme.
+"""
 
 from __future__ import annotations
 
@@ -273,10 +276,11 @@ OWN_SETTINGS = {*FIXED_SETTINGS, *PERMITTING_SETTINGS, *LOCAL_SETTINGS, ROWS_PER
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
-# The setting that replaces it if Spark coalesces partitions that turn out to be small.
+# The setting that Spark reads instead of ``SHUFFLE_PARTITIONS`` if it coalesces partitions that turn out to be small.
 INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 ADAPTIVE = "spark.sql.adaptive.enabled"
-JOINS_PARTITIONS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
+# Spark coalesces partitions if all of these settings are true.
+COALESCING_SETTINGS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
 
 # Settings for small queries, whose time is mostly spent on scheduling: each setting saves tens of milliseconds.
 SMALL_QUERY_SETTINGS = {
@@ -327,10 +331,10 @@ QuerySize.SMALL, QuerySize.DEFAULT = QuerySize("few rows", 1), QuerySize("usual"
 
 
 def partitions_set(session: SparkSession) -> int:
-    """Return the number of partitions that exchanges start with, by the settings of a session; Spark's default if these have no number."""
+    """Return the number of partitions that exchanges start with in a session; Spark's default if the setting is not a number."""
     number = session.conf.get(SHUFFLE_PARTITIONS)
     initial = session.conf.get(INITIAL_PARTITIONS, None)
-    if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in JOINS_PARTITIONS):
+    if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in COALESCING_SETTINGS):
         number = initial
     # Databricks allows the value `auto`.
     return int(number) if str(number).isdecimal() else DEFAULT_PARTITIONS
@@ -369,7 +373,7 @@ class UserSettings:
 def what_is_set(session: SparkSession) -> object:
     """Return all settings of a session in a form that can be compared.
 
-    For a classic session it is one string, which is a hundred times faster to get.
+    For a classic session it is one string, which is a hundred times faster to get than a dict.
     """
     if is_remote(session):
         return session.conf.getAll

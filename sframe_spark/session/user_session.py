@@ -1,4 +1,7 @@
-"""The user's own session: keeping it the active one, and moving DataFrames of this package into it."""
+"""The user's own Spark session, beside this package's sessions: finds it, keeps it the active one, and clones it.
+
+Also moves this package's DataFrames into it, and returns its job tags and whether it starts the same Python.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def keeping_active(session: SparkSession) -> Iterator[None]:
 
 
 def user_session() -> SparkSession:
-    """Return the session that is active in this thread if it is the user's, else the session from which this package's are derived."""
+    """Return the session that is active in this thread if it is the user's, else the base session, from which this package's sessions are derived."""
     base = get_base()
     active = active_session()
     if active is None or is_remote(active) != is_remote(base) or any(is_same(active, own) for own in own_sessions()):
@@ -78,9 +81,9 @@ def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
 
 @contextlib.contextmanager
 def clone_of(session: SparkSession) -> Iterator[SparkSession]:
-    """Yield a copy of a user's session with its settings, views and functions; changes of the copy do not affect it.
+    """Yield a copy of a user's session with its settings, views and functions; changes of the copy do not affect the session.
 
-    A copy on a server is closed afterwards.
+    A copy on a Spark Connect server is closed after the block.
     """
     if is_remote(session):
         remote = session.cloneSession()
@@ -96,7 +99,7 @@ def clone_of(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def starts_our_python(session: SparkSession) -> bool:
-    """Return whether queries of a user's session run the same Python as this package's, which has our packages."""
+    """Return whether queries of a user's session run the same Python as queries of this package, which has our packages."""
     if is_remote(session):
         return False
     default = session.sparkContext.pythonExec
@@ -109,7 +112,7 @@ def tags_of_user() -> tuple[str, ...]:
     Queries of this package run in other sessions, which do not have these tags. Pools, job groups and tags of the context are properties of the
     thread, which this package's threads inherit.
     """
-    # The base session is used, as getting the active one would take more calls of the JVM than everything else here.
+    # The base session is used, as getting the active session would take more calls of the JVM than the rest of this function.
     user = get_base()
     if is_remote(user):
         return tuple(sorted(user.getTags()))

@@ -1,4 +1,4 @@
-"""Reads the files of an archive: the INI and JSON index files, the footers and blocks of segment files, and the file names in them."""
+"""Reads the files of a Turi Create archive: INI and JSON index files, the file names in them, and footers and blocks of segment files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decodes one block of an archive column, whose values are of one type or of mixed types; values may be missing."""
+"""Decodes a block of a column of a Turi Create archive: its values, of one type or of mixed types, some of which may be missing."""
 
 from __future__ import annotations
 

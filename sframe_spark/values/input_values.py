@@ -1,4 +1,6 @@
-"""Converts the values that users pass (numpy, pandas, Arrow, ranges ...) to a list, numpy or Arrow array, and validates Arrow data."""
+"""Converts the values that users pass (numpy, pandas, Arrow, ranges ...) to a list, numpy or Arrow array, copies mutable values, finds the library
+of an object, and validates Arrow data.
+"""
 
 from __future__ import annotations
 

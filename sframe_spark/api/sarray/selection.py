@@ -1,4 +1,7 @@
-"""Members of SArray that filter, sort, count or sample its rows."""
+"""Members of SArray that filter, sort, shuffle, split or sample its rows, mark its largest values, and return or count its distinct values.
+
+Also the class method that makes a column of random ints.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from sframe_spark.types import DICT_KIND, INT
 
 
 class Selection(Cleaning):
-    """Mixin of SArray: filtering, sorting, counting and random sampling."""
+    """Mixin of SArray: filtering, sorting, distinct values, random samples, splits and shuffles."""
 
     if TYPE_CHECKING:
 

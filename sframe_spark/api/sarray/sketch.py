@@ -1,4 +1,4 @@
-"""The class Sketch: many statistics of a column, most of them computed in one pass, and printed as tables."""
+"""The class Sketch: many statistics of a column, most of them computed in one pass; and the tables in which a sketch is printed."""
 
 from __future__ import annotations
 

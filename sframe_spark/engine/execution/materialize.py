@@ -1,4 +1,7 @@
-"""Materialisation: a node's rows are computed and a source replaces it in the graph; concurrent requests for one node share the run."""
+"""Computes the rows of a node and replaces it in the graph by a source of these rows; threads that need the same node share one run.
+
+Also counts rows without computing them, reads rows as one chunk or in batches, and compares results with those of the naive plan.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ class NewColumns:
         return [named[id(node), column] for node in self.computed for column in range(node.facts.width)]
 
     def settle(self, root: PlannerNode) -> None:
-        """Replace the frame by a zip of its stored and new columns, and the nodes that computed the new ones by projections."""
+        """Replace the frame by a zip of its stored and new columns, and the nodes that computed the new columns by projections of them."""
         with GRAPH_LOCK:
             everything, numbers, width = list[PlannerNode](), dict[tuple[int, int], int](), 0
             for node in self.stored:
@@ -100,8 +103,8 @@ class NewColumns:
 def new_columns(root: PlannerNode) -> NewColumns | None:
     """Return the columns of a frame to be computed while the others stay where they are stored; None if all columns are to be written.
 
-    All columns are written if only some columns of a computed node are exposed, if rows are few, if results are compared, and while Spark is in use:
-    a Spark query reads one source, so several would have to be joined each time.
+    All columns are written if the frame has only some columns of a computed node, if rows are few, if results are compared with the naive plan, and
+    while Spark is in use: a Spark query reads one source, so several sources would have to be joined in each query.
     """
     if not root.operator.arranges_columns or config.check == "result" or is_spark_requested():
         return None
@@ -158,9 +161,9 @@ def _may_stay(node: PlannerNode) -> bool:
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-# A union of more datasets than this is written again, as each Spark query would open them all.
+# A union of more datasets than this is written again as one dataset, because each Spark query would open all of them.
 MAX_UNITED = 8
-# If a join has this many times more rows than its inputs, computing it takes much longer than counting it.
+# If a join has more than this many times as many rows as its inputs, computing the rows takes much longer than counting them.
 MAX_TIMES_READ = 4
 
 

@@ -67,13 +67,13 @@ def serve(requests: int, life: int) -> None:
     requests, life
         Numbers of pipes: the one of requests, and one whose other end is closed when the parent process ends.
     """
-    # Everything that tasks need is imported before the process reports that it is ready, as the time after that counts as work.
+    # Everything that tasks need is imported before the process reports that it is ready, as the parent counts the time after that as work.
     import pyspark.cloudpickle  # noqa: F401
 
     import sframe_spark.engine.runtime.row_range_tasks  # noqa: F401
 
-    # Imported modules stay, so they are excluded from garbage collection: scanning them takes as long as 20,000 nested values, and many of these make
-    # Python scan again and again.
+    # Imported modules stay, so they are excluded from garbage collection: scanning them takes as long as scanning 20,000 nested values, and a task
+    # with many nested values makes Python scan again and again.
     gc.freeze()
     os.environ.pop(STARTING, None)
     channel = Channel(requests)
@@ -87,7 +87,7 @@ def serve(requests: int, life: int) -> None:
             described, packed_task = pickle.loads(channel.receive())
             if described is not None:
                 common = _enter_environment(described)
-            # If the environment cannot be unpickled, for instance a function, all its tasks are answered with that error.
+            # If the environment cannot be unpickled, for instance because of a function in it, all its tasks are answered with that error.
             answer = _answer(common, packed_task) if isinstance(common, TaskEnvironment) else common
             # Users' functions may have closed standard output, or replaced it by anything.
             with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Spark queries: lowering a section to a DataFrame, and fetching its rows or writing them in order."""
+"""Spark queries: lowering a section of a plan to a DataFrame, and fetching its rows or writing them in order."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     root_observed
         False if the order of the resulting rows is not observed.
     within
-        A user's session in which a source is read; None for a session of this package, which its expressions need.
+        A user's session in which a source is read; None for a session of this package, whose settings this package's expressions need.
     summed
         Which floats sums include. If it is not every float, the caller lowers the plan again when others occur, as :func:`computed` does.
     """
@@ -153,7 +153,7 @@ def computed(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """Return what an action returns for the plan as a query. If its sums left out uncommon floats, the plan is lowered again with more of them."""
     # Users' functions are called once for each row, so a query that calls some includes every float from the start.
     tried = () if calls_user_functions(root) else (SummedFloats.COMMON, SummedFloats.MORE)
-    # Not within an except block, so that errors of the next query neither show the error before nor keep its frames alive.
+    # Not within an except block, so that errors of the next query neither show the error of the previous query nor keep its frames alive.
     for number, summed in enumerate(tried, start=1):
         _count_query(number)
         with suppress(NumbersLeftOutError):
@@ -206,7 +206,7 @@ def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
 
 
 def write_parquet(root: PlannerNode, directory: str) -> int | None:
-    """Write all rows of a section in row order as Parquet files with the hidden key; the caller adds the files to a dataset.
+    """Write all rows of a section in row order as Parquet files, with a column ``_key`` that ascends; the caller adds the files to a dataset.
 
     Returns
     -------

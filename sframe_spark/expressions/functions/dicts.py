@@ -101,7 +101,7 @@ def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, Column
 def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> None:
     """Raise if there is a row no key of which has the class of a requested key; empty dicts do not count.
 
-    SFrame compares each key of a row with the requested keys, which fails for a string and a number. Its test for *all* keys
+    Turi Create compares each key of a row with the requested keys, which fails for a string and a number. Its test for *all* keys
     looks keys up without a comparison, so it does not fail.
     """
     if column_type.is_encoded:

@@ -1,4 +1,5 @@
-"""Predicates, whose results are the ints 0 and 1: comparison, truth, ``&`` and ``|``, and tests for missing values; and choices by a condition.
+"""Predicates, whose results are the ints 0 and 1: comparison, truth, ``&`` and ``|``, and tests for missing values; and the functions that choose
+between values: ``if_else`` by a condition, and filling missing values by a constant or another column.
 
 In ``==`` and ``!=`` a missing value equals missing values only, and NaN equals NaN. ``< <= > >=`` yield missing if a side is missing, and NaN is
 neither below nor above any number. Date-times are compared with numbers as seconds since 1970.
@@ -317,7 +318,7 @@ def _build_connective(combine: Callable[[Column, Column], Column]) -> Callable[.
 
 
 def _refuse(symbol: str) -> Infer:
-    """Return an ``infer`` that always raises: SFrame has these operators, but supports them for no type."""
+    """Return an ``infer`` that always raises: Turi Create's SArray has these operators, but supports them for no type."""
 
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         raise SchemaError(f"columns have no operator {symbol}: use comparisons with & and |; mask == 0 is true where a mask is not")
@@ -474,7 +475,6 @@ def _build_coalesce(columns: Sequence[Column], types: Sequence[ColumnType], para
     return F.when(is_missing_column(columns[0], types[0]), columns[1]).otherwise(columns[0])
 
 
-# Missing values and NaN come first in an ascending order.
 define_function("is_missing", _infer_logical, _compute_is_missing, _build_is_missing, by_arrow=always_by_arrow)
 define_function("is_not_missing", _infer_logical, _compute_is_not_missing, _build_is_not_missing, by_arrow=always_by_arrow)
 define_function("fill_missing", _infer_fill, _compute_fill, _build_fill, by_arrow=always_by_arrow)

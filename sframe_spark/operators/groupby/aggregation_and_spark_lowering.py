@@ -1,4 +1,4 @@
-"""An aggregation (an aggregate function over some columns), and its lowering to Spark."""
+"""The class of an aggregation (an aggregate function over some columns), and the lowering of aggregations to Spark."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -
 
 
 def adds_up_floats(node: PlannerNode) -> bool:
-    """Return whether an aggregate of a node sums floats exactly, so that its query fails at floats outside of its range of magnitudes."""
+    """Return whether an aggregate of a node sums floats exactly, so that its query fails at floats whose magnitude it does not cover."""
     aggregations: Sequence[Aggregation] = getattr(node.operator, "aggregations", ())
     return any(
         aggregation.implementation().exact is not None and FLOAT in [node.inputs[-1].schema[position] for position in aggregation.positions]

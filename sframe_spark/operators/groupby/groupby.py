@@ -1,4 +1,4 @@
-"""The group-by operator, and the reduction of all rows to one."""
+"""The group-by operator, the operator that reduces all rows to one row of aggregates, and functions that make nodes of them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class GroupBy(DecomposableOperator):
         width = len(self.keys)
         names = [f"c{position}" for position in self.keys]
         if aggregates:
-            # Without keys there is one group, or none if there are no rows. Spark gives that only if it groups by a key.
+            # Without keys there is one group, or none if there are no rows. Spark returns none only if it groups by a key, here a constant.
             df, finished = grouped_in_spark(relation.df, names or [F.lit(True)], names, aggregates)
         else:
             df, finished = relation.df.select(*names).distinct(), []

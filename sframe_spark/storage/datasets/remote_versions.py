@@ -1,4 +1,4 @@
-"""Saves and loads frames on remote file systems, as numbered versions, and finds the versions and files that may be removed.
+"""Saves and loads frames on remote file systems, as numbered versions, and finds and removes versions and files that are no longer needed.
 
 Each version has a manifest ``<root>/_manifests/00000001.json``, which names files ``data/<uuid>/segment-....parquet``, relative to the root.
 A manifest is created only if there is none of that number yet, so that one of two concurrent saves fails. Files are never changed.
@@ -145,7 +145,7 @@ def read_version(root: str, version: Version) -> SavedVersion:
 
 
 def _complete(root: str, version: Version, content: bytes) -> str:
-    """Return the text of the manifest of a version, whose content was read; while it does not have its end, it is read again, a few times."""
+    """Return the text of a version's manifest, given its content as read before; while the end is missing, it is read again, a few times."""
     for attempt in range(_TRIES):
         if content.endswith(_END):
             break

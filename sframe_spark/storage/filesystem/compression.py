@@ -1,4 +1,4 @@
-"""Compression of text files, which is chosen by the file name extension; and checks of file names and first bytes."""
+"""The compression formats of text files, chosen by file name extension; checks of names and first bytes; streams that compress and decompress."""
 
 from __future__ import annotations
 

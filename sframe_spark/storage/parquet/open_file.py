@@ -89,7 +89,7 @@ _CODED = "coded texts"
 
 
 def coded_texts(footer: Footer, names: Iterable[str]) -> list[str]:
-    """Return those of the named columns that are string columns, and that the file mostly stores dictionary-encoded."""
+    """Return the names of those of the given columns that hold strings and are mostly stored dictionary-encoded."""
     coded = []
     for name in dict.fromkeys(names):
         if (_CODED, name) not in footer.measured:

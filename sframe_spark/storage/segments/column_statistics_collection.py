@@ -1,4 +1,4 @@
-"""Collects statistics of columns while rows are written: order, minimum and maximum, missing values and NaN.
+"""Collects statistics of columns while rows are written (order, minimum and maximum, missing values and NaN), and merges those of several parts.
 
 The order of a column follows from three facts: whether any value is smaller than the value before it (a descent), whether any is greater (an
 ascent), and whether any is equal (a tie). When a descent and an ascent were found, the column has no order, and no more values are compared, so

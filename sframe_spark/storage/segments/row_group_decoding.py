@@ -1,4 +1,4 @@
-"""Decodes row groups in row order, the next ones in advance by threads."""
+"""Reads the rows of a dataset in row order, one row group after the other; threads decode the next row groups in advance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LONG = 32 << 20
 ROWS_OF_UNKNOWN_LENGTH = 1_024
 # Limits of a unit of several row groups, which are decoded together, since opening a file takes as long as decoding 20,000 numbers.
 MAX_COMBINED_BYTES, MAX_GROUPS = 4 << 20, 8
-# Decoding restarts with a new step if that is at least this many times smaller or larger than the old one.
+# Decoding restarts with a new step if the new step is at least this many times smaller or larger than the old one.
 OTHER_STEP = 4
 
 
@@ -60,7 +60,9 @@ class Unit:
 
 @attrs.define(eq=False)
 class Decoder:
-    """Decodes the rows of a dataset once, from a given row to the end. It is not part of a reference cycle, so its buffers are freed with it.
+    """Decodes the rows of a dataset once, from a given row to the end.
+
+    It is in no reference cycle, so its buffers are freed as soon as it is no longer used.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ class Decoder:
     def _combined(self, groups: Sequence[Unit]) -> Iterator[Unit]:
         """Yield units of one or more row groups of a file.
 
-        The first unit has one row group, since the caller may need no more rows; the limit is doubled with each unit up to ``MAX_GROUPS``.
+        The first unit has one row group, since the caller may need no more rows; the limit of row groups per unit then doubles up to ``MAX_GROUPS``.
         """
         index = 0
         while index < len(groups):

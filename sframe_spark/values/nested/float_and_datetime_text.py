@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.values.datetimes import MAX_OFFSET, MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
-from sframe_spark.values.nested.json_spans import BEFORE_DATETIME, map_distinct, seem_repeated
+from sframe_spark.values.nested.conversion_of_repeated_values import map_distinct, seem_repeated
+from sframe_spark.values.nested.json_spans import BEFORE_DATETIME
 
 # Between these, Arrow writes floats as Python does, with the fewest digits that read back the same.
 MIN_LIKE_PYTHON, MAX_LIKE_PYTHON = 1e-4, 1e9

@@ -26,8 +26,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
+from sframe_spark.values.nested.conversion_of_repeated_values import int_texts, map_distinct, seem_repeated
 from sframe_spark.values.nested.float_and_datetime_text import brief_floats, compact_datetimes
-from sframe_spark.values.nested.json_spans import int_texts, map_distinct, seem_repeated
 from sframe_spark.values.nested.text_writer import IN_CSV, csv_string, written
 from sframe_spark.values.plain_values import is_number, plain_number
 from sframe_spark.values.single_value_conversion import ESCAPES as READ_ESCAPES
