@@ -1,4 +1,4 @@
-"""Converts between plan nodes and values: makes nodes of Python values or appended rows, reads rows as Python, numpy or Arrow values; counts rows."""
+"""Converts between plan nodes and values: makes nodes of values or appended rows, reads rows as Python, numpy or Arrow values, and counts rows."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ from sframe_spark.compute.two_word_running_sums import (
     two_word_running_sums,
 )
 
-# Bits of a digit, such that the digits of a block of rows add up in 64 bits.
+# The most bits of a digit with which the sum of the digits of a block of rows fits 64 bits.
 MAX_BITS = 45
-# Shift from units of the square of the smallest float to units of the place below it.
+# The shift that converts multiples of 2**-2148, the square of the smallest float, to multiples of 2**-2160, the unit of the lowest place of squares.
 SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
 
 
@@ -162,7 +162,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
             earlier = joined_sums([open_group, earlier.taken(np.arange(1, last - first))])
         starts_in_block = np.maximum(starts[first:last] - start, 0)
         part = None if valid is None else valid[start:stop]
-        result[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, starts_in_block, earlier)
+        result[start:stop], counts[start:stop], after = running_sums_of_block(kind, numbers[start:stop], part, starts_in_block, earlier)
         is_over = ends[last - 1] == stop
         closed = last if is_over else last - 1
         states.append(after.taken(np.arange(closed - first)))
@@ -180,7 +180,9 @@ def joined_sums(parts: list[Sums]) -> Sums:
     return Sums(np.concatenate([part.counts for part in parts]), sums, Digits.joined(squares) if squares else None)
 
 
-def block(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
+def running_sums_of_block(
+    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums
+) -> tuple[np.ndarray, np.ndarray, Sums]:
     """Return :func:`running_sums` of one block of rows."""
     ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
     counts = grouped_cumsum(ones, starts, before.counts)
@@ -211,7 +213,7 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
             others = running_non_finite(numbers, finite, starts, before.others)
             left.append((np.where(finite, numbers, 0.0), moved))
     result = by_place(left, MAX_BITS)
-    # Sums of a block may need all 64 bits, so the sums of earlier rows are carried first.
+    # Sums of a block may need all 64 bits, so the carries of the sums of earlier rows are propagated first.
     nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
     for place in {*result, *earlier}:
         digits = result.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
@@ -273,7 +275,7 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
         quick = None if before.others else two_word_running_sums(part, start, OneSum(before.units))
         if quick is None:
             state = Sums(start, Digits.of_sum(before), None)
-            result[first : first + WORDS_BLOCK], _, after = block("sum", part, None, start, state)
+            result[first : first + WORDS_BLOCK], _, after = running_sums_of_block("sum", part, None, start, state)
             before = after.sums.sum_of(0)
         else:
             result[first : first + WORDS_BLOCK], words = quick
@@ -289,7 +291,7 @@ Positions = npt.NDArray[np.int64]
 MAX_WINDOW_BITS = 62
 # Windows per block. There is only one block if rows would be read more than MAX_READ times on average.
 WINDOWS_IN_CACHE, MAX_READ = 1 << 14, 2
-# The digits of this many rows add up in 64 bits, also for squares, which have two numbers per place.
+# The sum of the digits of this many rows fits 64 bits, also for squares, which have two numbers per place.
 MAX_ROWS = 1 << 20
 
 

@@ -1,4 +1,4 @@
-"""Laws that compute aggregations from recorded statistics, from single rows, or from fewer rows."""
+"""Laws of aggregations: group-bys of distinct keys, and reductions that known lengths, recorded statistics or fewer rows answer; also row numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
 
 
 def rows_as_groups(operator: GroupBy | StreamingGroupBy, child: PlannerNode) -> PlannerNode | None:
-    """Return the groups of rows with distinct keys, in the order of the rows; None if keys may repeat, or if more than ``select_one`` is computed."""
+    """Return the groups of rows with distinct keys, in the order of the rows; None if keys may repeat, or an aggregate is not ``select_one``."""
     if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
         return None
     if not properties_of(child).order.has_key(operator.keys):
@@ -61,7 +61,7 @@ SKIPPING = frozenset(("sum", "mean", "min", "max", "var", "std", "column_min", "
 
 @law("reduce(x, select_one) = reduce(slice(x, 0, 1), select_one)", stage="pushdown", on="reduce", alone=True)
 def first_of_first(node: PlannerNode) -> PlannerNode | None:
-    """The first value is in the first row."""
+    """Only the first row is needed, because it has the first value."""
     operator, child = node.operator, node.inputs[0]
     assert isinstance(operator, Reduce)
     if any(a.function != "select_one" for a in operator.aggregations) or (child.length.at_most is not None and child.length.at_most <= 1):
@@ -118,7 +118,7 @@ def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
 
 @law("row_number(source, n) = n, n + 1, ...", stage="pushdown", on="row_number")
 def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
-    """If the number of rows is known, row numbers become a source, so that any range of them is computed without reading rows."""
+    """If a source has a known number of rows, its row numbers become a source, so that any range of them is computed without reading rows."""
     rows, start = node.length.rows, node.operator_parameters["start"]
     if rows is None or not has_random_access(node.inputs[0]) or start + rows > INT_LIMITS[1]:
         return None

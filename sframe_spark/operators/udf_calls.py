@@ -1,4 +1,4 @@
-"""Calls of users' functions in a plan, and the memos that cache their results.
+"""Finds the calls of users' functions and of plug-ins' functions in a plan, and gives users' calls the memos that cache their results.
 
 A call is identified by its node: a function that is applied twice makes two columns. Laws copy operators into other nodes of a plan, in which
 the memo that a function carries identifies the original node.
@@ -63,7 +63,7 @@ def calls_user_functions(root: PlannerNode) -> bool:
 
 @contextlib.contextmanager
 def running_user_functions(plan: PlannerNode) -> Iterator[None]:
-    """Return a context manager for running a plan: its users' functions see the state of the program in which they were given."""
+    """Return a context manager for running a plan: users' functions see the process state (locale and others) of the time when they were given."""
     with contextlib.ExitStack() as stack:
         for node in postorder([plan]):
             for function in functions_of(node):
@@ -85,7 +85,7 @@ def remember_first(node: PlannerNode, results: Chunk, counts: Sequence[int] | No
     rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
     if rows.size:
         order = np.argsort(rows)
-        # If the results are too large to be cached, the next action materializes them.
+        # If the results are too large to be cached, the next action materializes the node.
         with contextlib.suppress(MemoFullError):
             memos_of(node)[0].completed(rows[order], lambda _: (results if numbers is None else results.rows_at(order), sizes[order]))
 

@@ -62,5 +62,5 @@ def quoted(name: str) -> str:
 
 
 def trace_text(trace: Trace) -> str:
-    """Return the laws that were applied, and how often, one law in a line."""
+    """Return the laws that were applied, and how often, one law per line."""
     return "\n".join(f"{count:4d} x {equation}" for equation, count in trace.counts().items()) or "no law fired"

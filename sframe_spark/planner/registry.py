@@ -1,4 +1,4 @@
-"""The registry: operator classes by name, from this package and from plug-ins, and the laws of plug-ins."""
+"""The registry of operator classes by name, and the discovery of operators and laws of installed plug-ins by their entry points."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def import_builtin_operators() -> None:
 
 
 def registered_names() -> list[str]:
-    """Return the sorted names of all operators of this package, whether imported or not, and of plug-ins.
+    """Return the sorted names of all operators of this package, whether imported or not, and of plug-ins that are loaded.
 
     Examples
     --------
@@ -176,7 +176,7 @@ SEPARATORS = re.compile("[-_.]+")
 
 @lru_cache(maxsize=1)
 def _announced() -> Mapping[str, Sequence[EntryPoint]]:
-    """Return the entry points of each group. This reads a file of each installed package, so it is done once for all groups."""
+    """Return the entry points of each group. A file of each installed package is read, so this is done once for all groups."""
     # Only files that mention a group are parsed, because parsing takes as long as reading.
     entries = [entry for package in _installed(filter(_names_a_group, distributions())) for entry in package.entry_points]
     return {group: sorted((entry for entry in entries if entry.group == group), key=lambda entry: entry.name) for group in GROUPS}

@@ -139,7 +139,7 @@ def is_running(mark: ProcessMark) -> bool | None:
 
 PREFIX = "sframe_spark-"
 HIDDEN = "."
-# Spark's sockets need short paths: see `sockets.LONGEST_PARENT`.
+# Spark's sockets need short paths: see `worker_sockets.LONGEST_PARENT`.
 LONGEST_NAME = 44
 SECONDS_BETWEEN_HEARTBEATS = 600
 
@@ -377,7 +377,10 @@ def orphans_in(parent: str) -> list[str]:
 
 
 def time_in(directory: str) -> float | None:
-    """Return the time of the file system of a directory, in seconds since the epoch; None if no file can be written. It may be another machine's."""
+    """Return the time of the file system of a directory, in seconds since the epoch; None if no file can be written there.
+
+    The clock may be that of another machine.
+    """
     try:
         with tempfile.TemporaryFile(dir=directory) as stream:
             return os.fstat(stream.fileno()).st_mtime

@@ -102,7 +102,7 @@ class SparkStart:
         return self._error is not None
 
     def wait(self) -> SparkSession:
-        """Wait for the session and return it, or raise the error of the start; a longer wait is shown."""
+        """Wait for the session and return it, or raise the error of the start; a progress bar shows the wait."""
         line = ProgressBar("Spark is starting, once in a session")
         with covering_progress():
             try:
@@ -237,7 +237,7 @@ class SessionHolder:
             self.packages.archive = archive
 
     def follow_user(self) -> None:
-        """Apply settings that the user has changed since the last query to the sessions of this package, except those that decide results.
+        """Apply settings that the user has changed since the last query to the sessions of this package, except settings that affect results.
 
         Called at the start of each query. Without a change it takes one comparison of the user's settings: 0.3 ms for a classic session.
         """
@@ -423,7 +423,7 @@ def default_parallelism(session: SparkSession) -> int:
 _HOLDER = SessionHolder()
 do_in_child(_HOLDER.start_over)
 
-# The functions of this module are methods of the one holder.
+# These functions are methods of the only holder.
 get_session = _HOLDER.get
 get_base = _HOLDER.base
 own_sessions = _HOLDER.own

@@ -1,4 +1,4 @@
-"""Opens archives of Turi Create: reads their columns and row counts from the index files, and reads ranges of their rows."""
+"""Opens archives of Turi Create: reads columns and row counts from the index files, reads ranges of rows, and finds narrower column types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and sets state of a process or thread that affects functions although they do not name it: decimal precision, locale, time zone and others.
+"""Reads and sets state of a process or thread on which functions depend without mentioning it: decimal precision, locale, time zone and others.
 
 The state is read when a function is given, and set wherever the function is called. A module that is not loaded has its default state.
 """
@@ -37,7 +37,8 @@ class _Kind:
         Whether each thread or task has its own state, which can be set temporarily in the user's process. State that all threads share is not set
         there.
     affects_results
-        Whether results are likely to depend on the state. If so, a change in the user's process since the function was given is an error.
+        Whether results are likely to depend on the state. If so, and all threads share the state, a change in the user's process since the function
+        was given is an error.
     """
 
     module: str
@@ -83,7 +84,7 @@ def _enter_locale(stack: ExitStack, locale: Any, value: Mapping[int, str]) -> No
 
 
 def _enter_zone(stack: ExitStack, time: Any, value: Any) -> None:
-    # In reverse order, the callbacks restore the variable, and then the zone.
+    # Callbacks run in reverse order: the variable is restored first, and then the zone that follows from it.
     stack.callback(time.tzset)
     stack.callback(set_environment_variable, "TZ", os.environ.get("TZ"))
     set_environment_variable("TZ", value[0])

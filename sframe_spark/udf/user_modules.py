@@ -1,4 +1,4 @@
-"""Distinguishes modules of the user's program from installed ones, and finds which of their variables a function reaches or may have changed."""
+"""Distinguishes modules of the user's program from installed ones, and finds variables of modules that functions reach, or that may have changed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ MAX_ITEMS = 1_000
 
 
 def may_be_changed(value: Any, module: str) -> bool:
-    """Return whether the program may have changed a variable of an installed module since the module was imported, given its value."""
+    """Return whether the program may have changed a variable of an installed module since the module was imported, given the variable's value."""
     kind, root = type(value), module.partition(".")[0]
     if kind in PLAIN or (kind in _SMALL and len(value) <= MAX_ITEMS and all(type(item) in PLAIN for item in _items(value))):
         return True
@@ -137,14 +137,14 @@ def _items(value: Any) -> Iterator[Any]:
 class ReachedModules:
     """The user's modules and variables that functions reach, collected function by function.
 
-    A function reads globals of its own module. Of a module that its code names (``rules.RATE``) it may read any variable that the same code
-    names. Of a module that is used as a value (passed on, or kept in an object) any code may read what that code names.
+    A function reads globals of its own module. If its code names another module (``rules.RATE``), it may read any variable of that module whose name
+    is in the same code. If a module is used as a value (passed on, or kept in an object), any function may read the variables that its code names.
     """
 
     def __init__(self) -> None:
         self.modules: dict[str, types.ModuleType] = {}
         self.names, self.texts, self.assigned = set[str](), set[str](), set[str]()
-        # Variables that functions read as globals; and those read by functions that are certainly called if the given function is.
+        # The variables that functions read as globals, and those among them that are read by functions that every call of the given function calls.
         self.read: dict[tuple[str, str], None] = {}
         self.surely_read = set[tuple[str, str]]()
         self.hashes = self.makes_sets = False
@@ -205,7 +205,7 @@ class ReachedModules:
             if name:
                 candidates.add(name)
             if name and name not in sys.modules and _may_be_users(name):
-                # The module is imported where the function is called, and may then read anything of its package.
+                # The module will be imported when the function is called, and may then read any variable of its package.
                 root = name.partition(".")[0]
                 siblings = [users_module(key) for key in list(sys.modules) if key.partition(".")[0] == root]
                 self._whole.update(map(self.add, filter(None, siblings)))
@@ -252,7 +252,7 @@ def _may_be_users(name: str) -> bool:
     return spec is not None and spec.origin is not None and is_users_file(spec.origin)
 
 
-# Types whose objects are immutable, or have only parts that are examined themselves.
+# Types whose objects are immutable, or can only change in parts that are examined separately.
 _FIXED = (
     types.BuiltinFunctionType,
     types.MethodDescriptorType,

@@ -1,10 +1,10 @@
-"""Converts columns for other programs: to Arrow types from which the values can be read back unchanged, and to JSON.
+"""Converts columns for other programs: to Arrow types from which the values can be read back unchanged, and to JSON; and parses such JSON.
 
 Numbers, strings, datetimes without an offset, and native lists and dicts keep their physical type. The Arrow type of other columns depends on
 their values:
 
 ===========================================  ==========================================================================
-datetimes that all have one offset           ``timestamp[us, tz]``, where the offset has a zone (whole hours)
+datetimes that all have one offset           ``timestamp[us, tz]``, if a zone has the offset (whole hours)
 datetimes with other offsets                 ``arrow.timestamp_with_offset``
 datetimes, some of which have no offset      the physical type, ``struct<instant, offset>``
 lists and dicts whose values share one type  ``list`` and ``struct`` of it, at any depth

@@ -229,7 +229,7 @@ def _dict_type(values: Sequence[Any]) -> ColumnType:
 
 
 def _element_type(elements: Callable[[], Iterable[Any]]) -> ColumnType | None:
-    """Return the native type that all elements have (int, float or str), or None if there is none; ``elements`` yields them, several times."""
+    """Return the native type that all elements have (int, float or str), or None if there is none; each call of ``elements`` yields them all."""
     families = families_of(elements())
     element = _ELEMENT_TYPES.get(families.pop()) if len(families) == 1 else None
     return None if element is types.INT and not _fits_int(list(elements())) else element

@@ -1,7 +1,7 @@
 """Decodes Spark's VARIANTs to Python values, and writes Python values as JSON from which Spark makes VARIANTs.
 
-The binary format is Parquet's (VariantEncoding.md): the bytes of a value, and the names of its fields as metadata. (Spark's `to_json` would lose
-the difference between `1.0` and `1`, `"NaN"` and NaN, a string and a time.) The bytes are not trusted: every length in them is checked, and
+The binary format is Parquet's (VariantEncoding.md): the bytes of a value, and the names of its fields as metadata. (Spark's `to_json` is not used: it
+loses the difference between `1.0` and `1`, `"NaN"` and NaN, a string and a time.) The bytes are not trusted: every length in them is checked, and
 values that overlap, which would expand to more bytes than there are, are refused.
 """
 
@@ -83,7 +83,7 @@ def is_stored_variant(data_type: pa.DataType) -> bool:
 def variant_kind(start: bytes) -> str:
     """Return the kind of a VARIANT from its first two bytes: a column kind, "zoned", "missing", "damaged" if there are no bytes, or "number N".
 
-    "number N" stands for a type number that no column holds.
+    "number N" stands for the type with number N, whose values no column can hold.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class _Reader:
             raise _damaged("a name of its keys is not UTF-8") from None
 
 
-def _whole(content: bytes) -> int:
+def _signed_int(content: bytes) -> int:
     return int.from_bytes(content, "little", signed=True)
 
 
@@ -292,9 +292,9 @@ _SCALARS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
     _FALSE: (0, lambda content: 0),
     _DOUBLE: (8, lambda content: struct.unpack("<d", content)[0]),
     _FLOAT: (4, lambda content: struct.unpack("<f", content)[0]),
-    _DATE: (4, lambda content: from_microseconds(_whole(content) * DAY, None)),
-    _TIMESTAMP: (8, lambda content: from_microseconds(_whole(content), 0)),
-    _TIMESTAMP_NTZ: (8, lambda content: from_microseconds(_whole(content), None)),
+    _DATE: (4, lambda content: from_microseconds(_signed_int(content) * DAY, None)),
+    _TIMESTAMP: (8, lambda content: from_microseconds(_signed_int(content), 0)),
+    _TIMESTAMP_NTZ: (8, lambda content: from_microseconds(_signed_int(content), None)),
     _UUID: (16, lambda content: str(uuid.UUID(bytes=content))),
 }
 """By type number: the number of bytes of a value, and the function that decodes them."""

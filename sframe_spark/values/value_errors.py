@@ -118,7 +118,7 @@ def column_named(name: str) -> Iterator[None]:
 # asked for floats.
 
 DIGITS_OF_FLOAT = 15
-"""A decimal of so many digits is restored exactly from its nearest float, except at the ends of the range of floats."""
+"""A decimal of this many digits is restored exactly from its nearest float, except at the ends of the range of floats."""
 
 LARGEST_EXPONENT = 307
 """Floats whose decimal exponent is at most this, up or down, have full precision."""
@@ -201,7 +201,7 @@ def note_rounded(value: Any) -> None:
 
 
 def may_be_rounded(value: Any) -> bool:
-    """Return False only for values that no conversion rounds; a quick test that covers the most common values.
+    """Return whether converting a value might round it: a quick test that returns False only for common values that no conversion rounds.
 
     Examples
     --------

@@ -87,10 +87,10 @@ def test_a_key_that_is_not_shown_goes_by_its_own_name_or_by_the_key_it_is_matche
 
 def test_what_a_node_was_called_first_stays_and_passes_on_to_nobody_else() -> None:
     node = range_source(5, 3)
-    node.call_columns(["first", "second"])
+    node.record_column_names(["first", "second"])
     assert node.names is None
-    node.call_columns(["first"])
-    node.call_columns(["second"])
+    node.record_column_names(["first"])
+    node.record_column_names(["second"])
     assert node.names == ["first"]
     assert sort_rows(node, [(0, True)]).names is None
 

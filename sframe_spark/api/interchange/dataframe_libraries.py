@@ -1,4 +1,4 @@
-"""Converts frames and columns to and from pandas, pyarrow and other libraries with Arrow's C stream interface, such as Polars and DuckDB."""
+"""Converts to and from pandas, pyarrow and libraries with Arrow's C stream interface, such as Polars; recognises their frames and columns."""
 
 from __future__ import annotations
 

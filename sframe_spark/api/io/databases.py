@@ -53,7 +53,7 @@ _RESERVED_FOR_READING = (*_RESERVED, "partitioncolumn", "lowerbound", "upperboun
 _DEFAULTS = {"fetchsize": "10000", "preferTimestampNTZ": "true"}
 _NO_DRIVER = ("No suitable driver", "ClassNotFoundException", "ClassNotFound")
 _HIDDEN = "..."
-# Spark puts column names between such characters without escaping them.
+# Depending on the database, Spark quotes column names with one of these characters, without escaping it inside a name.
 _QUOTES = '"`[]'
 
 

@@ -85,12 +85,12 @@ class Columns:
     def _column(self, name: str) -> PlannerNode:
         """Return the node of a column; error messages use the column's name."""
         node = column_of(self._node, self._position(name))
-        node.call_columns((name,))
+        node.record_column_names((name,))
         return node
 
     def _with(self, node: PlannerNode, names: Sequence[str]) -> SFrame:
         self._node, self._names = node, names if isinstance(names, FrameNames) else FrameNames(names)
-        node.call_columns(self._names)
+        node.record_column_names(self._names)
         return self  # type: ignore[return-value]
 
     def _empty(self) -> SFrame:

@@ -136,7 +136,7 @@ class SFrame(
         else:
             self._node, names = construction.frame_from(data, format, verify)
             self._names = FrameNames(names)
-        self._node.call_columns(self._names)
+        self._node.record_column_names(self._names)
 
     if not TYPE_CHECKING:
 

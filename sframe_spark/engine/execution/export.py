@@ -78,7 +78,7 @@ def _run_in_this_process(section: PlannerNode, placement: Placement, work: Range
 
 
 def write_parts(node: PlannerNode, staging: Staging, form: PartForm) -> list[str]:
-    """Write the rows of a node as files, and return their paths in row order. If there are no rows, there is one file."""
+    """Write the rows of a node as files, and return their paths in row order. If there are no rows, one file without rows is written."""
     written: list[tuple[str, int]] = by_ranges(node, partial(write_range_as, form=form), staging, f"writing {form.ending}")
     return [file for file, rows in written if rows] or [file for file, _ in written[:1]]
 

@@ -1,4 +1,4 @@
-"""Physical planning: divides an optimized plan into a tree of sections, before anything runs."""
+"""Physical planning: divides an optimized plan into a tree of sections, and chooses the mode in which each section runs, before anything runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SectionOrigin:
     search: Operator | None = None
 
     def over(self, inputs: Sequence[PlannerNode], rows: PlannerNode) -> PlannerNode:
-        """Return the node that replaces the node, given its inputs and the section's rows."""
+        """Return the replacement of the node, given the inputs of the node and the section's rows."""
         return rows if self.search is None else self.search.make_planner_node(inputs[0], rows)
 
 
@@ -367,7 +367,8 @@ def is_few_at_hand(node: PlannerNode) -> bool:
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
     """Return whether the partial states of tasks fit in the driver's memory; those that hold first rows may be large.
 
-    The number of groups is unknown before the tasks run, and they may have to be given up: so no users' functions may be below a group-by.
+    The number of groups is unknown before the tasks run. If there are too many, the rows are computed again in another mode: so a group-by over calls
+    of users' functions is not decomposed.
     """
     if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
         return False

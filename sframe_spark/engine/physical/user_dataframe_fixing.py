@@ -1,5 +1,7 @@
 """Finds the nodes over users' Spark DataFrames that must be materialised before a plan runs, so that all actions see the same rows in one order.
 
+Also keeps the one node that all frames of a DataFrame share, and finds the nodes of a graph that are referenced from outside.
+
 See docs/decisions/009-one-evaluation.md.
 """
 
@@ -39,12 +41,12 @@ class SharedFrame:
     node
         The node of the DataFrame.
     rows
-        The manifest of the rows that were stored for it, once they are: frames of some of its columns refer to this, but no longer to the node.
+        The manifest of the DataFrame's rows, once they are stored: frames of some of its columns refer to the manifest, but no longer to the node.
     handle
         The handle of these rows' files, if they are temporary.
     kept
-        For each node that was derived from the DataFrame and then replaced by its own rows: a node with the DataFrame's rows, which it no longer
-        refers to.
+        For each node that was derived from the DataFrame, and later replaced by its own stored rows: a node with the DataFrame's rows, to which the
+        replaced node no longer refers.
     """
 
     node: weakref.ref[PlannerNode]
@@ -118,8 +120,8 @@ def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
 def keep_frames(node: PlannerNode) -> None:
     """Keep stored rows of users' DataFrames alive as long as a node that was derived from them, and the DataFrames themselves.
 
-    Called when the node is about to be replaced by its own rows. A later frame of another column of the DataFrame then has its rows in the same
-    order. The caller holds the lock.
+    Called when the node is about to be replaced by its own rows. A frame that is later made of another column of the DataFrame then has rows in the
+    same order. The caller holds the lock.
     """
     frames = list(get_frames().values())
     if not frames:

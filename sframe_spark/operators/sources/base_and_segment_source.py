@@ -33,11 +33,11 @@ from sframe_spark.storage.segments.decoded_column_cache import last_pack_start, 
 from sframe_spark.storage.segments.reader import last_group_start
 from sframe_spark.storage.segments.row_group_decoding import Cursor, DecodedPart
 
-# At most so many orderings are recorded in a manifest, which matters for very wide frames.
+# At most this many orderings are recorded in a manifest, which matters for very wide frames.
 MAX_RECORDED = 64
 Statistics = tuple[ColumnStatistics, ...]
 
-# At most so many interleaved sequential scans of one source in a plan have a decoder of their own.
+# At most this many interleaved sequential scans of one source in a plan have a decoder of their own.
 MAX_SCANS = 4
 
 
@@ -164,7 +164,7 @@ def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
 
 
 def follows(before: tuple[int, int], first: int, last: int) -> bool:
-    """Return whether a range continues the one before: it starts within that or after a gap no longer than itself, and ends no earlier.
+    """Return whether a range continues an earlier one: it starts in the earlier range, or after a gap no longer than itself, and ends no earlier.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def size_between(source: SegmentSource, first: int, last: int) -> float | None:
     return None if None in sizes else row_bytes(sizes, 0)
 
 
-# Bytes decoded at a time when all rows are read; far below 2 GiB, the most strings that an array can hold.
+# Bytes decoded at a time when all rows are read; far below 2 GiB, the most bytes of strings that an array can hold.
 MAX_CHUNK_BYTES = 256 << 20
 Saved = TypeVar("Saved")
 

@@ -28,11 +28,11 @@ from sframe_spark.values.arrow_layouts import in_one_array
 # Relations of tables up to this size are cached for reuse; their rows stay in the JVM.
 MAX_CACHED_ROWS = 20_000
 MAX_CACHED_BYTES = 4 << 20
-# Statistics are computed only if at most so many cells must be scanned, at about 10 ns per float or string and 1 ns per int.
+# Statistics are computed only if at most this many cells must be scanned, at about 10 ns per float or string and 1 ns per int.
 MAX_CELLS_SCANNED = 20_000_000
-# Statistics of so many row ranges of a table are cached; the least recently used are evicted.
+# The number of row ranges of a table whose statistics are cached; the least recently used are evicted.
 MAX_RANGES = 16
-# Key under which a table remembers a dataset with its columns.
+# The key in the facts that a table remembers, for a dataset that has its columns.
 STORED = "stored columns"
 
 

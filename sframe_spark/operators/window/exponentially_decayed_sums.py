@@ -21,13 +21,14 @@ from sframe_spark.operators.window.segmented_scan import RowGroups, accumulated
 HALF_LIVES = 64
 # Weights are at most 2**-ROOM, so that sums of many large values stay finite.
 ROOM = 40
-# For cells of at most so many time units, weights are looked up in a table.
+# For cells of at most this many time units, weights are looked up in a table.
 MAX_WEIGHTS_TABLED = 1 << 16
-# After so many half-lives, even the largest float has decayed to less than the smallest one.
+# After this many half-lives, even the largest float has decayed to less than the smallest one.
 MAX_HALF_LIVES = 2300.0
 # Groups of cells with more values than this are summed by one cumulative sum; others step by step in parallel.
 LONG_CELL = 128
-# Number of cells in a stretch: older cells have hardly any effect. Its last few cells give a first guess of what a stretch carries over.
+# Number of cells in a stretch: hardly anything remains of a sum after so many cells. The last few cells of a stretch give a first guess of what
+# remains at its end.
 STRETCH, LAST_CELLS = 60, 6
 # If there are fewer cells than this, processing them one at a time is faster.
 FEW_CELLS = 1000
@@ -151,7 +152,7 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
     # NumPy sorts 8-bit ints by counting.
     order = short[np.argsort((LONG_CELL - counts[short]).astype(np.uint8), kind="stable")]
     begins = starts[order]
-    # For each step, the number of segments that are longer.
+    # For each step, the number of segments that are longer than this step.
     longer = np.searchsorted(-counts[order], -np.arange(1, counts[order[0]] if len(order) else 1), side="left")
     for step, many in enumerate(longer.tolist(), start=1):
         positions = begins[:many] + step
@@ -162,8 +163,8 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Return what remains of all earlier cells at the start of each cell.
 
-    The recurrence ``carried[i] = (carried[i - 1] + sums[i - 1]) * left[i]`` gives the same result as cell by cell, but stretches of cells are
-    processed in parallel, from a guess of what the stretch before carries over. Stretches with a wrong guess are processed again.
+    The result is exactly that of the recurrence ``carried[i] = (carried[i - 1] + sums[i - 1]) * left[i]``, but stretches of cells are processed in
+    parallel, each from a guess of what remains at the end of the stretch before. Stretches with a wrong guess are processed again.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
     shares = in_stretches(left[np.newaxis], steps, stretches)[:, 0]
     initial, added = (in_stretches(numbers, steps, stretches) for numbers in (first, np.concatenate([np.zeros((rows, 1)), sums[:, :-1]], axis=1)))
     before = np.zeros((rows, stretches))
-    # The last few cells of a stretch mostly determine what the stretch carries over.
+    # The last few cells of a stretch mostly determine what remains at its end.
     before[:, 1:] = decayed_steps(before, initial[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
     result = decayed_steps(before, initial, added, shares)
     while True:
@@ -410,11 +411,11 @@ class ValuesInTime:
 
 
 def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
-    """Return weighted means from weighted sums and sums of weights, given the last value before each mean."""
+    """Return weighted means from weighted sums and sums of weights, given the latest value in each mean, and the sum of its non-finite values."""
     mean = sums[0] / sums[1]
     # No result is -0.0, because the sign of a zero sum depends on the boundaries of batches and cells.
     mean += 0.0
-    # If the last value is a possible rounding of the quotient, it is the mean, because nothing remains of earlier values.
+    # If the quotient may round to the latest value, that is the mean, because nothing remains of earlier values.
     np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
     return np.where(specials == 0, mean, specials) if specials.any() else mean
 
@@ -450,7 +451,7 @@ class Heads:
 
     @property
     def are_many(self) -> bool:
-        """Whether there are too many values to send."""
+        """Whether there are too many values to send to another process."""
         return len(self.owners) > MAX_VALUES
 
     @property

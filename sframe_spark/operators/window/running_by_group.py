@@ -19,7 +19,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.window.running_collecting_aggregates import (
-    DistinctAggregate,
+    DistinctCountAggregate,
     FrequencyAggregate,
     ListAggregate,
     QuantileAggregate,
@@ -215,7 +215,7 @@ def keeping_all_rows(reduce: ReduceColumns) -> Decomposition:
 
 
 OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
-    "count_distinct": DistinctAggregate,
+    "count_distinct": DistinctCountAggregate,
     "freq_count": FrequencyAggregate,
     "count_runs": RunCountAggregate,
 }

@@ -1,4 +1,4 @@
-"""Running aggregates that keep values of each group: lists, distinct values, value counts, counts of runs of equal values, and quantiles."""
+"""Running aggregates whose state holds values of each group: lists, distinct values and their number, value counts, run counts, and quantiles."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
 from sframe_spark.values.python_to_arrow import encode_plain
-
-# Running aggregates that keep values of each group: lists, distinct values, value counts, and counts of runs of equal values.
 
 # Number of values that are put into lists at a time, which limits the memory for copies.
 VALUES_PER_BATCH = 1 << 18
@@ -264,8 +262,8 @@ class ListAggregate:
 def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the values that are new to their groups, comparing all columns except the first ``skipped``.
 
-    Return a mask of the rows with a new value; a code for group and value of the earlier values and then the rows; and the first position of each
-    code.
+    Return a mask of the rows with a new value; a code for each pair of a group and a value, of the earlier values followed by those of the rows; and
+    the first position of each code.
     """
     columns = [pa.concat_arrays([first, second]) for first, second in zip(before.columns[skipped:], rows.columns[skipped:], strict=True)]
     earlier = len(before.columns[0])
@@ -312,7 +310,7 @@ SeenValues = list[frozenset[Any]]
 
 
 @attrs.frozen(eq=False)
-class DistinctAggregate:
+class DistinctCountAggregate:
     """The number of distinct values so far, with missing and NaN as one value each. The state is a set of values per group.
 
     Parameters
@@ -369,7 +367,7 @@ def values_by_group(groups: RowGroups, rows: np.ndarray, tokens: Iterable[Any]) 
 
 # Running counts of each value. The state is each group's values in order of appearance, with their counts.
 
-# The most bytes of the digits of a count with punctuation.
+# The most bytes that a count takes in a stored dict, with the punctuation around it.
 MAX_COUNT_BYTES = 24
 
 

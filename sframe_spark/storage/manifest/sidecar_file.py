@@ -1,7 +1,8 @@
-"""Writes and reads the sidecar file of a manifest with many segments, whose statistics and checksums are read in blocks when they are needed.
+"""Writes and reads the Arrow file beside a manifest of many segments, from which their statistics and checksums are read in blocks when needed.
 
 A file ``_segments-<uuid>.arrow`` has one block with a row for each segment, blocks of checksums for ranges of segments, and blocks of statistics for
 groups of columns. The manifest has the positions and checksums of the blocks, and the statistics of the columns over all rows.
+Tasks get sequences with the values of only those columns that they read.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def damaged_file(location: str, reason: str) -> StorageError:
     return StorageError(f"{location} is damaged or was replaced: {reason}; restore it from a copy or save the frame again")
 
 
-# Lazy sequences: values of fields of segment entries that are read from the file on access.
+# Lazy sequences: the values of fields of segment entries, read from the file on access.
 
 
 class LazyValues(Sequence[Any]):
@@ -454,7 +455,7 @@ def _impossible_fact(batch: pa.RecordBatch) -> str | None:
 
 
 def facts_schema(kind: type | None) -> pa.Schema:
-    """Return the schema of a block of statistics, whose values are all of one Python class (None for no values)."""
+    """Return the schema of a block of statistics whose values are all of one Python class; None for columns whose values are not recorded."""
     return pa.schema([("flags", pa.int32()), *((name, _FACT_TYPES[kind]) for name in _SCALARS)])
 
 

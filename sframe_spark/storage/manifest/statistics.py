@@ -1,4 +1,4 @@
-"""Statistics of columns, and recorded orderings and keys of the rows of a dataset."""
+"""The statistics of a column, and the recorded orderings and keys of the rows of a dataset, with their JSON form."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class RecordedOrder:
     Parameters
     ----------
     orderings
-        Each ordering is a list of column positions and whether the column ascends. The rows are sorted by each of the orderings; missing values
-        are the smallest.
+        Each ordering is a list of pairs: a column position, and whether the column ascends. The rows are sorted by each of the orderings; missing
+        values are the smallest.
     keys
         Each key is a list of columns, in which no two rows have the same values.
     compared

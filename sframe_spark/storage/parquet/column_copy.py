@@ -148,7 +148,7 @@ def new_footer(template: Struct, old: Struct, requested: Sequence[str], names: S
                 end += stop - start
         groups.append(_row_group(chunks, group))
     footer = {**template, ROWS: old[ROWS], ROW_GROUPS: Value(LIST, (STRUCT, groups))}
-    # Readers recognise writers with known bugs in pages by this name.
+    # By this name, readers recognise writers whose pages have known bugs.
     return {**footer, CREATED_BY: old[CREATED_BY]} if CREATED_BY in old else footer, ranges
 
 
@@ -169,7 +169,7 @@ def _moved(metadata: Struct, name: bytes, distance: int) -> Struct:
 
 
 def _row_group(chunks: Sequence[Struct], old: Struct) -> Struct:
-    """Return a row group with column chunks, of which the metadata is given; it has the rows of an old row group."""
+    """Return a row group whose column chunks have the given metadata; its rows are those of an old row group."""
     group = {
         CHUNKS: Value(LIST, (STRUCT, [{CHUNK_OFFSET: Value(I64, 0), CHUNK_METADATA: Value(STRUCT, metadata)} for metadata in chunks])),
         GROUP_BYTES: Value(I64, sum(metadata[UNCOMPRESSED].content for metadata in chunks)),

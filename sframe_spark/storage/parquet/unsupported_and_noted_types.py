@@ -1,4 +1,4 @@
-"""Finds columns of external Parquet files whose types are not supported, and the types that Spark has noted in the metadata of a file.
+"""Finds columns of external Parquet files whose types are not supported, and the types that Spark's metadata gives columns of Parquet and ORC files.
 
 pyarrow reads the values of an unknown logical type as they are stored, for example an interval of months as twelve bytes, and bytes of an
 unsupported type as strings if they happen to be UTF-8. For some types it does not read the footer, and reports a damaged file.
@@ -252,12 +252,12 @@ def _unknown(described: str) -> str:
 PARQUET_NOTE = b"org.apache.spark.sql.parquet.row.metadata"
 ORC_NOTE = b"spark.sql.catalyst.type"
 _MAX_NESTED = 100
-# The first words of types that need no conversion; of intervals, only some need one.
+# The first words of types that need no conversion, and the word for intervals, of which some need one.
 _PLAIN = frozenset({
     "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "double", "decimal", "string", "char", "varchar",
     "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "time", "interval", "void", "null", "variant", "array", "map", "struct",
 })  # fmt: skip
-# Finds the first word of each type in a note; and the words that only begin types that need no conversion and are supported.
+# A pattern that finds the first word of each type in a note, and the words of those types that never need a conversion.
 _NAMED_TYPE = re.compile(rb'"(?:type|sqlType|elementType|keyType|valueType)" ?: ?"([^" (]*)')
 _NO_CONVERSION = {word.encode() for word in _PLAIN - {"interval"}} | {b"udt"}
 
@@ -323,7 +323,7 @@ def types_by_notes(metadata: Mapping[bytes, bytes] | None, schema: pa.Schema) ->
     text = (metadata or {}).get(PARQUET_NOTE, b"")
     types: dict[str, pa.DataType] = {}
     refused: dict[str, str] = {}
-    # Most files have no such type, and some have thousands of columns: their JSON is parsed only if it names one.
+    # Most files have no type that needs a conversion, and some have thousands of columns: their JSON is parsed only if it names such a type.
     if _NO_CONVERSION.issuperset(_NAMED_TYPE.findall(text)):
         return types, refused
     try:

@@ -1,4 +1,4 @@
-"""Converts the Python lists and dicts of a batch to tagged JSON and back, all values of one level of nesting at once."""
+"""Converts the Python lists and dicts of a batch to tagged JSON and back, all values of one level of nesting at once; and makes dicts of rows."""
 
 from __future__ import annotations
 
