@@ -201,7 +201,7 @@ GIVES = {"session/user_session.py"}
 # A forked process lets go of them.
 LETS_GO = {"process/fork_safety.py"}
 # Refuses DataFrames of a saved frame's files: the public call optimizes the whole query, and is silent about what is cached.
-REFUSES = {"engine/spark/shared_file_checks.py"}
+REFUSES = {"engine/spark/user_dataframe_files.py"}
 
 
 def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:

@@ -2,7 +2,7 @@
 
 Finite floats are integer multiples of the smallest float, and integers add up exactly. Blocks of floats are split into digits on a fixed grid of
 exponents, by adding and subtracting one constant; digits of the same exponent add up exactly in 64 bits. A sum is rounded once, when its value is
-requested. The module also has exact products and squares, as a float and its rounding error.
+requested. The module also has exact products and squares, as a float and its rounding error, and the state from which variances are computed.
 
 Source: Demmel, Nguyen, "Fast reproducible floating-point summation" (2013), for the splitting; here no digit is dropped.
 """

@@ -1,4 +1,4 @@
-"""Memory budgets: estimates of the size of rows, batch sizes, and memory reservations that threads share."""
+"""Keeps rows within memory budgets: estimates of the size of plans and results, batch sizes, and memory reservations that threads share."""
 
 from __future__ import annotations
 

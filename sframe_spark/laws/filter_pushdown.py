@@ -1,4 +1,7 @@
-"""Laws that merge filters, push them down, and drop filters that keep all rows, and inputs of operators whose result is known to have no rows."""
+"""Laws that merge filters, push them below other operators, and drop filters that keep all rows.
+
+Other laws drop the inputs of operators whose result is known to have no rows, and joins with a right side that is known to have no rows.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class FlatMap(Expansion):
         return self.types
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Call the function once per row, and yield results as soon as there are enough. Beyond that only the results of one row are in memory."""
+        """Call the function once per row, and yield results as soon as there are enough, so that only few more results are in memory."""
         chunk, schema = inputs[0], facts[0].schema
         memo = self.function.memo
         if memo is None or not self.function.numbered:
@@ -166,7 +166,8 @@ class FlatMap(Expansion):
     def _rows_of(self, result: Sequence[Any], row: dict[str, Any]) -> list[Sequence[Any]]:
         """Return a snapshot of the rows that the function returned, like :func:`snapshot_rows`.
 
-        It is inlined, because further calls would take as long as the function. Tuples of immutable values are not tracked by the garbage collector.
+        The code of that function is repeated here, because further calls would take as long as the user's function. Tuples of immutable values are
+        not tracked by the garbage collector.
         """
         rows, width = list[Sequence[Any]](), len(self.types)
         for item in result:

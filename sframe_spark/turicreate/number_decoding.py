@@ -1,9 +1,10 @@
-"""Decodes the numbers, datetimes and vectors of a block: their structure is checked when the block is read, the values are decoded on access.
+"""Reads the bytes of a block, within a memory limit, and decodes its integers, floats, datetimes and vectors of floats.
 
-Integers are stored in groups of 128. Each group has a header byte, a base of variable length, and values packed with a fixed number of bits.
+The structure of the values is checked when the block is read; the values are decoded on access. Integers are stored in groups of 128. Each group
+has a header byte, a base of variable length, and values packed with a fixed number of bits.
 
-The length of a group follows from its first two bytes, so finding the start of every group takes only some ten nanoseconds per group. Values
-are decoded on access, all groups with the same header in one NumPy operation, in five to ten nanoseconds per number.
+The length of a group follows from its first two bytes, so finding the start of every group takes only some ten nanoseconds per group. All groups
+with the same header are decoded in one NumPy operation, in five to ten nanoseconds per number.
 """
 
 from __future__ import annotations

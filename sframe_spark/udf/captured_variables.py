@@ -14,7 +14,7 @@ from typing import Any
 
 from sframe_spark.udf.code_analysis import CACHED, cells_of, functions_of, is_class, is_full, is_importable, names_in
 
-# At most so many objects are visited; larger structures are data rather than tables of functions.
+# At most this many objects are visited; larger structures are data rather than tables of functions.
 MAX_VISITED = 20_000
 COLLECTIONS = (list, tuple, set, frozenset, dict)
 # Types whose values cannot hold a function.

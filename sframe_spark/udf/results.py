@@ -62,7 +62,8 @@ class Part:
 class CallMemo:
     """Cached results of one use of a function, by row id.
 
-    It belongs to the node that calls the function, as long as only some rows have been computed. Only the holder of the node's claim adds results.
+    It belongs to the node that calls the function, as long as only some rows have been computed. Only the thread that
+    has claimed the node adds results.
 
     Parameters
     ----------
@@ -219,13 +220,14 @@ def taken(rows: Chunk, counts: np.ndarray, positions: np.ndarray) -> Chunk:
     return rows.rows_at(chosen)
 
 
-# Rows in a step, after which results are measured: in the first step, and at most.
+# Results are measured after each step. The number of rows in the first step, the largest number in a step, and the factor by which a step may have
+# more rows than the step before it.
 FIRST_STEP = 16
 LARGEST_STEP = 16_384
 STEP_GROWTH = 4
-# The results of a step should fill at most this fraction of a batch, judging by the previous step.
+# The results of a step, estimated from the previous step, should fill at most one part in this many of a batch.
 PARTS_OF_BATCH = 8
-# Within a step, strings longer than this are measured, and one in so many of the other results.
+# Within a step, each string longer than LONG_TEXT is measured, and one in ROWS_PER_CHECK of the other results.
 LONG_TEXT = 1_024
 ROWS_PER_CHECK = 32
 
@@ -451,7 +453,7 @@ class Guess:
 def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess | None = None, place: int = 0) -> pa.Array:
     """Return the results of a function for consecutive rows as one of its columns; ``place`` is the index of the column.
 
-    Results are converted to a type that the user requested, as 2.5 to the int 2. If the type was inferred from the first rows (``guess``),
+    Results are converted to a type that the user requested, for example 2.5 to the int 2. If the type was inferred from the first rows (``guess``),
     results must not change: fractions and digits of large ints would be lost, dates would become numbers, and numbers dates. Ints beyond 64 bits
     among the first rows are an exception: the column is then float, as in Turi Create.
 

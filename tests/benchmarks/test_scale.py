@@ -19,7 +19,7 @@ from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
-from sframe_spark.engine.spark.shared_file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
+from sframe_spark.engine.spark.page_header_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
 from sframe_spark.engine.spark.shuffle_partitions import flow_of, partitions_for
 from sframe_spark.storage.manifest import sidecar_file
 

@@ -433,7 +433,7 @@ def _require_dataframe(data: Any) -> None:
 def _source(df: Any) -> SparkSource:
     from pyspark.sql import functions as F
 
-    from sframe_spark.engine.spark.shared_file_checks import files_with_columns
+    from sframe_spark.engine.spark.user_dataframe_files import files_with_columns
 
     require_distinct(df.columns)
     refuse_files_of_saved_for_spark(files_with_columns(df, file_column(0), KEY_NAME))

@@ -11,7 +11,7 @@ from sframe_spark.engine.execution.actions import run_action
 from sframe_spark.engine.execution.lost_row_recovery import restore_lost_rows
 from sframe_spark.engine.execution.materialize import compute, materialize
 from sframe_spark.engine.execution.plan_executor import Executor
-from sframe_spark.engine.execution.preview import open_plan
+from sframe_spark.engine.execution.preview import row_by_row_plan
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import source_for_users
@@ -88,7 +88,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
     # The user's queries read the files later, when this package can no longer check them.
     restore_lost_rows(node, materialize)
     converted = with_json_texts(node)
-    plan = open_plan(converted, parts=False)
+    plan = row_by_row_plan(converted, allows_limit=False)
     unchanged = None if plan is None else _unchanged_dataframe(plan, names, user)
     if unchanged is not None:
         return unchanged

@@ -1,4 +1,7 @@
-"""Saves frames and columns, loads them again, loads archives of Turi Create, merges short files, and tells what is saved at a path."""
+"""Saves frames and columns, loads them again, makes checkpoints, merges short files, and tells what is saved at a path.
+
+A saved frame may refer to columns of other saved frames. Archives of Turi Create are loaded, too.
+"""
 
 from __future__ import annotations
 
@@ -465,7 +468,7 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
 
 
 def _identity(manifest: Manifest) -> tuple[object, ...]:
-    """Return what distinguishes a save from others: column types and random file names. Without rows there are no files, and types suffice."""
+    """Return what distinguishes a save from others: column types and random file names. Without rows there are no files, so only types differ."""
     return (*manifest.types, *(entry.file for entry in manifest.segments if entry.rows))
 
 

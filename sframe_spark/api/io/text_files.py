@@ -1,4 +1,4 @@
-"""Reads columns from text files: one value per line, or the elements of one JSON array."""
+"""Reads a column from a path: a saved column, the lines of text files (one value per line), or the elements of JSON arrays."""
 
 from __future__ import annotations
 

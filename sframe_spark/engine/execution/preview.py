@@ -37,7 +37,7 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
     """
     if count > MAX_FIRST_ROWS:
         return None
-    plan = open_plan(node, parts=True)
+    plan = row_by_row_plan(node, allows_limit=True)
     if plan is None:
         return None
     df = with_some_column(lower(plan, root_observed=False).visible().limit(count), node.schema)
@@ -49,11 +49,11 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
         raise
 
 
-def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
+def row_by_row_plan(node: PlannerNode, allows_limit: bool) -> PlannerNode | None:
     """Return the plan of a node, if its rows are derived row by row from one DataFrame, in any order; None if they are not.
 
-    The plan calls no users' functions: as the rows are not fixed, a function could be called more than once for a row. If ``parts`` is true, a
-    limit to few first rows is allowed, too.
+    The plan calls no users' functions: as the rows are not fixed, a function could be called more than once for a row. If ``allows_limit`` is true,
+    the plan may also take a few first rows of the others.
     """
     with GRAPH_LOCK:
         if not frames_in(node) or calls_user_functions(node):
@@ -61,7 +61,7 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
         plan = private_copy(optimize(node))
 
     def allows(below: PlannerNode) -> bool:
-        row_range = below.operator.row_range if parts else None
+        row_range = below.operator.row_range if allows_limit else None
         is_limit = row_range is not None and row_range.step == 1 and row_range.takes_at_most(MAX_FIRST_ROWS)
         return is_limit or is_row_by_row(below)
 

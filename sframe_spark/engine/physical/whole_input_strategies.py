@@ -45,7 +45,10 @@ def is_cheaper_locally(root: PlannerNode) -> bool:
 
 
 def are_parts_cheaper_locally(node: PlannerNode) -> bool:
-    """Return whether an operator's input runs faster in this process; for an operator that chooses rows, the deciding columns alone may."""
+    """Return whether an operator's input runs faster in this process.
+
+    For an operator that chooses rows by the values of some columns, it suffices that these columns are computed faster in this process.
+    """
     if not config.small_rows:
         return False
     if is_cheaper_locally(node.inputs[0]):
@@ -73,7 +76,7 @@ UNEVEN = 2
 # Target and limit for the bytes of a range that one Spark task sorts.
 BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
 # Limit for the number of tasks times the number of ranges. The rows of one task in one range take a tenth of a millisecond to read, and 300 bytes of
-# the driver.
+# the driver's memory.
 MAX_EXCHANGE_RUNS = 262_144
 # A range of this many rows is sorted within the processor's caches.
 ROWS_OF_RANGE = 524_288
@@ -85,7 +88,7 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
     if plan_size is None:
         return None
     fits = plan_size.size <= bytes_gathered()
-    # If only first rows are required, finding them among all rows is faster than exchanging these.
+    # If only first rows are required, finding them among all rows is faster than exchanging all rows.
     is_quicker = root.operator.rows_of_ranges is None and plan_size.rows >= MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(plan_size) <= MAX_RANGES:

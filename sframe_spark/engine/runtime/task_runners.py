@@ -41,7 +41,7 @@ LOG = logging.getLogger("sframe_spark")
 Task = Callable[[], Any]
 # The module that worker processes run.
 MODULE = "sframe_spark.engine.runtime.worker_process"
-# Tasks over fewer rows than this are short: as many calls of a quick function take about as long as starting a process.
+# Tasks over fewer rows than this are short: calling a quick function for this many rows takes about as long as starting a process.
 MAX_ROWS_OF_SHORT = 4_194_304
 
 
@@ -248,10 +248,10 @@ MIN_TASK_ROWS = 65_536
 MIN_TASK_BYTES = 32 << 20
 # Fewer bytes of numbers are read by one thread as fast as by several: each thread has to allocate batches and waits for Python's lock.
 MIN_THREAD_BYTES = 6 << 20
-# If a summarising pass processes at least this share of all bytes, one thread is as fast as several; below it, two threads take at most three
-# quarters of the time.
+# If a summarising pass processes at least this share of all bytes, one thread is as fast as several; if it processes less, two threads take at most
+# three quarters of the time of one.
 MIN_PASSED = 0.5
-# The end of a range moves by at most this fraction of the range, to the end of a row group.
+# The end of a range moves to the end of a row group if that is close: at most one part in this many of the range away.
 NEAR = 8
 # Upper limit for the bytes of a task.
 LARGEST_TASK_BYTES = 1 << 30

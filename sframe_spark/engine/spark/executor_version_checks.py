@@ -1,4 +1,4 @@
-"""Checks of Spark's executors by small tasks that report versions and visible files; executors without this package are sent it."""
+"""Asks Spark's executors, by small tasks, for their versions and visible files, checks the versions, and sends them this package if they lack it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import platform
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import attr
 import attrs
@@ -29,9 +28,8 @@ from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
-# Each task sleeps so long that the other tasks of its wave are given to other executors.
+# Each task sleeps for this time, so that Spark gives the tasks that start together to different executors.
 SECONDS_OF_A_TASK = 0.3
-LARGEST_PART_READ = 65_536
 
 
 @attrs.frozen
@@ -87,49 +85,10 @@ def versions() -> dict[str, str]:
     return {"python": ".".join(map(str, sys.version_info[:2])), "pyarrow": pa.__version__, "package": package}
 
 
-def reading(file: str) -> Callable[[], str]:
-    """Return a function that reads a file's size and a checksum of its last bytes, where Parquet files have their footer."""
-    part = LARGEST_PART_READ
-
-    def read() -> str:
-        import hashlib
-        import os
-
-        size = os.path.getsize(file)
-        with open(file, "rb") as stream:
-            stream.seek(max(0, size - part))
-            return f"{size}-{hashlib.sha256(stream.read()).hexdigest()}"
-
-    return read
-
-
-def file_states_of(files: Sequence[str]) -> Callable[[], str]:
-    """Return a function that reports, as JSON, which file a process sees at each path, or why it cannot be read.
-
-    A file is reported by its size, modification time and inode, as in :class:`FileState`.
-    """
-    paths = list(files)
-
-    def read_states() -> str:
-        import json
-        import os
-
-        states: list[Any] = []
-        for path in paths:
-            try:
-                status = os.stat(path)
-                states.append([status.st_size, status.st_mtime_ns, status.st_ino])
-            except OSError as error:
-                states.append(error.strerror)
-        return json.dumps(states)
-
-    return read_states
-
-
 def answering(read: Callable[[], str] | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for Spark tasks that calls ``read``, writes what it returned to a new file of a directory, and yields its report.
+    """Return a function for Spark tasks that calls ``read``, writes what it returned to a new file in a directory, and yields the task's report.
 
-    The function is pickled by value, where a function of a module would be imported: so workers without this package can run it.
+    It is a nested function, which is pickled by value, so that workers without this package can run it; a function of a module would be imported.
     """
     seconds = SECONDS_OF_A_TASK
 
@@ -217,7 +176,7 @@ def write_archive(directory: str) -> str:
 # sent to them.
 
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
-# Parts of the errors that Python and Spark's workers raise where packages are missing or have other versions.
+# Parts of the messages of errors that Python and Spark's workers raise if packages are missing or have other versions.
 _OF_IMPORTS = ("ModuleNotFoundError", "ImportError", "No module named", "Python in worker", "Cannot run program")
 _OWN_PACKAGES = re.compile(rf"No module named '({'|'.join(('pyarrow', 'numpy', 'networkx', *SENT_MODULES))})\b")
 NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
@@ -240,7 +199,7 @@ def require_python() -> None:
 def check_python_once() -> None:
     """Ask executors once in a session for their versions, and send them this package if they lack it.
 
-    A mismatch is recorded, not raised, as a query may need no Python.
+    A mismatch is recorded and no error is raised, because the query may not need Python.
     """
     if not get_packages().checked and not is_one_process(get_session()):
         _ask_python()

@@ -17,7 +17,8 @@ from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.engine.spark.executor_version_checks import check_python_once
-from sframe_spark.engine.spark.shared_file_checks import observed_rows, require_known_rows, require_readable, require_valid_pages
+from sframe_spark.engine.spark.page_header_checks import require_valid_pages
+from sframe_spark.engine.spark.shared_file_checks import observed_rows, require_known_rows, require_readable
 from sframe_spark.engine.spark.shuffle_partitions import size_of
 from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
 from sframe_spark.message_text import visible

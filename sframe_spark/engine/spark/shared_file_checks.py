@@ -1,4 +1,4 @@
-"""Checks of the files that this process and Spark share: executors see the same directories, no rows are lost, and page headers are valid.
+"""Checks of the files that this process and Spark share: executors see the same directories, and no rows are lost.
 
 Each directory is checked once in a session, and again when something fails; never for a local Spark, which runs in this process's JVM. Executors that
 join later are not checked: if one writes to a directory that this process does not see, fewer rows are found than Spark counted, and if it does not
@@ -19,28 +19,24 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import is_of_spark, run_spark
-from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, file_states_of, reading, require_same_versions
+from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, require_same_versions
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.base_and_segment_source import Source
-from sframe_spark.operators.sources.segment_subset import STORED_ROWS, scanned
-from sframe_spark.operators.sources.spark_parquet_scan import FRAME_SCAN, page_checks
+from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_own
-from sframe_spark.process.threads import even_ranges
-from sframe_spark.session import get_reached, get_session, is_remote
+from sframe_spark.session import get_reached, get_session
 from sframe_spark.session.session import get_packages
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named, join, spark_path
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.storage.parquet.checksums import PageCheck, PageChecks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -184,6 +180,50 @@ def require_readable(root: PlannerNode) -> None:
             _require_seen(operator.shared_file, os.path.dirname(os.path.dirname(operator.shared_file)))
 
 
+# Functions that tasks of executors and this process call to read files.
+
+LARGEST_PART_READ = 65_536
+
+
+def reading(file: str) -> Callable[[], str]:
+    """Return a function that reads a file's size and a checksum of its last bytes, where Parquet files have their footer."""
+    part = LARGEST_PART_READ
+
+    def read() -> str:
+        import hashlib
+        import os
+
+        size = os.path.getsize(file)
+        with open(file, "rb") as stream:
+            stream.seek(max(0, size - part))
+            return f"{size}-{hashlib.sha256(stream.read()).hexdigest()}"
+
+    return read
+
+
+def file_states_of(files: Sequence[str]) -> Callable[[], str]:
+    """Return a function that reports, as JSON, which file a process sees at each path, or why it cannot be read.
+
+    A file is reported by its size, modification time and inode, as in :class:`FileState`.
+    """
+    paths = list(files)
+
+    def read_states() -> str:
+        import json
+        import os
+
+        states: list[Any] = []
+        for path in paths:
+            try:
+                status = os.stat(path)
+                states.append([status.st_size, status.st_mtime_ns, status.st_ino])
+            except OSError as error:
+                states.append(error.strerror)
+        return json.dumps(states)
+
+    return read_states
+
+
 def _require_seen(file: str, above: str) -> None:
     if (above, "read") in get_reached():
         return
@@ -255,7 +295,7 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def rechecking_after_failure(root: PlannerNode, directory: str | None) -> Iterator[None]:
-    """When the block fails, check executors again, and raise an error that names the cause if one is found.
+    """If the ``with`` block fails, check executors again, and raise an error that names the cause if one is found.
 
     The cause may be that an executor lacks packages, or does not see this process's files.
     """
@@ -343,97 +383,3 @@ def _tokens(directory: str) -> list[str]:
         return []
     files = [join(directory, name) for name in sorted(os.listdir(directory)) if name.endswith(".parquet")]
     return [token for file in files for token in pq.read_table(file).column("token").to_pylist()]
-
-
-# The files that a user's DataFrame reads, as Spark names them. They are found in its plan, without a job.
-
-FILE_RELATION = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
-
-
-def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
-    """Return the files that a DataFrame reads, if their first column is named ``first`` and they have a column named ``other``.
-
-    Files that scans of this package read are left out. A Spark Connect server lists files without their columns, so the DataFrame's own columns must
-    have these names there.
-    """
-    if is_remote(df.sparkSession):
-        return _files_named_by_server(df) if {first, other} <= set(df.columns) else []
-    leaves = df._jdf.queryExecution().analyzed().collectLeaves()
-    # Most plans read no such files, which one call of the JVM shows.
-    if f"[{first}#" not in leaves.mkString("\n"):
-        return []
-    from py4j.java_gateway import is_instance_of
-
-    gateway = df.sparkSession.sparkContext._gateway
-    files = []
-    iterator = leaves.iterator()
-    while iterator.hasNext():
-        leaf = iterator.next()
-        relation = leaf.relation() if leaf.nodeName() == "LogicalRelation" else None
-        if relation is None or not is_instance_of(gateway, relation, FILE_RELATION):
-            continue
-        is_own_scan = all(relation.options().contains(option) for option in FRAME_SCAN)
-        if not is_own_scan and other in list(relation.schema().fieldNames()):
-            files += _strings_of(gateway, relation.inputFiles())
-    return files
-
-
-def _files_named_by_server(df: DataFrame) -> list[str]:
-    from pyspark.errors import PySparkException
-
-    # Frames of this package are read with options of their own.
-    if next(iter(FRAME_SCAN)) in str(df._plan.to_proto(df.sparkSession.client)):
-        return []
-    # Spark optimizes the query to list its files; an error in it is raised when its rows are computed.
-    with contextlib.suppress(PySparkException):
-        return list(df.inputFiles())
-    return []
-
-
-def _strings_of(gateway: Any, array: Any) -> list[str]:
-    """Return the strings in a JVM array by one call, as each item would take a call."""
-    # Looked up by its full name, as each part would take a call of the JVM.
-    wrapped = getattr(gateway.jvm, "scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
-    return list(filter(None, wrapped.mkString("\n").split("\n")))
-
-
-# Checks of this package's files before Spark reads them: Spark verifies no checksums of page headers, so they are compared with those in the
-# manifest.
-
-# Limit in bytes for checking files on the driver; more are checked by tasks, which take a while to start.
-MAX_BYTES_CHECKED_LOCALLY = 128 << 20
-# The largest number of check tasks; each may check several files.
-MAX_CHECK_TASKS = 4_096
-
-
-def require_valid_pages(root: PlannerNode) -> None:
-    """Check those page headers of a plan's source files that are not known to be valid, if the files are large.
-
-    Raises
-    ------
-    StorageError
-        If a file is missing, damaged or replaced by another one.
-    """
-    stored = [scanned(node.operator) for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
-    # Files in remote locations are read by tasks of this package, which check them as they read.
-    checks = [check for source in stored if not is_remote_location(source.manifest.directory) for check in page_checks(source)]
-    if not are_much(checks):
-        return
-    due = [(file, check) for check in checks if (file := check.file()) is not None and check.is_due(file)]
-    if not are_much([check for _, check in due]):
-        return
-    run_callables(check_tasks([check for _, check in due]), "checking page headers")
-    for file, check in due:
-        check.mark_done(file)
-
-
-def check_tasks(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
-    """Return functions that run the checks: one for each file, or one for several files where there are very many."""
-    ranges = even_ranges(len(checks), min(len(checks), MAX_CHECK_TASKS))
-    return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in ranges]
-
-
-def are_much(checks: list[PageCheck]) -> bool:
-    """Return whether the files of some checks are too large to be checked on the driver, or of unknown size."""
-    known = [check.entry.size for check in checks if check.entry.size is not None]
-    return len(known) < len(checks) or sum(known) > MAX_BYTES_CHECKED_LOCALLY

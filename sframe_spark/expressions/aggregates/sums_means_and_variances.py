@@ -1,4 +1,4 @@
-"""The aggregates that count missing values, and sums, means, variances and standard deviations of numbers and vectors."""
+"""The aggregates that count rows and missing values; sums and means of numbers and vectors; variances and standard deviations of numbers."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class DigitSums:
 
 
 def refused() -> Column:
-    """Return a Spark column that raises the error after which the query is built again, for more floats."""
+    """Return a Spark column that raises an error: after it the query is built again in a way that can sum more floats."""
     return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
 
 

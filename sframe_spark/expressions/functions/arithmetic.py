@@ -1,4 +1,4 @@
-"""Arithmetic: ``+ - * / // % **``, negation, absolute value.
+"""Arithmetic: ``+ - * / // % **``, negation, absolute value, and clipping to a range.
 
 Ints have 64 bits and wrap around; ``/`` and ``**`` always yield floats; an int divided by the int zero (``//``, ``%``)
 is missing; ``//`` and ``%`` round down as Python's do. Missing operands yield missing.

@@ -101,7 +101,7 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
 
 # Aggregates of many windows of consecutive rows. No differences of rounded running totals are used, because they would lose digits.
 
-# Results of so many windows are Python objects at a time, before they become a column, because objects take several times the bytes.
+# At most the results of this many windows are Python objects at a time, because objects take several times as many bytes as a column.
 WINDOWS_AT_ONCE = 4_096
 
 Parts = tuple[Numbers, ...]
@@ -244,7 +244,10 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
 
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Return any aggregate, computed window by window. Python results are encoded after every few thousand windows."""
+    """Return the aggregate of the rows of each window, for any aggregate function, which is called window by window.
+
+    The results, which are Python objects, are encoded after every few thousand windows.
+    """
     reduce, result = aggregation.reduction(), aggregation.infer(schema)
     types = [schema[position] for position in aggregation.positions]
     arguments = [columns[position] for position in aggregation.positions]
@@ -321,7 +324,7 @@ FAST: dict[str, Callable[..., pa.Array]] = {
 }
 
 
-# Rows are divided if their windows together span at least so many blocks, and at least twice as many as a single window, to limit memory.
+# To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.
 MAX_BLOCKS = 8
 
 

@@ -1,4 +1,7 @@
-"""Running elementwise sums and means of vectors by group. States are exact sums, so results do not depend on batch boundaries."""
+"""Running aggregates by group that are computed from exact sums: sum, mean, variance and standard deviation of numbers, and sum and mean of vectors.
+
+States are exact sums, so results do not depend on batch boundaries.
+"""
 
 from __future__ import annotations
 
@@ -229,7 +232,7 @@ def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.nd
 
 @attrs.frozen(eq=False)
 class ExactAggregate:
-    """A running aggregate that is computed from exact sums.
+    """A running sum, mean, variance or standard deviation of numbers.
 
     Parameters
     ----------

@@ -113,7 +113,10 @@ class SmoothedRun:
         return attrs.evolve(self.after, cells=cells)
 
     def in_row_order(self, smoothed: np.ndarray) -> pa.Array:
-        """Return results in row order: the result after each value also applies to the rows that follow it. Missing for rows without a time."""
+        """Return results in row order: the result after each value also applies to the rows that follow it.
+
+        The result is missing for rows without a time, and for rows before the first value of their group.
+        """
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)

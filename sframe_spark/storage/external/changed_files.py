@@ -1,5 +1,7 @@
-"""Detects that external files were changed after their statistics were computed. Rows of a file that was only touched
-are compared with their orders again."""
+"""Detects that external files were changed after their statistics were computed.
+
+If a file was touched but may have the same content, its rows are compared with the recorded orderings again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet.footer import footer_of
 
-# The size of the cache of results for datasets with touched files: files whose time of change is another one, but whose content may be the same.
+# The size of the cache of results for datasets with touched files: files whose time of change differs, but whose content may be the same.
 REMEMBERED_ORDERS = 64
 
 

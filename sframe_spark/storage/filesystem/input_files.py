@@ -104,7 +104,7 @@ def resolve(paths: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     kind
         The word for a file in error messages.
     in_place
-        Whether remote files are not downloaded, if tasks can read ranges of all files, and all are in one bucket.
+        Whether to read remote files where they are instead of downloading them, if tasks can read ranges of all files, and all are in one bucket.
 
     Raises
     ------

@@ -29,7 +29,7 @@ from sframe_spark.types import ColumnType
 
 @attrs.define(eq=False)
 class DecodedColumns:
-    """A cache of decoded columns of a dataset with many short segments (see :mod:`sframe_spark.storage.segments.row_group_decoding`).
+    """A cache of decoded columns of a dataset with many short segments (see :mod:`sframe_spark.storage.segments.decoded_column_cache`).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Elsewhere:
         Raises
         ------
         ValueError
-            If the number of columns or of rows is another one.
+            If the number of columns or of rows differs.
         """
         if sorted({position for dataset, position in self.columns if dataset == OWN}) != list(range(width)):
             raise ValueError(f"its files have {width} columns, and others are named")

@@ -224,7 +224,9 @@ def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
 
 
 def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
-    """Return the items of stored lists or dicts, which may be nested; None if they are nested too deep, or nested and too few rows.
+    """Return the items of stored lists or dicts, which may be nested.
+
+    Return None if items are nested too deep, or nested in so few rows that compiling a pattern would take longer than parsing them one by one.
 
     Examples
     --------
@@ -271,7 +273,10 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
 
 
 def _patterns(texts: pa.Array, kind: str, keys: Sequence[str] = KEY_PATTERNS, many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
-    """Yield patterns of lists or dicts, from flat to nested as deep as pays for so many rows; and for each whether the keys of dicts are ints."""
+    """Yield patterns of lists or dicts, and for each pattern whether the keys of dicts are ints.
+
+    The first patterns are of flat values, later ones of values that are nested deeper, as far as compiling them pays off for the number of rows.
+    """
     yield from _patterns_of(kind, json_spans.ITEM, keys)
     if len(texts) >= FEW_ROWS:
         for levels in range(json_spans.MAX_PATTERN_LEVELS):

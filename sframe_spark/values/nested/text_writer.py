@@ -141,7 +141,7 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
 
 
 def display_strings(texts: pa.Array) -> pa.Array | None:
-    """Convert JSON values to strings as construction with ``str`` does; None if a value has to be converted on its own.
+    """Convert JSON values to strings, as the constructor of a column with ``dtype=str`` does; None if a value has to be converted on its own.
 
     No value may be missing.
 

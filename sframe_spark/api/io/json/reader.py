@@ -1,5 +1,6 @@
-"""Reads JSON files: in one process block by block, or in parallel in parts. A part is whole files, or the lines that start in a range of a file.
+"""Reads JSON files, and infers the names and types of the columns from all values.
 
+Files are read one after the other block by block, or in parallel in parts. A part is whole files, or the lines that start in a range of a file.
 In JSON, a line feed always ends a line, so each part finds its own lines, but it does not know their line numbers. If a part has an error, it is
 read again when the number of its first line is known, so that the message can name the line.
 """
