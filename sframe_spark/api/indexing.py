@@ -1,4 +1,4 @@
-"""Interprets indices, slices, masks and flags that users pass, and reads single rows from cached ranges of rows."""
+"""Checks and converts indices, slices, masks and flags that users pass, and caches recently read rows for access to single rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sframe_spark.values.input_values import is_of_spark
 from sframe_spark.values.plain_values import is_number, one_value
 
 ROW_LIMIT = 2**62
-"""More rows than any frame has, with room for adding."""
+"""More rows than any frame has; a row number added to it still fits 64 bits."""
 
 
 def masked(node: PlannerNode, mask: PlannerNode, what: str) -> PlannerNode:
@@ -114,7 +114,9 @@ def is_row_index(key: Any) -> bool:
 
 
 def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNode:
-    """Return the rows that a slice selects; negative bounds count from the end. ``count`` returns the number of rows, and is called only for these.
+    """Return the rows that a slice selects; negative bounds count from the end.
+
+    ``count`` returns the number of rows, and is called only if a bound is negative.
 
     Raises
     ------
@@ -167,7 +169,7 @@ _MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND)
 class RecentRows:
     """A cache for reading single rows: ranges of rows around those read last, which grow while nearby rows are requested.
 
-    If a user's function computes the rows, it may be slow. Then a range grows only when the row before it was also read.
+    If a user's function computes the rows, reading may be slow. Then ranges grow only when the range before the requested row is cached.
 
     Parameters
     ----------
@@ -245,7 +247,7 @@ class RecentRows:
 
 
 class RowAccess:
-    """Mixin of SFrame and SArray: access to single rows by number, and what programs ask about the rows without computing them."""
+    """Mixin of SFrame and SArray: a cache of recently read rows, and the methods ``__is_materialized__`` and ``__has_size__``."""
 
     _node: PlannerNode
     _recent: RecentRows | None = None

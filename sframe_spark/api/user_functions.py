@@ -1,4 +1,4 @@
-"""Prepares functions that users pass: keeps the present values of their variables, and infers the column type of their results."""
+"""Prepares functions that users pass: stores the values that their variables have now, and infers the column type of their results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bind_function(
 ) -> FunctionAsNow:
     """Return a wrapper of a user's function that keeps the present values of its global and outer variables for later calls.
 
-    Frames and columns among these are materialized, except small ones.
+    Frames and columns among these values are materialized, except small ones.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def infer_result_type(
 
     The type is ``dtype`` if given. Lists and dicts get an encoding for items of any type, because later rows may hold other types than the first. For
     date-times, the function is called even if ``dtype`` is given, because only the results show whether they have an offset from UTC. ``first``
-    returns the first rows, and whether they are sure to remain the first; otherwise the list of results is empty, as these cannot be reused.
+    returns the first rows, and whether they are sure to remain the first; if not, the returned list is empty, as results cannot be reused.
     """
     declared = None if dtype is None else column_type_for(dtype)
     if declared is not None and declared.kind != DATETIME_KIND:

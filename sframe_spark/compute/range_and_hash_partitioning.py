@@ -61,7 +61,7 @@ class RangePartitioner:
         positions = np.arange(1, count) * (missing + len(ordered)) // count - missing
         result = ordered.take(pa.array(positions[(positions >= 0) & (positions < len(ordered))]))
         # A value that was chosen as an edge more than once gets its successor as a further edge, and if an edge fell among the missing values, the
-        # smallest value becomes one. So these have ranges of their own.
+        # smallest value becomes an edge. So that value, and missing values, have ranges of their own.
         often = result[1:].filter(pc.equal(result[1:], result[:-1]))
         edges = pa.concat_arrays([smallest_value(result.type)[: int((positions < 0).any())], result, followers(often)]).unique()
         return cls(column_type, ascending, edges.take(pc.array_sort_indices(edges)))

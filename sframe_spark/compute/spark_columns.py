@@ -1,4 +1,4 @@
-"""Builds Spark types for column types, and Spark columns for literals, kernels (as Arrow UDFs) and datetimes."""
+"""Builds Spark types for column types, and Spark columns for literals, kernels (as Arrow UDFs), datetimes and int division."""
 
 from __future__ import annotations
 

@@ -578,7 +578,7 @@ def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[t
     plan
         The optimized plan.
     trace
-        The optimizer's trace; a sort was removed only if the rows have its order.
+        The optimizer's trace. Each sort that a law removed because the rows are in its order relies on that order.
     names
         The names of columns.
     """

@@ -94,7 +94,7 @@ class FunctionAsNow:
         ----------
         is_called
             Whether the function has been called for the first rows. If it has not changed the objects that its variables hold, it only reads them,
-            and later calls see their present content. Otherwise later calls see later changes to these objects.
+            and later calls see the content that the objects have now. Otherwise later calls see later changes to these objects.
         """
         self._is_to_be_compared = False
         if self._saved is not None and self._received is None:

@@ -245,8 +245,8 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
     Parameters
     ----------
     maker
-        The metaclass that makes the class: not a user's one, which may have side effects, such as filling a registry, that have happened in the
-        user's program.
+        The metaclass whose ``__new__`` makes the class. A user's metaclass is not called, as it may have side effects, such as filling a
+        registry, which have already happened in the user's program.
     kind, name, bases, content
         The metaclass of the class, its name, its bases, and its first attributes.
     """

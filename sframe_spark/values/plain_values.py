@@ -80,7 +80,8 @@ def _find_family(python_class: type) -> str:
             return family
     if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
         return LIST_KIND
-    # Numpy arrays, pandas series, dict views, SArrays. Inherited methods only: an Enum class is iterable (by its metaclass), its members are not.
+    # Numpy arrays, pandas series, dict views, SArrays. Only methods of the class and its bases count: an Enum class is iterable by a method of
+    # its metaclass, and its members are not iterable.
     if all(any(name in vars(above) for above in python_class.__mro__) for name in ("__len__", "__iter__")):
         return LIST_KIND
     raise SchemaError(

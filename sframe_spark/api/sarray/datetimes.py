@@ -68,7 +68,7 @@ def tick_count(first: Any, last: Any, every: Any) -> int:
 
 
 def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
-    """Return the start or stop of a clock as a number (microseconds for date-times), and its column type.
+    """Return the first or last of some evenly spaced times as a number (microseconds for date-times), and its column type.
 
     Raises
     ------

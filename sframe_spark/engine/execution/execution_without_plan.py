@@ -1,6 +1,6 @@
-"""Execution of few rows in memory without a plan: kernels compute the required columns one after the other.
+"""Direct execution of few rows in memory, without a plan: kernels compute the required columns one after the other.
 
-Planning takes as long for ten rows as for ten million, and as long as running a hundred kernels over ten rows.
+This saves the time for planning, which is the same for ten rows as for ten million, and as long as running a hundred kernels over ten rows.
 See docs/decisions/038-few-rows-without-a-plan.md.
 """
 
@@ -125,7 +125,7 @@ class DirectStep:
     required
         The required columns.
     reads
-        The columns of its inputs that are read to compute these, by slot; inputs of which no column is read are left out.
+        The columns of its inputs that are read to compute the required columns, by slot; inputs of which no column is read are left out.
     values, rows
         The arrays of its columns, by position, and its number of rows.
     """
@@ -204,9 +204,9 @@ class DirectRun:
                 raise _NeedsPlanError
 
     def keep_columns(self) -> None:
-        """Replace nodes of programs that other operators read by their computed values, if all their columns were computed.
+        """Replace nodes of element-wise programs by sources of their computed values, so that later runs start from these.
 
-        The caller holds the lock.
+        Only nodes that an operator of another kind reads, and whose columns were all computed, are replaced. The caller holds the lock.
         """
         read = [child for step in self.order if not step.node.operator.is_program for child in step.inputs]
         for node in {id(node): node for node in read}.values():

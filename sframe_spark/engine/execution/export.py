@@ -63,7 +63,7 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_faster_locally(section):
         return _run_in_this_process(section, placement, work, staging.local)
     workers = task_runner_for(over_ranges(section))
-    tasks = executor.runs().tasks_of(section, placement, workers)
+    tasks = executor.new_section_runner().tasks_of(section, placement, workers)
     directory = staging.local if workers.is_on_this_machine else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)
     return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)

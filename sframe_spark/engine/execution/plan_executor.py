@@ -569,18 +569,18 @@ class Executor:
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
         """Run a section in its mode and log the outcome."""
         began = time.perf_counter()
-        runs = self.runs()
+        runner = self.new_section_runner()
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()
         with measured as work, counting_queries() as counted:
-            result = runs.run(section)
+            result = runner.run(section)
         outcome = outcome_of(section, result, time.perf_counter() - began)
-        outcome.tasks = work.tasks if runs.tasks is None else runs.tasks
-        outcome.spilled = work.spilled if runs.spilled is None else runs.spilled
+        outcome.tasks = work.tasks if runner.tasks is None else runner.tasks
+        outcome.spilled = work.spilled if runner.spilled is None else runner.spilled
         outcome.queries = counted.queries or None
         self.run_log.outcomes.append(outcome)
         return result
 
-    def runs(self) -> SectionRunner:
+    def new_section_runner(self) -> SectionRunner:
         """Return a new runner for sections."""
         return SectionRunner(self.options, self.log, self.owned)
 
@@ -590,12 +590,16 @@ class Executor:
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
-        runs, workers = self.runs(), task_runner_for(over_ranges(source))
+        runner, workers = self.new_section_runner(), task_runner_for(over_ranges(source))
         if isinstance(source.operator, MemorySource):
-            return runs.keep(source.operator.held, source)
+            return runner.keep(source.operator.held, source)
         if source.operator.decodes and not is_small(source) and not is_started():
-            return runs.by_source(source)
-        return runs.on_driver(source, placement) if is_small(source) or streams_faster_locally(source) else runs.by_ranges(source, placement, workers)
+            return runner.by_source(source)
+        return (
+            runner.on_driver(source, placement)
+            if is_small(source) or streams_faster_locally(source)
+            else runner.by_ranges(source, placement, workers)
+        )
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return the plan as a Spark query over sources, and its placement."""

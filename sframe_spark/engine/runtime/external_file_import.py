@@ -52,9 +52,10 @@ PARTS_OF_CORE = 4
 THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
 # For files that are shorter on average, most of the time is spent waiting for the first byte.
 SHORT_BYTES = 1 << 20
-# At most this many bytes in at most this many files are read by the driver, one file after the other; at most this many rows are kept in memory.
+# Up to FEW_FILES remote files with up to FEW_BYTES are read by this process, one file after the other. Up to FEW_ROWS rows that were read from
+# up to FEW_BYTES are kept in memory.
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
-# At most this many bytes are not read by Spark tasks on a cluster, as executors are first asked which files they see, and have to start Python.
+# Up to this many bytes are read by this process even on a cluster: executors would first be asked which files they see, and start Python.
 FEW_BYTES_SHARED = 256 << 20
 
 

@@ -1,4 +1,4 @@
-"""What an aggregate function must provide, the table of all aggregates, and aggregates over the rows of a group collected in Spark."""
+"""The class, definition and table of aggregate functions, and the computation of an aggregate from rows that Spark has collected."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class SeveralColumns:
 
 Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], Way], SeveralColumns | None]
 
-# Aggregates of numbers and of vectors that have partial results only for numbers.
-SINGLE = ("sum", "mean")
+# Aggregates of numbers and of vectors; ``AggregateFunction.decomposition`` is for numbers only.
+PARTIAL_FOR_NUMBERS_ONLY = ("sum", "mean")
 
 
 @attrs.frozen(eq=False)
@@ -98,7 +98,7 @@ class AggregateFunction:
         Unique name; plans and JSON refer to the function by it.
     infer
         Result type from the types of the argument columns (there may be none, as for a count) and static parameters;
-        raises an error of the same class as SFrame for types that it refuses.
+        raises an error of the same class as Turi Create for types that it refuses.
     column
         ``column(columns, types, parameters, order)``: a Spark aggregate expression (usable in ``groupBy().agg``) whose
         result, after ``finish``, has exactly the inferred physical type, under ANSI off, UTC, case-sensitive settings.
@@ -140,8 +140,8 @@ class AggregateFunction:
         return SeveralColumns(columns) if finish is None else SeveralColumns(columns, lambda names: finish(F.col(names[0]), types, parameters))
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
-        """Return whether the aggregate of columns of these types is computed from partial results; sums of vectors have their own."""
-        return self.decomposition is not None and (ARRAY not in types or self.name not in SINGLE)
+        """Return whether ``decomposition`` is used for columns of these types; sums and means of vectors have other partial results."""
+        return self.decomposition is not None and (ARRAY not in types or self.name not in PARTIAL_FOR_NUMBERS_ONLY)
 
 
 def _receive(packed_functions: PackedFunctions) -> FunctionTable[AggregateFunction]:

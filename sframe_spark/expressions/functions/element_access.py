@@ -238,7 +238,7 @@ def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
-    """Return whether all keys have the same class. Keys that a user lists must do so; keys collected from all rows may have several classes.
+    """Return whether all keys have the same class. Keys that a user lists must have one class; keys collected from rows may have several.
 
     Examples
     --------

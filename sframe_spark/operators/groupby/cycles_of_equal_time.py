@@ -1,4 +1,4 @@
-"""Cycles, which are all rows of one time: they are grouped into one row each, or passed to a user's function."""
+"""The operator that calls a user's function once for all rows with the same time and keys (a cycle), and a group-by of such rows."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class CycleFunction:
     Parameters
     ----------
     function
-        The function, with the names of the columns that it gets, which come first. For one new column it returns a list, for several a dict of
-        lists.
+        The function, with the names of the columns that it gets, which are the first columns of the input. For one new column it returns a
+        list, for several a dict of lists.
     columns
         Names of the new columns.
     single

@@ -130,7 +130,10 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
 
 
 def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarray, np.ndarray]], block: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return results of every ``width`` consecutive entries, and which may be wrong. Work in blocks that fit into cache is four times faster."""
+    """Return results of every ``width`` consecutive entries, and the positions of those that may be wrong.
+
+    Work in blocks that fit into cache is four times faster.
+    """
     rows = max(len(states[0]) - width + 1, 0)
     result, left = new_array(rows, np.float64), [NONE]
     for start in range(0, rows, block):
@@ -179,7 +182,8 @@ class Rolling(Operator):
     before, after
         First and last offset of the window; negative offsets are rows before the row.
     minimum
-        The result is missing if the window has fewer values than this. None: if any value of the window is missing or outside of the frame.
+        Number of values that a window must contain; otherwise the result is missing. None: a window must be within the frame and contain no
+        missing value.
     """
 
     name: ClassVar[str] = "rolling"
@@ -216,7 +220,7 @@ class Rolling(Operator):
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """Return the range of the rows and of the further rows in their windows."""
+        """Return the range of input rows from the start of the first window to the end of the last one."""
         return (start + self.before, stop + self.after)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -349,7 +353,7 @@ class Rolling(Operator):
 
 
 def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
-    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in SFrame.
+    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in Turi Create.
 
     Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, in time linear in the rows.
     """

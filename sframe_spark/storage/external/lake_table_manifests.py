@@ -1,6 +1,7 @@
-"""Makes manifests of snapshots of Delta and Iceberg tables, from the schema and the files that the log of a table names.
+"""Makes manifests of this package for snapshots of Delta and Iceberg tables, from the schema and the files that the log of a table names.
 
-The log is not trusted: files must be in the directory of the table, and have the columns, the size and the number of rows that the log says.
+The log itself is read by other modules. It is not trusted: files must be in the directory of the table, and have the columns, the size and
+the number of rows that the log says.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def manifests_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], s
 
 
 def constants_of(name: str, values: pa.Array) -> list[Scalar]:
-    """Return the values that a column has in files, one for each file, as Python values that statistics have.
+    """Return the constant values of a column that is not stored in the files, one for each file, in the form that statistics have.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def orc_footer(path: str) -> OrcFooter:
 
 
 def _refused(types: list[bytes]) -> dict[str, str]:
-    """Return, by column name, why columns cannot be read, from the types of a footer. They are in depth-first order; the first one is the row."""
+    """Return, by column name, why columns cannot be read, from the types in a footer, depth first; the first type is that of a row."""
     if not types:
         return {}
     names = [content.decode("utf-8", "replace") for field, content in _fields(types[0]) if field == _FIELD_NAMES and isinstance(content, bytes)]
@@ -202,7 +202,7 @@ class OrcFile:
     constants
         The values of its partition columns.
     meant
-        The types of columns, by name, for which notes of Spark give another type than pyarrow reads.
+        The types of columns, by name, for which Spark has noted another type in the metadata than pyarrow reads.
     hybrid
         Which columns are in the hybrid calendar; None if no column is.
     """
@@ -216,7 +216,7 @@ class OrcFile:
     hybrid: HybridColumns | None = None
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return values of a column that pyarrow has read in the type of the column, with dates in the proleptic Gregorian calendar."""
+        """Convert values of a column, as pyarrow read them, to the column's type, and dates to the proleptic Gregorian calendar."""
         if self.hybrid is not None:
             values = self.hybrid.to_gregorian(values, values.type)
         return values.cast(self.meant[name]) if name in self.meant else values
@@ -229,7 +229,7 @@ class OrcEnd:
     Parameters
     ----------
     schema
-        The Arrow schema, with the types that Spark has noted.
+        The Arrow schema, with the types that Spark has noted in the metadata.
     refused
         The columns that cannot be read, by name, with the reason.
     """

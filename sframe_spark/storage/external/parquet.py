@@ -1,4 +1,4 @@
-"""Returns manifests for Parquet files that other programs wrote, so that they are read like segment files."""
+"""Makes manifests for Parquet files that other programs wrote, from their footers; finds column names and types common to all files."""
 
 from __future__ import annotations
 

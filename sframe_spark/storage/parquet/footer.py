@@ -1,4 +1,4 @@
-"""Reads and checks the footers of Parquet files, keeps them in memory, and returns their schemas, statistics and annotations."""
+"""Reads, checks and caches footers of Parquet files, returns their schemas and statistics, and records which columns were verified."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _field_in_utc(field: pa.Field) -> pa.Field:
     return field.with_type(in_utc(field.type))
 
 
-# A registry of verified columns, for many more files than there are footers in memory.
+# A registry of verified columns. It has room for many more files than the cache of footers.
 
 # The path and the state of a file, which identify its content.
 Identity = tuple[str, FileState]
@@ -191,7 +191,7 @@ class Footer:
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the file, with the types that annotations give."""
+        """The Arrow schema of the file, with the types that Spark has noted in the metadata, and INT96 columns as instants."""
         schema = self._stored_schema
         fields = [field.with_type(self.meant.get(field.name, field.type)) for field in schema]
         return pa.schema(fields, schema.metadata) if self.meant else schema
@@ -203,7 +203,7 @@ class Footer:
 
     @functools.cached_property
     def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
-        """The types of columns that differ from those that pyarrow reads, and the columns that Spark's notes exclude, with the reason."""
+        """The types of columns that differ from those that pyarrow reads, and the columns that cannot have the type that Spark noted."""
         int96 = int96_columns(self.metadata)
         fields = [field.with_type(int96.get(field.name, field.type)) for field in self._stored_schema]
         types, refused = types_by_notes(self.metadata.metadata, pa.schema(fields))
@@ -224,7 +224,7 @@ class Footer:
         return hybrid_columns(self.metadata.metadata)
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return values of a column that pyarrow has read in the type of the column, with datetimes in the proleptic Gregorian calendar.
+        """Convert values of a column, as pyarrow read them, to the column's type, and datetimes to the proleptic Gregorian calendar.
 
         Raises
         ------

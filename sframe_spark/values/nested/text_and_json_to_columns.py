@@ -1,4 +1,4 @@
-"""Parses strings of a whole batch: stored items to a column of a given type, and users' strings to lists, dicts and arrays."""
+"""Parses Arrow arrays of strings: JSON values to a column of a given type, and users' strings to lists, dicts and arrays."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.csv.column_types import TextBlock
 from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, arrow_safe_end, parse_with_arrow, read_line, without_escapes
+from sframe_spark.api.io.csv.row_blocks import TextBlock
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import CsvEncodingError, CsvLineError
 from sframe_spark.storage.filesystem.external_byte_streams import BEHIND_BYTES, FileRange, open_bytes

@@ -1,4 +1,4 @@
-"""Infers the types of CSV columns, the narrowest that hold all fields of all files; converts fields to values, and defines blocks of rows."""
+"""Infers the types of CSV columns, the narrowest that hold all fields of all files, and converts fields to values of these types."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.io.csv.options import CsvValues
-from sframe_spark.api.io.csv.parser import NumberColumns
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, read_stored
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.single_value_conversion import parse_array, parse_dict, parse_float, parse_int, parse_list
 
-# Patterns of short numbers, which are nearly all: any numeric type holds them. Leading zeros are ignored, as in Turi Create and other libraries.
+# Patterns of short numbers, as nearly all numbers are; every numeric type can hold them. Leading zeros are ignored, as in Turi Create and in
+# other libraries.
 SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"
 SHORT_DECIMAL = r"^[+-]?0*[0-9]{1,18}(\.[0-9]*)?$"
 INTEGER = r"^[+-]?0*[0-9]{1,19}$"
@@ -34,7 +34,7 @@ class CsvForm(enum.Enum):
     """The form of the fields of a column. The forms found in several blocks are combined by :func:`wider` to that of the whole column."""
 
     INT = "int"
-    LONG_INT = "ints, one of which no float would show again"
+    LONG_INT = "ints, at least one of which has more digits than a float preserves"
     FLOAT = "float"
     ARRAY = "array"
     LIST = "list"
@@ -196,73 +196,3 @@ def _replaced(text: pa.Array, words: tuple[str, ...], replacement: str | None) -
 def _matches(text: pa.Array, pattern: str) -> bool:
     """Return whether all strings match a pattern; the first 100 are tested first, because they usually show it if some do not."""
     return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in (text[:100], text[100:]))
-
-
-# Blocks of rows
-
-
-@attrs.frozen(eq=False)
-class TextBlock:
-    """A block of rows as columns of strings or numbers, and the lines that do not fit the columns.
-
-    Parameters
-    ----------
-    path
-        The file.
-    columns
-        One array per column: numbers if the column was known to be numeric, else strings.
-    bad_lines
-        Lines with a wrong number of fields.
-    rows
-        Number of rows.
-    is_learned
-        Whether the forms of its fields were already combined with those of other blocks.
-    """
-
-    path: str
-    columns: tuple[pa.Array, ...]
-    bad_lines: Sequence[str]
-    rows: int
-    is_learned: bool = False
-
-    def read(self, _: NumberColumns) -> TextBlock:
-        """Return the block itself, which is already parsed."""
-        return self
-
-
-@attrs.frozen(eq=False)
-class ValueBlock:
-    """A block of rows converted to values, and the lines that are left out.
-
-    Parameters
-    ----------
-    path
-        The file.
-    forms
-        The forms of its fields, combined with those known before.
-    values
-        One array per column; None if a field does not have the expected type.
-    left_out
-        Lists of lines that do not fit the columns, each with the reason.
-    """
-
-    path: str
-    forms: Sequence[CsvForm | None]
-    values: list[pa.Array] | None
-    left_out: Sequence[tuple[Sequence[str], str]]
-
-
-@attrs.define(eq=False)
-class LeftOut:
-    """The lines of a file that do not fit the columns.
-
-    Parameters
-    ----------
-    number
-        Number of such lines.
-    lines
-        The first of these lines; as many as are stored.
-    """
-
-    number: int = 0
-    lines: list[str] = attrs.Factory(list)

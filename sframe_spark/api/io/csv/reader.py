@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import first_positions, unique_names
 from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText, block_bytes_for, first_block_bytes, open_csv, open_csv_range
-from sframe_spark.api.io.csv.column_types import Converted, CsvForm, LeftOut, TextBlock, ValueBlock, converted, failed_rows, misfits, narrowest, wider
+from sframe_spark.api.io.csv.column_types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.io.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
+from sframe_spark.api.io.csv.row_blocks import LeftOut, TextBlock, ValueBlock
 from sframe_spark.api.io.text_encoding import UTF_8
 from sframe_spark.api.node_value_conversion import drained, joined_source
 from sframe_spark.config import config
