@@ -25,7 +25,7 @@ from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 WORDS_BLOCK = 1 << 16
 # Bits of the upper and of the lower word. Both convert to floats exactly.
 UPPER, LOWER = 51, 46
-# Bits of ints whose differences are floats without rounding.
+# Differences of ints of this many bits are floats without rounding.
 MAX_FLOAT_BITS = 52
 
 

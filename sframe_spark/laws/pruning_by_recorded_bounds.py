@@ -230,7 +230,7 @@ class Chain:
             (before, are_valid), (after, stay_valid) = (key_numbers(results[i], self.types[i]) for i in (index, index + 1))
             if not (are_valid[:2].all() and stay_valid[:2].all()):
                 return None
-            same = follows(step, self.types, before[:2].tolist())
+            same = rises_between(step, self.types, before[:2].tolist())
             if same is None or (after[0] > after[1] if same == (before[0] <= before[1]) else after[0] < after[1]):
                 return None
             rising = rising == same
@@ -271,7 +271,7 @@ class Chain:
         return pa.StructArray.from_arrays([instants, pa.array(np.zeros(len(numbers)), fields[1].type, safe=False)], fields=fields)
 
 
-def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> bool | None:
+def rises_between(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> bool | None:
     """Return True if a step's result rises with its only register between two ends, False if it falls; None if neither is guaranteed.
 
     Unlike the monotonicity that functions declare, this holds only for values that are not missing or NaN, and for ints that do not wrap around.
@@ -279,7 +279,7 @@ def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> boo
     Examples
     --------
     >>> step = Step("subtract", (Literal(0, INT), Register(0)))
-    >>> follows(step, (INT,), [1, 9]), follows(step, (INT,), [-(2**63), 9]), follows(step, (FLOAT,), [1.0, 9.0])
+    >>> rises_between(step, (INT,), [1, 9]), rises_between(step, (INT,), [-(2**63), 9]), rises_between(step, (FLOAT,), [1.0, 9.0])
     (False, None, False)
     """
     promised = monotone_step(step, types)

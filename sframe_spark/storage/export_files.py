@@ -155,6 +155,8 @@ def _orc(sink: Any, schema: pa.Schema) -> _Writer:
 _WRITERS: dict[str, Callable[[Any, pa.Schema], _Writer]] = {PARQUET: _parquet, ORC: _orc}
 
 
+# Text files: tasks write parts, which are joined to one file.
+
 # Directories whose entries are open file descriptors, such as standard output.
 DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
 MAX_LINKS = 40

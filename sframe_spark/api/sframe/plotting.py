@@ -12,7 +12,7 @@ from sframe_spark.lazily_imported_subpackages import ROW_BROWSER, SUMMARY, optio
 
 
 class FramePlotting(RowOrder):
-    """Mixin of SFrame: charts of its columns. Only counts, not rows, are collected in this process."""
+    """Mixin of SFrame: a summary page of its columns, for which only counts, not rows, are collected in this process; and pages of its rows."""
 
     @call_example("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")
     def plot(self) -> Plot:

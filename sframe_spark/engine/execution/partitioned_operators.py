@@ -220,7 +220,7 @@ def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
     return Exchange(RowRangePartitioner(node.operator.split_by[0], ranges), node.inputs[0].schema, bytes_gathered())
 
 
-def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:
+def add_rows_of_task(exchange: Exchange, number: int, task: RangeTask) -> None:
     """Run a task and add its rows to an exchange as the rows of task ``number``."""
     for chunk in chunks_of(task):
         exchange.add(number, chunk)
@@ -289,7 +289,7 @@ class PartitionedJoin:
     def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
         """Run the tasks of a side and add their rows to its exchange."""
         assert self.join.numbered_slots is not None
-        give = give_numbered if slot in self.join.numbered_slots else give_to
+        give = add_rows_of_task_with_ids if slot in self.join.numbered_slots else add_rows_of_task
         callables = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
         ThreadRunner().run(callables, f"exchanging for {self.node.operator.called()}", tasks)
 
@@ -432,7 +432,7 @@ def room_of_exchange() -> int:
     return bytes_gathered() // EXCHANGES
 
 
-def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
+def add_rows_of_task_with_ids(exchange: Exchange, number: int, task: RangeTask) -> None:
     """Run a task and add its rows to an exchange, with their row ids as an additional last column."""
     row = number << BITS_OF_ROW
     for chunk in chunks_of(task):

@@ -17,8 +17,8 @@ from sframe_spark.engine.execution.actions import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
     ExchangedRows,
     PartitionedJoin,
+    add_rows_of_task,
     exchange_below,
-    give_to,
     key_ranges_of,
     passed_on,
     rows_by_ranges,
@@ -271,7 +271,7 @@ class SectionRunner:
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
         with exchange_below(node, ranges) as exchange:
-            callables = [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)]
+            callables = [partial(add_rows_of_task, exchange, number, task) for number, task in enumerate(tasks)]
             workers.run(callables, f"exchanging for {node.operator.called()}", tasks)
             self.spilled = exchange.written
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"

@@ -25,7 +25,7 @@ from sframe_spark.engine.physical.placement import (
 )
 from sframe_spark.engine.physical.row_count_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
-from sframe_spark.engine.physical.udf_planning import called_again, calls_for_hashes, calls_pure_functions
+from sframe_spark.engine.physical.udf_planning import called_again, calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.physical.user_dataframe_fixing import require_fixed
 from sframe_spark.engine.physical.whole_input_strategies import (
     are_parts_cheaper_locally,
@@ -255,7 +255,7 @@ class SectionPlanner:
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
             if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_cheaper_locally(node.with_inputs([below]))):
                 return Mode.PARTS_OF_THREADS
-            if needs_this_process() or calls_for_hashes(below):
+            if needs_this_process() or calls_hashing_functions(below):
                 return Mode.PARTS_IN_TURN
             return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
@@ -329,7 +329,7 @@ def over_ranges(root: PlannerNode) -> Mode:
     """Return the mode of a section that computes rows range by range."""
     if suits_threads(root) or is_cheaper_locally(root) or calls_pure_functions(root):
         return Mode.THREADS
-    if needs_this_process() or calls_for_hashes(root):
+    if needs_this_process() or calls_hashing_functions(root):
         return Mode.IN_TURN
     return Mode.PROCESSES if suits_processes() else Mode.TASKS
 
@@ -341,7 +341,7 @@ def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
     """
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_cheaper_locally(root):
         return False
-    return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
+    return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_hashing_functions(root)
 
 
 def takes_first_rows(row_range: RowSlice, below: PlannerNode, placement: Placement) -> bool:

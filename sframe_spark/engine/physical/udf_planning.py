@@ -17,7 +17,7 @@ from sframe_spark.planner.operator import Need
 STEPS_OF_SMALL_ROW = 100
 
 
-def calls_for_hashes(root: PlannerNode) -> bool:
+def calls_hashing_functions(root: PlannerNode) -> bool:
     """Return whether a plan over local rows calls a user's function that uses hashes: hashes of strings differ between processes."""
     nodes = list(postorder([root]))
     functions = [function for node in nodes for function in functions_of(node)]

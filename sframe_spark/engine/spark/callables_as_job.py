@@ -145,11 +145,11 @@ def outcomes_of(
         with config.using(storage_options=options or {}):
             outcome = outcome_of(number, payload.unpack(shared), transport)
         yield outcome
-    set_modules_aside(len(sys.modules))
+    exclude_modules_from_collection(len(sys.modules))
 
 
 @functools.lru_cache(maxsize=1)
-def set_modules_aside(modules: int) -> None:
+def exclude_modules_from_collection(modules: int) -> None:
     """Exclude a worker's imported modules from garbage collection, which follows each task and would take 50 ms.
 
     Cached by the number of modules, so it runs again only when that number has changed: values that a task creates are garbage when it ends.

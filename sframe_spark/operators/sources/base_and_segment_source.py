@@ -454,7 +454,7 @@ class SegmentSource(TableSource):
 
     def as_read(self) -> SegmentSource:
         """Check that the files are in the directory and have the recorded lengths, and drop what the plan claims about the order of rows."""
-        from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
+        from sframe_spark.storage.datasets.load import with_current_states, with_saved_checksums
         from sframe_spark.storage.datasets.remote_versions import with_version_checksums
         from sframe_spark.storage.external.parquet import with_remote_states
         from sframe_spark.storage.filesystem.local_files import states_below
@@ -473,7 +473,7 @@ class SegmentSource(TableSource):
         for entry in manifest.segments:
             if entry.size is None or entry.file not in states or states[entry.file].size != entry.size:
                 raise StorageError(f"the plan reads {entry.file!r:.200} in {manifest.directory}, where no such file has {entry.size} bytes")
-        return attrs.evolve(self, manifest=with_seen(with_saved_checksums(unordered), states))
+        return attrs.evolve(self, manifest=with_current_states(with_saved_checksums(unordered), states))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a Parquet scan of the segments in range, with order and row number from the stored key."""

@@ -57,7 +57,7 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False, diges
     else:
         states = states_below(location)
         check_files(manifest, {file: state.size for file, state in states.items()})
-        manifest = with_seen(manifest, states)
+        manifest = with_current_states(manifest, states)
     for entry in manifest.segments:
         if entry.size is None:
             _check_rows(location, entry)
@@ -107,7 +107,7 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
     return attrs.evolve(manifest, segments=tuple(entries))
 
 
-def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
+def with_current_states(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
     """Return a manifest with the current states of those files that have no checksums: files of format version 1, and external files."""
     if all(entry.tail is not None for entry in manifest.segments):
         return manifest
