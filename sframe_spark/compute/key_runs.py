@@ -296,7 +296,7 @@ class RunOperator(SequentialOperator):
         return state if state.last is None else attrs.evolve(state, first=state.first.slice(0, 0))
 
     def combine(self, first: Any, second: Any) -> Any:
-        """Return partial results of the first and the last run of two adjacent stretches."""
+        """Return two adjacent stretches as one: partial results of the first and the last run of their rows together."""
         head, tail = self._first_and_last(joined(first.open, second.first), first.schema)
         if first.last is not None:
             # The first run is complete; the run where the stretches meet may be the last one.

@@ -109,7 +109,7 @@ class RowWise(Operator):
         return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """Return the same program, with the additional first column copied."""
+        """Return an operator over one more column, before the others, which copies that column and runs the same program over the others."""
         if len(inputs) != 1:
             return None
         width = inputs[0].width

@@ -580,7 +580,7 @@ class OrderingProperties:
         return OrderingProperties.of(merged(self._facts, right_side(other._facts)))
 
     def join(self, other: OrderingProperties) -> OrderingProperties:
-        """Return the properties of rows for which all facts of one side hold, if it is not known of which side.
+        """Return the properties of rows for which the facts of one of the two sides hold, when it is not known which.
 
         The result satisfies a requirement only if both sides satisfy it.
 

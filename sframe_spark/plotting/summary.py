@@ -27,9 +27,9 @@ from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND, ColumnType
 # --- Statistics of columns: one pass over each column, and a few more, for several columns at once, over those with many distinct values
 
 
-# Number of columns that are counted in one pass, because each may take some megabytes.
+# At most this many columns are counted in one pass, because each may take some megabytes.
 COLUMNS_AT_ONCE = 8
-# Number of sets of bins that are counted in one pass, because each takes some hundred kilobytes.
+# At most this many sets of bins are counted in one pass, because each takes some hundred kilobytes.
 BINS_AT_ONCE = 48
 # Number of finer bins in each bar of a histogram, for computing quartiles.
 PARTS_OF_A_BAR = 200

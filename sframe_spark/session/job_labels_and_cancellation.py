@@ -116,7 +116,7 @@ def tag_of(text: str) -> str:
 
 @contextlib.contextmanager
 def _tagged(tags: tuple[str, ...]) -> Iterator[None]:
-    """Tag all remote sessions in the block: this package's queries run in its sessions for several query sizes, and in the user's for DataFrames."""
+    """Tag, for the block, all remote sessions in which a query may run: this package's, one for each query size, and the user's, for DataFrames."""
     sessions = remote_sessions()
     new = [(session, tag) for session in sessions for tag in tags if tag not in session.getTags()]
     for session, tag in new:

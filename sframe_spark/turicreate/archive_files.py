@@ -449,7 +449,7 @@ def require_unchanged(file: ArchiveFile) -> None:
 
 
 def _require_same(file: ArchiveFile, status: os.stat_result) -> None:
-    # The first three fields do not change with hard links and permissions.
+    # Making hard links and changing permissions leave the first three fields as they are.
     if not stat.S_ISREG(status.st_mode) or FileState.of(status)[:3] != file.state[:3]:
         raise StorageError(f"{visible(file.path)} was changed since the archive was opened; open it again when nobody writes it, or read a copy")
 
@@ -539,7 +539,7 @@ def unpacked(content: bytes, record: BlockRecord) -> bytes:
 
 # The versions of ``dir_archive.ini`` and of ``.sidx`` files that are read.
 VERSION, ARRAY_VERSION = 1, 2
-# The entry of the list of prefixes that is the prefix of the index file.
+# The position, in the list of prefixes, of the prefix of the index file.
 CONTENT_PREFIX = 2
 
 

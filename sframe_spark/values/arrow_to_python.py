@@ -70,7 +70,7 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
 
 def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
     """Decode lists and dicts from tagged JSON, all at once if :func:`is_known` allows it, otherwise one by one."""
-    # For values with four levels, decoding one by one is as fast.
+    # Values that are nested four levels deep are not decoded all at once: decoding them one by one is as fast.
     if is_known(values, column_type.kind, many_rows=len(values) + 1):
         try:
             return python_values(values.fill_null("null"), decode_value)

@@ -26,7 +26,7 @@ UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datet
 
 
 def snapshot(value: Any) -> Any:
-    """Return the value itself if it is immutable, otherwise a copy that is stored as the same cell.
+    """Return the value itself if it is immutable, otherwise a copy of which the same cell is made.
 
     Examples
     --------

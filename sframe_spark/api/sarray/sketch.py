@@ -262,7 +262,7 @@ class Sketch(NeverPickled):
         return math.sqrt(self.var())
 
     def quantile(self, quantile_val: float) -> float:
-        """Return the number at a share of all numbers in sorted order; NaN if there are none.
+        """Return a quantile: the number at a given share of the way through all numbers in sorted order; NaN if there are none.
 
         Parameters
         ----------

@@ -441,7 +441,7 @@ def stored_chunks(source: PlannerNode) -> Iterator[Chunk]:
 
 
 def _through_losses(node: PlannerNode, chunks_from: Callable[[int], Iterator[Chunk]]) -> Iterator[Chunk]:
-    """Yield all rows of stored data, continuing where it stopped after lost temporary files have been computed again."""
+    """Yield all rows of stored data; after lost temporary files have been computed again, reading continues where it stopped."""
     rows = 0
     while True:
         try:

@@ -52,7 +52,7 @@ Value = TypeVar("Value")
 # Limits for users' DataFrames in messages: frames, columns of a frame, and characters of a column's name.
 MAX_FRAMES_SHOWN, MAX_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 
-# Every running task buffers a row group, which Spark does not account for, until it is full: Parquet's default of 128 MiB is half a small heap.
+# Every running task buffers a row group, which Spark does not account for, until it is full: Parquet's default of 128 MiB may be half of the heap.
 # Reading from the middle of a row group decodes it from its start, so it has no more rows than one that this package writes.
 ROW_GROUP_BYTES = 32 << 20
 

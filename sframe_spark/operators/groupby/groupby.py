@@ -106,7 +106,7 @@ class GroupBy(DecomposableOperator):
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: keys are unique and ascend. (One instant at two offsets gives two groups that tie.)"""
+        """Return properties: keys are unique and ascend. (If an instant occurs at two offsets, it has two groups, which tie in that order.)"""
         zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
         groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
         groups = groups.project(dict(enumerate(self.keys)))
@@ -241,7 +241,7 @@ class Reduce(DecomposableOperator):
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
         aggregates = [aggregate_in_spark(a, relation, Way(context.summed, is_whole=True)) for a in self.aggregations]
         if all(aggregate.is_plain for aggregate in aggregates):
-            # A select takes Spark's analyzer a third of the time of a short query, so plain aggregates are not computed in an extra one.
+            # Analysing one more select takes Spark a third of the time of a short query, so plain aggregates are computed in the last select.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
         else:
             aggregated = with_helper_columns(relation.df, aggregates).select(*named_columns(aggregates))

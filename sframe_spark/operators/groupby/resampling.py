@@ -272,7 +272,10 @@ def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np
 
 
 def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """Return a node with one row per interval with rows, ascending, and within it per value of ``by``, in order of first appearance."""
+    """Return a node with one row for each interval that contains rows, in ascending order.
+
+    With ``by``, an interval has one row for each value of these columns, in order of first appearance.
+    """
     below, positions, moved = narrowed(node, [intervals.position, *by], aggregations)
     return group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved)
 
@@ -433,7 +436,7 @@ class FillIntervals(SequentialOperator):
         return pa.StructArray.from_arrays([instants, pc.struct_field(like, "offset")], fields=list(ZONED_PHYSICAL))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return rows whose range of multiples since the row before (in the run) is exploded."""
+        """Return the rows and the new ones: each row is exploded to the multiples after the row before it in its run, up to its own."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sframe_spark.errors import StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import is_remote_location
-from sframe_spark.storage.filesystem.compression import Continued, packing_of, require_content, says_more_than_text, unpacked
+from sframe_spark.storage.filesystem.compression import Continued, has_packed_extension, packing_of, require_content, unpacked
 from sframe_spark.storage.filesystem.dataset_file_reads import SizedFile
 from sframe_spark.storage.filesystem.format_recognition import SAMPLE_BYTES
 from sframe_spark.storage.filesystem.input_urls import require_still
@@ -146,7 +146,7 @@ def open_unpacked(path: str, state: FileState | None) -> Any:
     StorageError
         If the first bytes do not agree with the file name extension.
     """
-    if not says_more_than_text(path):
+    if not has_packed_extension(path):
         return open_bytes(path, state, 0)
     stream = open_bytes(path, state, 0)
     try:

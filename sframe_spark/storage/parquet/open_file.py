@@ -130,7 +130,7 @@ def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
 SHORT_BYTES = 1 << 20
 # Files up to this size are always read as a whole.
 VERY_SHORT_BYTES = 64 << 10
-# Other short files are read as a whole if at least one of this many of their rows is requested.
+# Other short files are read as a whole if at least one in this many of their rows is requested.
 SHARE_OF_ROWS = 4
 
 

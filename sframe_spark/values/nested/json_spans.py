@@ -168,7 +168,7 @@ def escaped(data: np.ndarray) -> np.ndarray:
 def positions_at(data: np.ndarray, *targets: tuple[int, int]) -> list[np.ndarray]:
     """Return the positions of bytes at given depths of brackets; quoted bytes do not count.
 
-    ``targets`` are pairs of a byte and a depth. A bracket has the depth that follows it.
+    ``targets`` are pairs of a byte and a depth. A bracket has the depth of the bytes after it.
 
     Examples
     --------
