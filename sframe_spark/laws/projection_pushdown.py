@@ -28,9 +28,12 @@ class Narrowing:
     """
 
     nodes: Sequence[PlannerNode]
+    # By ``id`` of each node: the columns that its readers require, and the columns of each of its inputs that it needs for these.
     required: dict[int, Positions] = attrs.Factory(dict)
     reads: dict[int, list[Positions]] = attrs.Factory(dict)
+    # By ``id`` of each node: the rewritten node, and the columns of the original that the rewritten node has.
     values: dict[int, tuple[PlannerNode, Positions]] = attrs.Factory(dict)
+    # Projections of rewritten inputs, which readers share, by ``id`` of the original input and columns; and positions of columns in rewritten inputs.
     projections: dict[tuple[int, Positions], PlannerNode] = attrs.Factory(dict)
     positions: dict[int, dict[int, int]] = attrs.Factory(dict)
 

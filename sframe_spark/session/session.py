@@ -212,7 +212,7 @@ class SessionHolder:
         session = open_session(base)
         if is_remote(session):
             # At exit, an open connection would wait forever, for threads that no longer run or for a server that was stopped. Each connection
-            # registers its own exit function, and the one registered last runs first, so ours is registered again after it.
+            # registers its own exit function, and the one registered last runs first, so `stop` is registered again after it.
             atexit.unregister(self.stop)
             atexit.register(self.stop)
         assert self._settings is not None

@@ -165,7 +165,7 @@ class Archive:
     location
         The directory of the archive, or the path of its ``.frame_idx`` or ``.sidx`` file.
     references
-        Directories outside the archive in which files that the archive names may be, too.
+        Directories outside the archive that may also hold files that the archive names.
     encoding_errors
         How strings that are not valid UTF-8 are decoded: one of :data:`ENCODING_ERRORS`.
     contents
@@ -277,7 +277,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     location
         The directory of the archive, or the path of a ``.frame_idx`` or ``.sidx`` file. Of a ``.sidx`` file the first column is opened.
     references
-        Directories outside the archive in which files that the archive names may be, too.
+        Directories outside the archive that may also hold files that the archive names.
     encoding_errors
         How strings that are not valid UTF-8 are decoded: one of :data:`ENCODING_ERRORS`.
 

@@ -97,7 +97,7 @@ def _has_metadata(directory: str) -> bool:
 
 
 def module_of_globals(names: dict[str, Any]) -> types.ModuleType | None:
-    """Return the user's module whose ``__dict__`` is the given dict; None if there is none, or the module is installed."""
+    """Return the user's module whose ``__dict__`` is the given dict; None if no module has it, or the module is installed."""
     module = users_module(names.get("__name__"))
     return module if module is not None and vars(module) is names else None
 

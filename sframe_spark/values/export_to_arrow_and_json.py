@@ -51,7 +51,7 @@ def type_of(value: Any, levels: int) -> pa.DataType:
     Raises
     ------
     NotOneTypeError
-        If there is none, or the value is nested deeper than ``levels``.
+        If there is no such type, or the value is nested deeper than ``levels``.
     """
     if value is None:
         return pa.null()
@@ -91,7 +91,7 @@ def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     Raises
     ------
     NotOneTypeError
-        If there is none.
+        If there is no such type.
     """
     if left == right or pa.types.is_null(right):
         return left

@@ -213,7 +213,7 @@ def may_be_rounded(value: Any) -> bool:
 
 
 def is_rounded(value: decimal.Decimal) -> bool:
-    """Return whether a finite decimal has more digits than a float holds, without zeros at both ends, or is outside the range of floats.
+    """Return whether a finite decimal has more digits than a float holds, not counting zeros at both ends, or is outside the range of floats.
 
     Examples
     --------

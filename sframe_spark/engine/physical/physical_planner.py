@@ -365,7 +365,7 @@ def is_few_at_hand(node: PlannerNode) -> bool:
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
-    """Return whether the partial states of tasks fit in the driver's memory; those that hold first rows may be large.
+    """Return whether the partial states of tasks fit in the driver's memory. Only states that hold rows of the input may be too large.
 
     The number of groups is unknown before the tasks run. If there are too many, the rows are computed again in another mode: so a group-by over calls
     of users' functions is not decomposed.

@@ -150,9 +150,9 @@ def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> N
 def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards: bool, wanted: Collection[int] | None) -> list[PlannerNode]:
     """Return the nodes of a graph that are to be materialised before a plan of it runs.
 
-    If the plan observes the row order of DataFrames, the result is these DataFrames. Otherwise it is the nodes that derive other rows from DataFrames
-    without observing their order, as the next plan might get different rows. A reduction is not among them, as no other column is aligned with its
-    single row.
+    If the plan observes the row order of DataFrames, the result is these DataFrames. Otherwise it is the highest nodes that
+    derive new rows, such as groups, from DataFrames without observing their order: the next plan might get different rows. A reduction at the root is
+    not among them, because no other column is aligned with its single row.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def frame_of(node: PlannerNode) -> int:
 
 
 def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list[PlannerNode]:
-    """Return the highest nodes that derive other rows from some DataFrames without observing their order; ``kept`` leaves out the root."""
+    """Return the highest nodes that derive new rows (such as groups) from some DataFrames without observing their order; ``kept``: without root."""
     own = {id(node) for node in frames}
     above = fold([root], lambda node, inputs: id(node) in own or any(inputs))
     highest: list[PlannerNode] = []
@@ -336,7 +336,7 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
 def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
     """Return, by ``id`` of each node, the ``id`` of the one DataFrame node from whose rows its rows are derived row by row.
 
-    The result is None if there is not exactly one.
+    A node gets None if there is not exactly one.
     """
     frames: dict[int, int | None] = {}
     for node in nodes:
@@ -376,7 +376,7 @@ def _only_ways(
 ) -> dict[int, PlannerNode | None]:
     """Return, by ``id``, the next node above each node that all paths to the root pass.
 
-    The result is None if there is none, or if the node is referenced externally.
+    A node gets None if there is no such node above it, or if it is referenced externally.
     """
     ways: dict[int, PlannerNode | None] = {}
     depths: dict[int, int] = {}

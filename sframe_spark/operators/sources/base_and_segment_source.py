@@ -91,7 +91,7 @@ class SegmentReader(Reader):
         self._scans: list[tuple[int, int, Cursor]] = []
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Return rows of the source, from those decoded before if possible."""
+        """Return rows of the source, taken from rows that were decoded before if possible."""
         first, last = self._stored.start + start, min(self._stored.start + stop, self._stored.stop)
         if not self._stored.positions or first >= last:
             return self._stored.read(start, stop)

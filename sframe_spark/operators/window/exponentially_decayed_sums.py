@@ -520,7 +520,7 @@ class SmoothedCells:
     later
         The sums of all other cells.
     are_all
-        Whether the range starts with the first row of all.
+        Whether the range starts with the first of all rows.
     """
 
     first: Heads | None
@@ -555,11 +555,11 @@ class SmoothedCells:
         return SmoothedCells(None, CellSums.nothing(0, self.later.begins.dtype), self.are_all)
 
     def last_ones(self, cells: TimeCells) -> SmoothedCells:
-        """Return only the last cell of each owner; the range must have all rows so far."""
+        """Return only the last cell of each owner; the range must start with the first of all rows."""
         return attrs.evolve(self, later=self.later.last_ones(cells))
 
     def with_last_cells(self, last: CellSums) -> SmoothedCells:
-        """Return the cells with the last cells of some owners replaced; the range must have all rows so far."""
+        """Return the cells with the last cells of some owners replaced; the range must start with the first of all rows."""
         return attrs.evolve(self, later=self.later.overlaid(last))
 
     def followed_by(self, after: SmoothedCells, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:

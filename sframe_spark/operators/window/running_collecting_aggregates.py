@@ -675,7 +675,7 @@ class QuantileAggregate:
 def quantiles_so_far(
     share: float, state: OrderedValues, slots: np.ndarray, counts: np.ndarray, values: np.ndarray, groups: np.ndarray, so_far: np.ndarray
 ) -> np.ndarray:
-    """Return for each row of a batch, in group order, the quantile of all values of its group up to the row; zero if there is none.
+    """Return for each row of a batch, in group order, the quantile of all values of its group up to the row; zero if there is no value.
 
     Parameters
     ----------

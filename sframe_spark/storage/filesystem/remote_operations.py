@@ -109,7 +109,7 @@ def is_shared(uri: str) -> bool:
 
 
 def identity_of(uri: str) -> str:
-    """Return a string that identifies the file system of a location among those of its scheme: its options, or the token of the user's object."""
+    """Return a string that identifies the file system of a location among all of its scheme: its options, or the token of the user's object."""
     chosen = _options().file_system_for(uri)
     return json.dumps(options_of(uri), sort_keys=True) if chosen is None else chosen.token
 

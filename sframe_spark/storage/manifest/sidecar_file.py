@@ -227,7 +227,7 @@ class GroupChecksums(LazyValues):
 # A sidecar file is written for at least this many cells (segments times columns, including the key). With fewer cells, the manifest is a JSON file
 # of up to 10 MB, which is parsed in half a second.
 MIN_CELLS = 50_000
-# Up to this many cells, the statistics of all columns are stored (36 MB); beyond, those of the first columns and of ordered columns.
+# Up to this many cells, the statistics of all columns are stored (36 MB); with more, only those of the first columns and of ordered columns.
 MAX_FACTS = 1 << 20
 FIRST_COLUMNS = 32
 # The approximate largest number of values in a block.

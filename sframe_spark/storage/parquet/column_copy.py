@@ -93,7 +93,7 @@ def _require_sound(footer: Footer, origin: str, entry: SegmentEntry, positions: 
 
 
 def is_alike(metadata: pq.FileMetaData, requested: Sequence[str], schema: pa.Schema) -> bool:
-    """Return whether columns are stored as our writer stores a schema, since pages contain neither types nor maximum levels."""
+    """Return whether columns are stored as this package's writer stores a schema, because pages contain neither types nor maximum levels."""
     reference = pq.read_metadata(pa.BufferReader(_empty_file(schema))).schema
     leaves: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for index, name in enumerate(column_names(metadata)):
