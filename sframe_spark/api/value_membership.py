@@ -55,7 +55,10 @@ def require_comparable_values(column: PlannerNode, values: Iterable[Any], what: 
 
 
 def all_have_offsets(column: PlannerNode) -> bool:
-    """Return whether all date-times of a column have an offset from UTC; False if all are missing. Stops reading at the first without offset."""
+    """Return whether all date-times of a column have an offset from UTC; False if all are missing.
+
+    Reading stops at the first date-time without an offset.
+    """
     has_values = False
     for chunk in iterate(column):
         values = chunk.columns[0]

@@ -25,7 +25,7 @@ _ABSENT = object()
 class Family:
     """The functions that a function can call: through variables, defaults, methods, partial functions, small collections and attributes of objects.
 
-    An importable function (its module has it under its name) is not a member: it is called as its module has it at the time of the call.
+    An importable function (one that its module holds under its own name) is not a member: each call uses what the module holds at that time.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ Function = Callable[..., Any]
 
 
 def itself(function: Function) -> Function:
-    """Return the function unchanged; a target for pickling."""
+    """Return the function unchanged; called to unpickle an :class:`AssigningFunction`."""
     return function
 
 

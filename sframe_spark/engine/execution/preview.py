@@ -1,4 +1,4 @@
-"""Previews: the first rows of users' DataFrames, fetched by a limit query that neither fixes nor stores any rows.
+"""Previews: the first rows of users' DataFrames, fetched by a limit query. They are not stored, and later actions may see other first rows.
 
 See docs/decisions/011-spark-frames.md.
 """

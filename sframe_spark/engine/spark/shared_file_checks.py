@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# The rows that Spark counted while writing are compared with the rows in the files that this process finds: files that only an executor sees would
-# be lost rows, and no other check finds them.
+# The rows that Spark counted while writing are compared with the rows in the files that this process finds: rows in files that only an executor sees
+# would be lost, and no other check finds them.
 
 
 SHARED_DIRECTORY = (
@@ -172,8 +172,8 @@ def require_readable(root: PlannerNode) -> None:
     for manifest in stored:
         if manifest.rows and not is_remote_location(manifest.directory):
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
-            # Datasets of this package share a parent directory, so one check covers the others in it. For external files, a check covers their own
-            # directory only.
+            # Datasets of this package share a parent directory, so one check covers the other datasets in it. For external files, a check covers only
+            # their own directory.
             _require_seen(file, os.path.dirname(manifest.directory) if manifest.has_key else os.path.dirname(file))
     for operator in operators:
         if isinstance(operator, Source) and not isinstance(operator, STORED_ROWS) and operator.shared_file is not None:
