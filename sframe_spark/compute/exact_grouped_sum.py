@@ -444,12 +444,12 @@ def merged_digit_lists(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
     return pa.concat_arrays(result)
 
 
-def at(lists: pa.ListArray, positions: np.ndarray, count: int) -> pa.ListArray:
+def digit_lists_at(lists: pa.ListArray, positions: np.ndarray, count: int) -> pa.ListArray:
     """Return ``count`` lists: the given lists at the ascending ``positions``, and empty lists at all other positions.
 
     Examples
     --------
-    >>> at(pa.array([[7], [8, 9]]), np.array([1, 2]), 4).to_pylist()
+    >>> digit_lists_at(pa.array([[7], [8, 9]]), np.array([1, 2]), 4).to_pylist()
     [[], [7], [8, 9], []]
     """
     offsets = lists.offsets.to_numpy(zero_copy_only=False)

@@ -174,7 +174,7 @@ def are_few(node: PlannerNode, max_rows: int) -> bool:
 def right_join(node: PlannerNode) -> PlannerNode | None:
     """Both joins yield right rows in order, each with its matches in left order.
 
-    Searchable keys that are equal are identical, so either key will do.
+    Searchable keys that are equal are identical, so the keys of either side can be returned.
     """
     operator = node.operator
     assert isinstance(operator, Join)

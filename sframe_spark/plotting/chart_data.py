@@ -141,7 +141,7 @@ def _over(minimum: float, largest: float, step: float) -> Bins:
     return Bins(first, step, max(math.floor(largest / step) - first, 0) + 1)
 
 
-# --- The range of the numbers in a column, and how many rows contain none: one pass
+# --- The range of the numbers in a column, and how many rows have no finite number, in one pass
 
 
 @attrs.frozen
@@ -316,12 +316,12 @@ class TopValues:
 
     @property
     def remaining(self) -> int:
-        """The number of distinct values that are not in ``values``: at least 1 if there are rows with others, as ``different`` may be an estimate."""
+        """The number of distinct values that are not in ``values``: at least 1 if rows have other values, even if ``different`` is too low."""
         left = self.rows > sum(count for _, count in self.values)
         return max(self.different - len(self.values), 1) if left else 0
 
     def note(self) -> str:
-        """Return a phrase about ``values``, if the column has others; else an empty string.
+        """Return a phrase that says that ``values`` are only the most frequent values; an empty string if the column has no others.
 
         Examples
         --------
@@ -505,7 +505,7 @@ class Quantile:
 
     @property
     def number(self) -> float:
-        """The result; if the search ended before it was found, the edge of the last bins."""
+        """The result; if the search ended before it was found, the lower end of the last range that was searched."""
         return self.bins.edge(1) if self.result is None else self.result
 
 

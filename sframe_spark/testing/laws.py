@@ -9,7 +9,7 @@ title after ``--``; the input plan follows, then ``=>`` and the output plan, or 
     table a(int, str) x 10
 
     ## slice(slice(x, a), b) = slice(x, b of a)
-    -- the rows that both leave
+    -- the rows that pass through both slices
     r0 := segment_source[a, columns [0, 1], rows 0..10]()  # (int, str) x 10
     r1 := slice[2:8](r0)  # (int, str) x 6
     r2 := slice[1:3](r1)  # (int, str) x 2

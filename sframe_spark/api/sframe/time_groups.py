@@ -395,7 +395,7 @@ class CycleSample:
 
 
 def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
-    """Return the first rows up to a time that is complete, and for each row the number of its time; times are compared as in the whole frame."""
+    """Return the first rows, up to the last time of which all rows were read, and for each row the number of its time among them."""
     count = SAMPLE_ROWS
     while True:
         chunk = rows_of(ordered, 0, count, as_objects=True)

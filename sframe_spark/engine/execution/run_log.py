@@ -32,7 +32,7 @@ class SectionOutcome:
     spilled
         The bytes that were written to disk during the run; None if not measured.
     queries
-        How many Spark queries were made: more than one if the first left out some floats that a sum needs; None if there was none.
+        How many Spark queries were made: more than one if a sum needed floats that the first query had left out; None if there was none.
     is_on_disk
         Whether the rows are in files.
     instead_of

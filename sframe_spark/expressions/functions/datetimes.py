@@ -176,7 +176,7 @@ def _build_duration(columns: Sequence[Column], types: Sequence[ColumnType], para
 
 
 def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """Return the ``monotone`` of the sum: strictly increasing unless floats are rounded, as overflow raises an error."""
+    """Return how the sum rises with the key: strictly, as overflow raises an error, unless floats are rounded; None if the duration is not finite."""
     if not is_finite(literals[1]):
         return None
     return INCREASING if FLOAT in types else STRICTLY_INCREASING

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from sframe_spark.compute.exact_grouped_sum import (
     GROUPS_PER_BLOCK,
     Digits,
-    at,
+    digit_lists_at,
     digits_of,
     digits_of_rows,
     digits_to_lists,
@@ -426,7 +426,7 @@ class SummedExactly(PartialAggregate):
             return [pa.nulls(groups.count, pa.float64()), *lists]
         alone = groups.sizes == 1
         kept = pa.array(floats_of(arrays[0])[groups.firsts], mask=~alone, from_pandas=False)
-        return [kept, *(at(column, several, groups.count) for column in lists)]
+        return [kept, *(digit_lists_at(column, several, groups.count) for column in lists)]
 
     def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
         """Return the rounded sums, without keeping their digits."""
@@ -465,7 +465,7 @@ class SummedExactly(PartialAggregate):
         numbers = plain_numbers(alone.take(pa.array(rows)))
         digits = self._lists(numbers, np.arange(len(rows)), len(rows))
         kept = pa.array(plain_numbers(alone), mask=mixed | alone.is_null().to_numpy(zero_copy_only=False), from_pandas=False)
-        lists = [joined(column, at(more, rows, len(alone))) for column, more in zip(lists, digits, strict=True)]
+        lists = [joined(column, digit_lists_at(more, rows, len(alone))) for column, more in zip(lists, digits, strict=True)]
         return [kept.take(pa.array(starts)), *(merged_digit_lists(column, starts) for column in lists)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:

@@ -1,7 +1,18 @@
 """Writes rows as one segment: a Parquet file with the columns c0, c1 ... and the hidden row key.
 
-Measurements for 4 * 10**6 rows (milliseconds to write + milliseconds to read, megabytes): random integers plain 36 + 11, 32; zstd 144 + 62, 17;
-delta-packed 59 + 16, 16. Distinct strings plain 119 + 67, 64; lz4 169 + 74, 38; zstd 286 + 99, 20; repeated strings with a dictionary 95 + 66, 5.
+Measurements for 4 * 10**6 rows, in milliseconds to write, milliseconds to read, and megabytes:
+
+================  ============  =====  ====  =========
+values            encoding      write  read  megabytes
+================  ============  =====  ====  =========
+random integers   plain         36     11    32
+random integers   zstd          144    62    17
+random integers   delta-packed  59     16    16
+distinct strings  plain         119    67    64
+distinct strings  lz4           169    74    38
+distinct strings  zstd          286    99    20
+repeated strings  dictionary    95     66    5
+================  ============  =====  ====  =========
 
 Therefore integers and instants are delta-packed and not compressed; everything else is compressed with lz4; and strings that repeat are
 dictionary-encoded. Floats with many digits do not become smaller with lz4, and take 5 % longer to read: a column of floats is not compressed if
