@@ -24,7 +24,7 @@ from sframe_spark.plotting.plot import Plot
 from sframe_spark.plotting.vega import Scale
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND, ColumnType
 
-# --- Statistics of columns: one pass over each column, and a few more, for several columns at once, over those with many distinct values
+# --- Statistics of columns: one pass over each column; columns with many distinct values take a few more passes, which several columns share
 
 
 # At most this many columns are counted in one pass, because each may take some megabytes.
@@ -191,7 +191,7 @@ def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
 Badges = Mapping[str, Sequence[str]]
 WIDTH, HEIGHT = 160, 40
 _MAX_LABELS = 6
-# A histogram with fewer bars is drawn as if it had this many, so that its bars do not fill the whole picture.
+# A histogram with fewer bars than this is drawn as if it had this many, so that its bars do not fill the whole picture.
 _FEW_BARS = 5
 _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
 # Class names begin with "sf" and rules override the notebook's own styles. The layout depends on the width of the container, as notebook cells are

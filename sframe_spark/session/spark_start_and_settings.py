@@ -271,7 +271,7 @@ def _set_variables(variables: Mapping[str, str | None]) -> None:
 
 # Settings that users change at run time, which are copied to the sessions of this package.
 
-# Settings that are not copied.
+# Settings of the user's session that are not copied to this package's sessions.
 OWN_SETTINGS = {*FIXED_SETTINGS, *PERMITTING_SETTINGS, *LOCAL_SETTINGS, ROWS_PER_BATCH}
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
@@ -287,7 +287,7 @@ SMALL_QUERY_SETTINGS = {
     SHUFFLE_PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     ADAPTIVE: "false",
-    # A broadcast is a job of its own.
+    # A broadcast join would start an additional job.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.join.preferSortMergeJoin": "false",
 }

@@ -33,7 +33,7 @@ from sframe_spark.turicreate.string_and_object_decoding import MISSING, TENSOR
 
 # The bytes that count as blanks at the ends of a line, a key or a name.
 BLANKS = b" \t\n\v\f\r"
-# Numbers in index files with more digits are invalid.
+# Numbers in index files with more digits than this are invalid.
 MAX_DIGITS = 18
 
 Key = TypeVar("Key", bytes, str)

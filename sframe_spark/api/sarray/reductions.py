@@ -318,7 +318,7 @@ class Reductions:
         """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
-        # NaN is left out here, although it counts as a value elsewhere.
+        # NaN is left out here, although other statistics count it as a value.
         rows = row_count(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
         middle = Ranks(self._node).number_at(rows // 2) if rows else None
         return float(middle) if approximate and middle is not None else middle

@@ -500,7 +500,7 @@ def _items(node: PlannerNode, target: ColumnType) -> PlannerNode:
 
 
 def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
-    """Return the ``sub_sketch_keys`` of a user as a tuple, after checking them.
+    """Return the ``sub_sketch_keys`` that a user gives as a tuple, after checking them.
 
     Raises
     ------
@@ -568,7 +568,7 @@ def _frequent_text(sketch: Sketch) -> str:
     return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
 
 
-# Values in a smaller share of the rows are not frequent.
+# Values in a smaller share of the rows than this are not frequent.
 MIN_SHARE = 0.0001
 # A format that ``datetime.fromisoformat`` can parse after removing the letters GMT before an offset.
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"

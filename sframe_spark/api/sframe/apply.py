@@ -143,7 +143,7 @@ class RowFunctions(Columns):
 
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
-    """Return the column type of results. Lists of numbers stay lists, as in Turi Create; elsewhere a column of such lists becomes arrays."""
+    """Return the column type of results. Lists of numbers stay lists, as in Turi Create; in other new columns they become arrays."""
     column_type = type_of_results(values, "flat_map() column_types")
     are_lists = column_type.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
     return ENCODED_LIST if are_lists else general(column_type)

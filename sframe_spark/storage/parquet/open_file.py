@@ -83,7 +83,7 @@ def opened(location: str, footer: Footer, verify: bool = True, requested: Reques
 
 # A string that is not dictionary-encoded takes at least four bytes, so columns with fewer bytes per value are mostly dictionary-encoded.
 MAX_BYTES_OF_CODE = 3
-# In files with fewer rows, reading the dictionaries takes most of the time.
+# In files with fewer rows than this, reading the dictionaries takes most of the time.
 MIN_ROWS = 4_096
 _CODED = "coded texts"
 

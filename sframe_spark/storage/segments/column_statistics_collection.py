@@ -24,7 +24,7 @@ from sframe_spark.types import ColumnType
 PREFIX_ROWS = 64
 # Batches of at most this many numbers are compared at once, which takes no longer than slicing off the first rows.
 FEW_NUMBERS = 4096
-# Longer strings are not stored in manifests.
+# Strings with more characters than this are not stored in manifests.
 LONGEST_TEXT = 4096
 
 _MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
@@ -201,7 +201,7 @@ def _any_nan(chunk: pa.Array) -> bool:
 def _as_compared(chunk: pa.Array) -> pa.Array:
     """Return the values by which a column is ordered: for datetimes, their instants as integers."""
     chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
-    # The integers behind datetimes are exact and faster to compare.
+    # The integers in which datetimes are stored have the same order, and are faster to compare.
     return chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
 
 

@@ -25,7 +25,7 @@ SizeOf = Callable[[int, int], float | None]
 # A queue for the decoded parts of one unit and the error, if decoding failed. It is not a future, since the lock of a future is taken in Python
 # code, and could stay locked if the waiting thread is interrupted.
 DecodedResult = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
-# The columns of row groups with more bytes are decoded in parallel.
+# The columns of row groups with more bytes than this are decoded in parallel.
 LONG = 32 << 20
 # The number of rows that are decoded at a time in order to skip them, if their size is unknown.
 ROWS_OF_UNKNOWN_LENGTH = 1_024

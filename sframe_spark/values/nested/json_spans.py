@@ -255,7 +255,7 @@ def cut_arrays(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
     ([2, 0], ['1.5', '2.0'])
     """
     data, bounds = bytes_of(texts)
-    # Arrays have no other commas.
+    # All commas in an array separate its items.
     return between_commas(data, bounds, np.flatnonzero(data == COMMA), EMPTY_ARRAY.index("[") + 1, len("]}"))
 
 
