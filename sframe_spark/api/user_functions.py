@@ -101,7 +101,7 @@ def infer_result_type(
         column_type = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
         return column_type, usable_results if suits else [], None
     try:
-        column_type = general(type_of_results(present, "apply() a dtype"))
+        column_type = type_for_any_items(type_of_results(present, "apply() a dtype"))
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
     return column_type, usable_results, Guess.of([(column_type, present)])
@@ -181,6 +181,6 @@ def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode
     return node
 
 
-def general(column_type: ColumnType) -> ColumnType:
+def type_for_any_items(column_type: ColumnType) -> ColumnType:
     """Return a column type for lists or dicts with items of any type; other types are returned as they are."""
     return {"list": ENCODED_LIST, "dict": ENCODED_DICT}.get(column_type.kind, column_type)

@@ -167,7 +167,7 @@ def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
     return low
 
 
-HALF = np.uint64(32)
+HALF_WORD = np.uint64(32)
 
 
 @attrs.frozen
@@ -203,9 +203,9 @@ class HashPartitioner:
                 result ^= words_of(values)
                 # Only the upper half of a product depends on all bits, so it is XORed into the lower half.
                 result *= SPREAD
-                result ^= result >> HALF
+                result ^= result >> HALF_WORD
                 result *= SPREAD
-        return ((result >> HALF) * np.uint64(self.count) >> HALF).view(np.int64)
+        return ((result >> HALF_WORD) * np.uint64(self.count) >> HALF_WORD).view(np.int64)
 
 
 def words_of(values: pa.Array) -> np.ndarray:

@@ -31,7 +31,7 @@ from sframe_spark.errors import StateTooLargeError, VariableNotSentError
 from sframe_spark.udf import received_program, user_modules
 from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable
 from sframe_spark.udf.process_state import State
-from sframe_spark.udf.received_program import TEXT, UsersProgram, module_of, owner_of, variables_of
+from sframe_spark.udf.received_program import HASHED_TEXT, UsersProgram, module_of, owner_of, variables_of
 
 _MAX_LEFT_OUT = 200
 _MAX_CULPRIT_DEPTH = 6
@@ -108,7 +108,7 @@ class ProgramPickler(cloudpickle.Pickler):
             except Exception as error:
                 raise _not_sent(name, attribute, value, error) from error
         self.dump(None)
-        text_hash = hash(TEXT) if self.reached.hashes else None
+        text_hash = hash(HASHED_TEXT) if self.reached.hashes else None
         modules = list(map(self._arguments_of, self.reached.modules.values()))
         self.dump((self._not_sent(), state, self._environment(), text_hash, modules))
 

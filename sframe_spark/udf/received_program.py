@@ -21,7 +21,7 @@ from sframe_spark.udf.process_state import changed_since, entered, set_environme
 
 _ABSENT = object()
 # Processes with the same hash of this string have the same hashes of all strings.
-TEXT = "a text"
+HASHED_TEXT = "a text"
 
 
 class UsersProgram:
@@ -72,7 +72,7 @@ class UsersProgram:
             if self.is_users_process:
                 self._require_unchanged()
             else:
-                if self.text_hash not in (None, hash(TEXT)):
+                if self.text_hash not in (None, hash(HASHED_TEXT)):
                     message = "hash() of a text is another number in the Python process that would call the function than in yours"
                     raise StateNotSharedError(f"{message}: start your program, and Spark's executors, with PYTHONHASHSEED=0, or use hashlib")
                 stack.callback(_put_back, {name: sys.modules.get(name, _ABSENT) for name in self.modules})

@@ -29,7 +29,7 @@ from sframe_spark.operators.sources.base_and_segment_source import segment_sourc
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.external.parquet import manifest_of_files, natural
+from sframe_spark.storage.external.parquet import manifest_of_files, natural_sort_key
 from sframe_spark.storage.filesystem.compression import without_packing
 from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
@@ -168,7 +168,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
-    files = resolve(path, natural, "Parquet file", in_place=True)
+    files = resolve(path, natural_sort_key, "Parquet file", in_place=True)
     with files.named_in_errors():
         manifest = manifest_of_files(files)
         names = list(manifest.names or ())

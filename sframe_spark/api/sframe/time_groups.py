@@ -16,7 +16,7 @@ from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.datetimes import uniform_times
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.api.user_functions import bind_function, general, type_of_results
+from sframe_spark.api.user_functions import bind_function, type_for_any_items, type_of_results
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
@@ -203,7 +203,9 @@ class TimeGroups(Relational):
                 for values, added in zip(values_by_column, function(list(named_rows(self._names, (row[:-1] for row in cycle)))), strict=True):
                     values += added
         present = [[value for value in values if value is not None] for values in values_by_column]
-        return CycleSample([general(type_of_results(values, "add_columns_by_cycle() dtypes")) for values in present], numbers, values_by_column)
+        return CycleSample(
+            [type_for_any_items(type_of_results(values, "add_columns_by_cycle() dtypes")) for values in present], numbers, values_by_column
+        )
 
     def _time_position(self, on: Any) -> int:
         if not isinstance(on, str):

@@ -30,7 +30,7 @@ ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, .
 
 
 @attrs.frozen
-class Way:
+class QueryProperties:
     """Properties of a Spark query on which its aggregates depend.
 
     Parameters
@@ -82,7 +82,7 @@ class SeveralColumns:
         return self.finish is the_only and not self.steps
 
 
-Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], Way], SeveralColumns | None]
+Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], QueryProperties], SeveralColumns | None]
 
 # Aggregates of numbers and of vectors; ``AggregateFunction.decomposition`` is for numbers only.
 PARTIAL_FOR_NUMBERS_ONLY = ("sum", "mean")
@@ -131,7 +131,9 @@ class AggregateFunction:
     arguments: tuple[int, int] = (1, 1)
     exact: Exact | None = None
 
-    def in_spark(self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: Way) -> SeveralColumns:
+    def in_spark(
+        self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: QueryProperties
+    ) -> SeveralColumns:
         """Return the Spark aggregates from which this aggregate of the named columns is computed, and the further steps."""
         result = None if self.exact is None else self.exact(names, types, parameters, way)
         if result is not None:

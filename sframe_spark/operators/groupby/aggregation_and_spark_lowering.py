@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns, SeveralColumns, Way
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, ReduceColumns, SeveralColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
@@ -110,7 +110,7 @@ def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
 ORDER_COLUMN = "row_order"
 
 
-def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -> SeveralColumns:
+def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: QueryProperties) -> SeveralColumns:
     """Return the Spark aggregates of an aggregation over a relation."""
     from pyspark.sql import functions as F
 

@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.expressions.aggregates.aggregate_function import Way
+from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -136,7 +136,7 @@ class GroupBy(DecomposableOperator):
         from pyspark.sql import functions as F
 
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, QueryProperties(context.summed)) for a in self.aggregations]
         width = len(self.keys)
         names = [f"c{position}" for position in self.keys]
         if aggregates:
@@ -239,7 +239,7 @@ class Reduce(DecomposableOperator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return Spark's aggregation of all rows."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.summed, is_whole=True)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, QueryProperties(context.summed, is_whole=True)) for a in self.aggregations]
         if all(aggregate.is_plain for aggregate in aggregates):
             # Analysing one more select takes Spark a third of the time of a short query, so plain aggregates are computed in the last select.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Sums and variances of every ``width`` consecutive floats.
 
 States = tuple[np.ndarray, ...]
-NONE = np.zeros(0, dtype=np.int64)
+NO_POSITIONS = np.zeros(0, dtype=np.int64)
 # Rows per block, so that arrays have 64 KiB: several of them fit into a core's cache and into memory that the process already has.
 ROWS_IN_CACHE = 8_192
 # Rows per block for running sums, which need fewer arrays.
@@ -91,7 +91,7 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
         if sums is None:
             starts = np.arange(len(numbers) - width + 1)
             sums = means_of_windows(numbers, np.ones(len(starts)), starts, starts + width)
-        return sums, NONE
+        return sums, NO_POSITIONS
 
     return in_blocks((values,), width, of_block, block)[0]
 
@@ -113,9 +113,9 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
         means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_variances)[1:]
         with np.errstate(over="ignore", invalid="ignore"):
             # Zero is right for equal numbers. An infinite or NaN result may come from an overflow in between.
-            believed = squares >= np.square(means) * (MIN_SPREAD * width)
-            believed &= squares < np.inf
-        left = np.flatnonzero(~believed)
+            accepted = squares >= np.square(means) * (MIN_SPREAD * width)
+            accepted &= squares < np.inf
+        left = np.flatnonzero(~accepted)
         return squares, left[squares[left] != 0.0]
 
     result, left = in_blocks((counts, values), width, of_block, max(ROWS_IN_CACHE, 4 * width))
@@ -135,7 +135,7 @@ def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarr
     Work in blocks that fit into cache is four times faster.
     """
     rows = max(len(states[0]) - width + 1, 0)
-    result, left = new_array(rows, np.float64), [NONE]
+    result, left = new_array(rows, np.float64), [NO_POSITIONS]
     for start in range(0, rows, block):
         result[start : start + block], positions = of_block(*(state[start : start + block + width - 1] for state in states))
         if len(positions):

@@ -214,7 +214,7 @@ def keeping_all_rows(reduce: ReduceColumns) -> Decomposition:
     return Decomposition(lambda columns, rows, types, parameters: tuple(columns), joined_columns, reduce)
 
 
-OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
+RUNNING_CLASSES_OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
     "count_distinct": DistinctCountAggregate,
     "freq_count": FrequencyAggregate,
     "count_runs": RunCountAggregate,
@@ -240,8 +240,8 @@ def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggreg
         return ListAggregate(function, types, result)
     if function == "quantile":
         return QuantileAggregate(parameters)
-    if function in OF_VALUES:
-        return OF_VALUES[function](types[0])
+    if function in RUNNING_CLASSES_OF_VALUES:
+        return RUNNING_CLASSES_OF_VALUES[function](types[0])
     implementation = aggregation.implementation()
     if implementation.decomposition is not None and implementation.decomposes(types):
         return PartsAggregate(implementation.decomposition, types, parameters, result)

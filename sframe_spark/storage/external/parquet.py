@@ -128,12 +128,12 @@ def _footer(file: DataFile) -> Footer:
         raise
 
 
-def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
+def natural_sort_key(name: str) -> tuple[tuple[int, int, str, str], ...]:
     """Return a sort key with which numbers in names are ordered by value.
 
     Examples
     --------
-    >>> sorted(["part-10", "part-2", "a"], key=natural)
+    >>> sorted(["part-10", "part-2", "a"], key=natural_sort_key)
     ['a', 'part-2', 'part-10']
     """
     # Digits are compared as strings of equal length, since Python does not convert strings of thousands of digits to integers.
