@@ -500,7 +500,7 @@ def _items(node: PlannerNode, target: ColumnType) -> PlannerNode:
 
 
 def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
-    """Return the ``sub_sketch_keys`` that a user gives as a tuple, after checking them.
+    """Check the ``sub_sketch_keys`` that a user gives, and return them as a tuple.
 
     Raises
     ------
