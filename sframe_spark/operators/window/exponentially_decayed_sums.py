@@ -118,7 +118,7 @@ class TimeCells:
         parts *= np.ldexp(1.0, np.arange(-max_half_lives, 1) - ROOM).take(whole.astype(np.int64))
         return parts
 
-    def are_felt(self, times: np.ndarray, lasts: np.ndarray) -> np.ndarray:
+    def are_still_effective(self, times: np.ndarray, lasts: np.ndarray) -> np.ndarray:
         """Return whether a value at each time can still affect results at a later time."""
         return ~(lasts.astype(np.float64) - times.astype(np.float64) > MAX_HALF_LIVES * self.half_life)
 
@@ -294,12 +294,12 @@ class CellSums:
             old[..., positions[is_known]] = new[..., is_known]
         return result if is_known.all() else result.joined(other.at(np.flatnonzero(~is_known)))
 
-    def felt(self, cells: TimeCells) -> CellSums:
+    def still_effective(self, cells: TimeCells) -> CellSums:
         """Return the cells that can still affect the last cell of their owner."""
-        felt = cells.are_felt(self.begins, self.begins[self.positions_of(self.owners)[0]])
-        return self if felt.all() else self.at(np.flatnonzero(felt))
+        still_effective = cells.are_still_effective(self.begins, self.begins[self.positions_of(self.owners)[0]])
+        return self if still_effective.all() else self.at(np.flatnonzero(still_effective))
 
-    def last_ones(self, cells: TimeCells) -> CellSums:
+    def only_last_cells(self, cells: TimeCells) -> CellSums:
         """Return the last cell of each owner, with what remains of earlier cells."""
         goes_on = np.zeros(len(self.owners), dtype=bool)
         goes_on[1:] = self.owners[1:] == self.owners[:-1]
@@ -427,7 +427,7 @@ MAX_VALUES = 1 << 17
 
 
 @attrs.frozen(eq=False)
-class Heads:
+class FirstCellValues:
     """All values of a row range that are in the first cell of their owner.
 
     Parameters
@@ -445,7 +445,7 @@ class Heads:
     values: np.ndarray
 
     @classmethod
-    def nothing(cls, dtype: np.dtype[Any]) -> Heads:
+    def nothing(cls, dtype: np.dtype[Any]) -> FirstCellValues:
         """Return no values; ``dtype`` is the type of times."""
         return cls(np.zeros(0, np.int64), np.zeros(0, dtype), np.zeros(0))
 
@@ -459,24 +459,24 @@ class Heads:
         """Position of the first value of each owner."""
         return np.flatnonzero(np.diff(self.owners, prepend=-1))
 
-    def at(self, chosen: np.ndarray) -> Heads:
+    def at(self, chosen: np.ndarray) -> FirstCellValues:
         """Return some of the values."""
-        return Heads(self.owners[chosen], self.times[chosen], self.values[chosen])
+        return FirstCellValues(self.owners[chosen], self.times[chosen], self.values[chosen])
 
-    def followed_by(self, later: Heads) -> Heads:
+    def followed_by(self, later: FirstCellValues) -> FirstCellValues:
         """Return these values followed by later ones, sorted by owner."""
         pairs = ((self.owners, later.owners), (self.times, later.times), (self.values, later.values))
-        return Heads(*map(np.concatenate, pairs)).in_order()
+        return FirstCellValues(*map(np.concatenate, pairs)).in_order()
 
-    def renamed(self, owners: np.ndarray) -> Heads:
+    def renamed(self, owners: np.ndarray) -> FirstCellValues:
         """Return the same values with other owner numbers."""
         return attrs.evolve(self, owners=owners[self.owners]).in_order()
 
-    def in_order(self) -> Heads:
+    def in_order(self) -> FirstCellValues:
         """Return the same values in a stable sort by owner."""
         return self if (self.owners[1:] >= self.owners[:-1]).all() else self.at(order_of([self.owners]))
 
-    def in_other_cells(self, earlier: Heads, cells: TimeCells) -> np.ndarray:
+    def in_other_cells(self, earlier: FirstCellValues, cells: TimeCells) -> np.ndarray:
         """Return for each value whether earlier values of its owner are in another cell."""
         if not len(earlier.owners) or not len(self.owners):
             return np.zeros(len(self.owners), dtype=bool)
@@ -501,11 +501,11 @@ class Heads:
         return earlier.replaced(added)
 
 
-def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
+def first_and_later_times(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
     """Split ascending times into the times of the first cell, and the times of later cells that still affect the last cell."""
     first, last = cells.begins(times[:1]), cells.begins(times[-1:])
     stop = bisect.bisect_left(times, True, key=lambda time: bool(cells.begins(np.array([time])) != first))
-    start = bisect.bisect_left(times, True, key=lambda time: bool(cells.are_felt(cells.begins(np.array([time])), last)))
+    start = bisect.bisect_left(times, True, key=lambda time: bool(cells.are_still_effective(cells.begins(np.array([time])), last)))
     return slice(0, stop), slice(max(start, stop), len(times))
 
 
@@ -523,14 +523,14 @@ class SmoothedCells:
         Whether the range starts with the first of all rows.
     """
 
-    first: Heads | None
+    first: FirstCellValues | None
     later: CellSums
     are_all: bool
 
     @classmethod
     def nothing(cls, dtype: np.dtype[Any], are_all: bool) -> SmoothedCells:
         """Return no values; ``dtype`` is the type of times."""
-        return cls(Heads.nothing(dtype), CellSums.nothing(0, dtype), are_all)
+        return cls(FirstCellValues.nothing(dtype), CellSums.nothing(0, dtype), are_all)
 
     @classmethod
     def of(cls, values: ValuesInTime, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
@@ -538,14 +538,14 @@ class SmoothedCells:
         first: np.ndarray | slice
         later: np.ndarray | slice
         if len(owners) == 1:
-            first, later = in_two(values.times, cells)
+            first, later = first_and_later_times(values.times, cells)
         else:
             begins = cells.begins(values.times)
             is_first = begins == values.spread(begins[values.starts])
             first = np.flatnonzero(is_first)
-            later = np.flatnonzero(~is_first & cells.are_felt(begins, values.spread(begins[values.lasts])))
+            later = np.flatnonzero(~is_first & cells.are_still_effective(begins, values.spread(begins[values.lasts])))
         spread = values.spread(owners)
-        head, rest = (Heads(spread[chosen], values.times[chosen], values.values[chosen]) for chosen in (first, later))
+        head, rest = (FirstCellValues(spread[chosen], values.times[chosen], values.values[chosen]) for chosen in (first, later))
         return cls(head, rest.in_cells(cells), False).in_bounds()
 
     def in_bounds(self) -> SmoothedCells:
@@ -554,9 +554,9 @@ class SmoothedCells:
             return self
         return SmoothedCells(None, CellSums.nothing(0, self.later.begins.dtype), self.are_all)
 
-    def last_ones(self, cells: TimeCells) -> SmoothedCells:
+    def only_last_cells(self, cells: TimeCells) -> SmoothedCells:
         """Return only the last cell of each owner; the range must start with the first of all rows."""
-        return attrs.evolve(self, later=self.later.last_ones(cells))
+        return attrs.evolve(self, later=self.later.only_last_cells(cells))
 
     def with_last_cells(self, last: CellSums) -> SmoothedCells:
         """Return the cells with the last cells of some owners replaced; the range must start with the first of all rows."""
@@ -571,5 +571,5 @@ class SmoothedCells:
         # Values are summed if their cell is known to begin within the two ranges.
         begins_here = np.full(len(first.owners), self.are_all)
         begins_here |= self.later.positions_of(first.owners)[1] | first.in_other_cells(self.first, cells)
-        is_known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).felt(cells)
+        is_known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).still_effective(cells)
         return SmoothedCells(self.first.followed_by(first.at(np.flatnonzero(~begins_here))), is_known, self.are_all).in_bounds()

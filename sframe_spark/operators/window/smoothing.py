@@ -205,7 +205,7 @@ class ExponentialSmoothing(SequentialOperator):
             return Chunk.empty((FLOAT,)), state
         with np.errstate(all="ignore"):
             cells = self._cells(state)
-            run = self._grouped(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.last_ones(cells)))
+            run = self._grouped(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.only_last_cells(cells)))
             if not len(run.valued):
                 return Chunk.of([run.in_row_order(np.zeros(0))]), run.after
             slots = run.slots[run.valued]
