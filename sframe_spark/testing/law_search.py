@@ -74,12 +74,12 @@ def tables() -> list[PlannerNode]:
     return [memory_source([pa.array(c, t.physical) for c, t in zip(table, SCHEMA, strict=True)], SCHEMA) for table in columns]
 
 
-def compared(node: PlannerNode, function: str, literal: Literal, column: int = 0) -> PlannerNode:
+def filtered_by_comparison(node: PlannerNode, function: str, literal: Literal, column: int = 0) -> PlannerNode:
     """Return the rows of a node for which a comparison of a column with a constant is true."""
     return filter_by_mask(node, apply_function(function, project(node, [column]), literal))
 
 
-def added(node: PlannerNode) -> PlannerNode:
+def with_one_added(node: PlannerNode) -> PlannerNode:
     """Return the rows of a node with one added to the first column."""
     return apply_program(node, Program(3, (Step("add", (Register(0), Literal(1, INT))),), (Register(3), Register(1), Register(2))))
 
@@ -89,11 +89,11 @@ MOVES: tuple[Move, ...] = (
     Move("slice ::3", lambda x: slice_rows(x, 0, None, 3)),
     Move("reverse", reverse),
     *(Move(f"sort {by}", partial(sort_rows, by=by)) for by in ([(0, True)], [(0, False)], [(1, True)], [(0, True), (1, True)])),
-    *(Move(f"filter c0 {name} 2", partial(compared, function=name, literal=Literal(2, INT))) for name in ("equal", "greater", "less")),
-    Move("filter c2 == 'c'", partial(compared, function="equal", literal=Literal("c", STR), column=2)),
-    Move("filter none", partial(compared, function="less", literal=Literal(-(2**63), INT))),
+    *(Move(f"filter c0 {name} 2", partial(filtered_by_comparison, function=name, literal=Literal(2, INT))) for name in ("equal", "greater", "less")),
+    Move("filter c2 == 'c'", partial(filtered_by_comparison, function="equal", literal=Literal("c", STR), column=2)),
+    Move("filter none", partial(filtered_by_comparison, function="less", literal=Literal(-(2**63), INT))),
     Move("filter present", lambda x: filter_by_mask(x, apply_function("is_not_missing", project(x, [0])))),
-    Move("add 1", added),
+    Move("add 1", with_one_added),
     Move("fill c0", lambda x: zip_columns(apply_function("fill_missing", project(x, [0]), parameters=(0,)), project(x, [1, 2]))),
     Move("append self", lambda x: append(x, x)),
     Move("append none", lambda x: append(x, slice_rows(x, 0, 0))),

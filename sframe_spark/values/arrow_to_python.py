@@ -17,7 +17,7 @@ from sframe_spark.values.datetimes import from_microseconds, is_in_years_of_pyth
 from sframe_spark.values.nested.json_items import FlatItems, is_known, items_of
 from sframe_spark.values.nested.python_and_tagged_json import python_values
 from sframe_spark.values.tagged_json import decode_value
-from sframe_spark.values.value_errors import words_for
+from sframe_spark.values.value_errors import invalid_string_message
 
 
 def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[Any]:
@@ -42,7 +42,7 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
         return _decoded(values, column_type)
     except UnicodeDecodeError as error:
         # Spark strings may hold bytes that are not UTF-8.
-        raise InvalidArgumentError(words_for(error.object)) from None
+        raise InvalidArgumentError(invalid_string_message(error.object)) from None
     except (OverflowError, ValueError) as error:
         out_of_range = _range_error(values, column_type)
         if out_of_range is None:

@@ -36,7 +36,7 @@ def naming_broken_string(values: Any) -> Iterator[None]:
     except UnicodeError:
         rows = enumerate(values) if isinstance(values, list) else iter(())
         prefix, value = next(((f"row {row}: ", value) for row, value in rows if is_broken(value)), ("", None))
-        raise InvalidArgumentError(prefix + words_for(value)) from None
+        raise InvalidArgumentError(prefix + invalid_string_message(value)) from None
 
 
 def require_unicode_values(values: Iterable[Any]) -> None:
@@ -61,7 +61,7 @@ def require_unicode_values(values: Iterable[Any]) -> None:
                 waiting.extend(value)
                 waiting.extend(value.values() if isinstance(value, dict) else ())
         elif is_broken(value):
-            raise InvalidArgumentError(words_for(value))
+            raise InvalidArgumentError(invalid_string_message(value))
 
 
 def _are_whole_texts(values: Any) -> bool:
@@ -85,7 +85,7 @@ def is_broken(value: Any) -> bool:
     return isinstance(value, str) and not is_unicode(value)
 
 
-def words_for(value: Any) -> str:
+def invalid_string_message(value: Any) -> str:
     """Return the message for an invalid string or bytes: what is wrong, and how to fix it."""
     if isinstance(value, bytes):
         return f"{value[:40]!r} is not UTF-8: decode it first, with the encoding that it has"

@@ -24,7 +24,7 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.row_count_probes import MAX_FIRST_ROWS
-from sframe_spark.engine.physical.user_dataframe_fixing import exclusive_tops, is_chain, narrowed, referenced_below, unfixed_nodes
+from sframe_spark.engine.physical.user_dataframe_fixing import exclusive_tops, is_chain, nodes_in_place_of_frames, referenced_below, unfixed_nodes
 from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
@@ -217,7 +217,7 @@ class PlanAttempts:
             tops = {} if self.first else exclusive_tops(root)
             chosen = plan_action(root, self.becomes, self.first, self.in_tasks)
             unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
-            unfixed, free = narrowed(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
+            unfixed, free = nodes_in_place_of_frames(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
             # The rows of DataFrames are fixed before anything else is materialised.
             chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, run_log=self.run_log)
             busy = awaited(chosen.calls)

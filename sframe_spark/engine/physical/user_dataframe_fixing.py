@@ -173,7 +173,7 @@ def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards:
     used, observed = frames_in(plan), observed_nodes(plan)
     fixed = {*wanted, *(frame_of(node) for node in used if id(node) in observed)}
     read = {frame_of(node) for node in used}
-    return [node for node in frames if frame_of(node) in fixed] or remade(
+    return [node for node in frames if frame_of(node) in fixed] or highest_deriving_nodes(
         root, [node for node in frames if frame_of(node) in read], becomes or discards
     )
 
@@ -189,7 +189,7 @@ def frame_of(node: PlannerNode) -> int:
     return id(node.operator.df)
 
 
-def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list[PlannerNode]:
+def highest_deriving_nodes(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list[PlannerNode]:
     """Return the highest nodes that derive new rows (such as groups) from some DataFrames without observing their order; ``kept``: without root."""
     own = {id(node) for node in frames}
     above = fold([root], lambda node, inputs: id(node) in own or any(inputs))
@@ -208,7 +208,7 @@ def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list
     return highest
 
 
-def narrowed(
+def nodes_in_place_of_frames(
     unfixed: Sequence[PlannerNode], tops: Mapping[int, PlannerNode], root: PlannerNode, becomes: bool, plan_is_chain: bool, whole: Collection[int]
 ) -> tuple[list[PlannerNode], frozenset[int]]:
     """Return the nodes to be materialised in place of some DataFrames, and the ``id`` of DataFrames that the plan may read as they are.
@@ -319,7 +319,7 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     external = referenced_directly(root)
     nodes = list(postorder([root]))
     sources = [node for node in nodes if isinstance(node.operator, SparkSource)]
-    makes = one_by_one(nodes)
+    makes = row_by_row_origins(nodes)
     readers = consumers([root])
     ways = _only_ways(root, nodes, readers, makes, external)
     tops: dict[int, PlannerNode] = {}
@@ -333,7 +333,7 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     return tops
 
 
-def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
+def row_by_row_origins(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
     """Return, by ``id`` of each node, the ``id`` of the one DataFrame node from whose rows its rows are derived row by row.
 
     A node gets None if there is not exactly one.

@@ -29,10 +29,10 @@ from sframe_spark.expressions.aggregates.aggregate_function import (
 from sframe_spark.expressions.aggregates.partial_aggregates import (
     Decomposition,
     VarianceParts,
-    added,
+    added_counts,
     added_pairs,
+    added_sums,
     count_and_sum,
-    counted,
     lifted,
     mean_of,
     merged_variances,
@@ -551,9 +551,9 @@ def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: P
     return arrays[0].null_count
 
 
-COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, counted, the_part)
-MISSING = Decomposition(lifted(reduce_count_missing), counted, the_part)
-SUMS = Decomposition(summed, added, sum_of)
+COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, added_counts, the_part)
+MISSING = Decomposition(lifted(reduce_count_missing), added_counts, the_part)
+SUMS = Decomposition(summed, added_sums, sum_of)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False)
 AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1)))
