@@ -62,7 +62,7 @@ def exchange_rows(outcomes: int) -> int:
 
 
 def one_of(outcomes: int) -> int:
-    """Return one outcome of a set, a tie only if there is no other outcome, because ties activate dependencies and later entries of orderings.
+    """Return one outcome of a set: a tie only if there is no other, because dependencies and later entries of orderings apply only to rows that tie.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Finds the rows that can hold values in given ranges, by the recorded minima and maxima, without reading values.
 
 Segments are excluded by the bounds in the manifest. Row groups are excluded by the bounds in the footer of their file, but only in sorted segments,
-and in the first and the last of the segments that remain: if the whole column is sorted, all rows of the segments between these two match.
+and in the first and the last of the segments that remain: if the whole column is sorted and one range is requested, all rows of the segments between
+these two match.
 """
 
 from __future__ import annotations

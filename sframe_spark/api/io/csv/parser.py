@@ -173,7 +173,7 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
     while (token := _BRACKET_TOKENS[quotes].search(text, position, limit)) is not None:
         position, character = token.end(), token.group()
         if character in quotes:
-            # This quote is not closed, nor is any later one of its kind, so the line need not be searched again for its end.
+            # This quote is not closed on the line, nor is any later quote of its kind, so from here on quotes of this kind are ordinary characters.
             quotes = quotes.replace(character, "")
             continue
         if character in "[{":
