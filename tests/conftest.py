@@ -204,7 +204,7 @@ def active_session_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     """The session that a test makes active, as ``createDataFrame`` of a user's does, is not that of the tests after it."""
     from sframe_spark.session import is_started
     from sframe_spark.session.session import get_base
-    from sframe_spark.session.user_session import keeping_active
+    from sframe_spark.session.users_own_spark_session import keeping_active
 
     if not is_started() or request.node.get_closest_marker("spark") is None:
         yield
@@ -239,8 +239,7 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
     from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-    from sframe_spark.planner import registry
-    from sframe_spark.planner import registry as installed
+    from sframe_spark.planner import registry, registry as installed
 
     registry.import_builtin_operators()
     installed.load_operators()

@@ -17,7 +17,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.execution.actions import optimize
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import optimize
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES

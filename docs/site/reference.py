@@ -9,8 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, plugin, util, visualization
-from sframe_spark import errors as all_errors
+from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, errors as all_errors, plugin, util, visualization
 
 FENCE = "```"
 # Titles of sections by the modules whose members they list, in the order of the page.

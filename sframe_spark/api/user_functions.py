@@ -13,21 +13,21 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import is_materialized, materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, NotCallableError, SchemaError, UnknownResultError, users_level
 from sframe_spark.expressions.python_function import describe_function, retained_copy
-from sframe_spark.operators.udf_calls import remember_first
+from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LOGICAL, ZONED_DATETIME, ColumnType
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.errors import user_error
-from sframe_spark.udf.results import Guess
+from sframe_spark.udf.function_errors import user_error
+from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
+from sframe_spark.values.invalid_unicode_errors import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.plain_values import MISSING, family_of
 from sframe_spark.values.python_to_arrow import column_type_for, encode, infer_type
-from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
 
 # How many values of a column, and how many rows of a frame, result types are inferred from, as in Turi Create.
 SAMPLE_VALUES = 100

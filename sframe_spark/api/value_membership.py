@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import recoded_column
-from sframe_spark.engine.execution.materialize import iterate
+from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
 from sframe_spark.errors import SchemaError, SFrameError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from sframe_spark.errors import SFrameError
 from sframe_spark.paths_and_uris import is_remote_location, location_of
 from sframe_spark.storage.datasets.dataset_verification import damage_in
-from sframe_spark.storage.datasets.load import load_referred, read_manifest
-from sframe_spark.storage.datasets.remote_versions import load_remote
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_referred, read_manifest
+from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import load_remote
 from sframe_spark.storage.filesystem.local_files import sizes_below
 from sframe_spark.storage.manifest.manifest import Manifest
 

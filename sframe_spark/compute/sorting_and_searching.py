@@ -16,7 +16,7 @@ from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ColumnType
-from sframe_spark.values.nested.json_spans import bytes_of
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
 
 # Search for the first row that is out of order.
 

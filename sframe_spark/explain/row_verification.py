@@ -28,9 +28,9 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.parquet.footer import footer_of
 from sframe_spark.storage.parquet.open_file import RequestedChunks, opened
 from sframe_spark.storage.segments.column_statistics_collection import StatisticsCollector, compare_scalars

@@ -24,7 +24,7 @@ from sframe_spark.planner.spark_relation import LoweringContext, Relation
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType
-    from sframe_spark.udf.results import Guess
+    from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
 
 
 @attrs.frozen

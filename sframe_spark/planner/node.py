@@ -42,9 +42,10 @@ class PlannerNode:
         self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
         # Whether a source below could yield different rows each time it is read, when the node was made.
         self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
-        # The claim of the latest action that computes the rows of the node (engine.execution.actions); None if it is released, or if there was none.
+        # The claim of the latest action that computes the rows of the node (see action_planning_and_function_call_claims).
+        # None if it is released, or if there was none.
         self.claim: Any = None
-        # Memoised results of the user functions that the operator calls, for the rows computed so far (operators.udf_calls).
+        # Memoised results of the user functions that the operator calls, for the rows computed so far.
         self.calls: Any = ()
         # Cache of `planner.length_and_order_inference.properties_of`, which follow from operator and inputs.
         self.known: Any = None

@@ -98,8 +98,7 @@ class Relation:
         """
         if self.position is not None:
             return self
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import Window, functions as F
 
         number = F.row_number().over(Window.orderBy(*self.order())) - 1 if self.key else F.monotonically_increasing_id()
         return attrs.evolve(self, df=self.df.withColumn("p", number.cast("bigint")), position="p")

@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import reduce_values, row_count, row_tuples
-from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.expressions.aggregates.profiling import FREQUENT_SHARE
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
+from sframe_spark.expressions.aggregates.histograms_summaries_and_rank_counts import FREQUENT_SHARE
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import apply_function
@@ -22,7 +22,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.project_zip_arrange import column_of, project, zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
 

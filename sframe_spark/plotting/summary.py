@@ -13,14 +13,14 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import reduce_values, row_count
-from sframe_spark.expressions.aggregates.profiling import bin_numbers
+from sframe_spark.expressions.aggregates.histograms_summaries_and_rank_counts import bin_numbers
 from sframe_spark.message_text import visible
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.project_zip_arrange import column_of, zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import chart_data, vega
 from sframe_spark.plotting.html_pages import page
-from sframe_spark.plotting.plot import Plot
+from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 from sframe_spark.plotting.vega import Scale
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND, ColumnType
 

@@ -22,7 +22,7 @@ from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_base, get_session, own_sessions
 from sframe_spark.session.spark_start_and_settings import is_remote
-from sframe_spark.session.user_session import tags_of_user
+from sframe_spark.session.users_own_spark_session import tags_of_user
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

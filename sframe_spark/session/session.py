@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.process.child_processes import WorkerProcesses
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import require_memory_for_thread
+from sframe_spark.process.python_worker_pool_and_message_channel import WorkerProcesses
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session.progress import ProgressBar, covering_progress
 from sframe_spark.session.spark_start_and_settings import (

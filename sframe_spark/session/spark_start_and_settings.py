@@ -20,8 +20,8 @@ from sframe_spark.process.control_groups import available_cores, scheduled_cores
 from sframe_spark.process.memory import all_memory
 from sframe_spark.process.temporary_file_leases import require_directory
 from sframe_spark.process.worker_python_start import environment_of_tasks, interpreter
-from sframe_spark.session.class_archive_search import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.java import find_java
+from sframe_spark.session.jvm_class_archive_lookup import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.worker_sockets import socket_settings
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ PERMITTING_SETTINGS = {"spark.sql.timeType.enabled": "true"}
 # Settings that a Spark Connect server does not have, or that are needed only to report how a query ran, which it does not.
 LOCAL_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-    # The format of the plans that Spark records, which `explain.executed_plans` reads.
+    # The format of the plans that Spark records, which `explain.executed_spark_plans` reads.
     "spark.sql.ui.explainMode": "formatted",
 }
 

@@ -30,10 +30,10 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, placement_over
-from sframe_spark.engine.physical.row_count_probes import with_known_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combine_states
-from sframe_spark.engine.runtime.row_range_tasks import combined_parts, summarize
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.operators.sources.base_and_segment_source import Source, source_of
@@ -49,7 +49,7 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, 
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
-from sframe_spark.session.user_session import keeping_active
+from sframe_spark.session.users_own_spark_session import keeping_active
 from sframe_spark.values.arrow_to_python import decode_columns
 
 Rows = list[tuple[Any, ...]]

@@ -28,7 +28,7 @@ from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.turicreate import archive_files
 from sframe_spark.turicreate.archive_files import Allowed, ArchiveFile, ColumnBlocks, IndexedColumn, IndexedFrame, IndexReader, NamedFile
 from sframe_spark.turicreate.block import COLUMN_TYPES, Block, BlockForm, kind_of
-from sframe_spark.turicreate.number_decoding import OUT_OF_YEARS
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import OUT_OF_YEARS
 from sframe_spark.turicreate.string_and_object_decoding import MISSING
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.arrow_to_python import decode

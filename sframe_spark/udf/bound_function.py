@@ -15,13 +15,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import StateNotSharedError
-from sframe_spark.udf import process_state
+from sframe_spark.udf import captured_locale_decimal_and_time_zone_state as process_state
+from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import state_now
 from sframe_spark.udf.captured_variables import Family, copied, itself, meanings
 from sframe_spark.udf.code_analysis import is_class, is_importable, names_in
 from sframe_spark.udf.pickling import PackedFunction, addressed, copy_of_program, pack_program
-from sframe_spark.udf.process_state import state_now
 from sframe_spark.udf.received_program import ReceivedFunction
-from sframe_spark.udf.user_modules import objects_of, reaches_state, users_module
+from sframe_spark.udf.user_module_detection_and_reached_variables import objects_of, reaches_state, users_module
 
 if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram

@@ -17,7 +17,7 @@ from typing import Any
 
 from sframe_spark.udf.captured_variables import meanings
 from sframe_spark.udf.code_analysis import is_class
-from sframe_spark.values.input_values import UNCHANGING
+from sframe_spark.values.input_copying_simplification_and_validation import UNCHANGING
 
 # The cost of the call itself, in byte code steps.
 STEPS_OF_CALL = 10

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from sframe_spark.errors import StateNotSharedError
-from sframe_spark.udf.process_state import changed_since, entered, set_environment_variable
+from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import changed_since, entered, set_environment_variable
 
 _ABSENT = object()
 # Processes with the same hash of this string have the same hashes of all strings.

@@ -34,7 +34,7 @@ from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.plain_values import plain_dict, plain_list
-from sframe_spark.values.tagged_json import decode_value, exact_float_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, exact_float_text
 
 # The most specific Arrow type of nested values: items of lists need one type, and dicts the same keys in the same order.
 

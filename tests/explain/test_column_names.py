@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sframe_spark import SFrame, load_sframe
-from sframe_spark import aggregate as agg
+from sframe_spark import SFrame, aggregate as agg, load_sframe
 from sframe_spark.config import config
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.equi_join import join
 from sframe_spark.operators.project_zip_arrange import zip_columns
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.rewrite_laws import optimize
 from tests.work import calls_of
 
 

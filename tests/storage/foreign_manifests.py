@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from sframe_spark.storage.external.parquet import manifest_of_files, natural_sort_key
+from sframe_spark.storage.external.parquet_footers_to_manifest import manifest_of_files, natural_sort_key
 from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.manifest.manifest import Manifest
 

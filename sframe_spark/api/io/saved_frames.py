@@ -17,13 +17,13 @@ import attrs
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.io.path_arguments import file_path_text, path_text
-from sframe_spark.engine.execution.actions import ActionPlan, awaited, run_action
-from sframe_spark.engine.execution.materialize import is_decoded_on_read, materialize
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, awaited, run_action
+from sframe_spark.engine.execution.materialize_count_and_read_rows import is_decoded_on_read, materialize
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column
-from sframe_spark.engine.physical.user_dataframe_fixing import keep_frames
+from sframe_spark.engine.physical.user_dataframes_to_materialize_first import keep_frames
 from sframe_spark.errors import (
     ConcurrentSaveError,
     InvalidArgumentError,
@@ -34,20 +34,20 @@ from sframe_spark.errors import (
     SchemaError,
     StorageError,
 )
-from sframe_spark.laws import optimize
 from sframe_spark.lazily_imported_subpackages import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of, project, zip_columns
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.storage.datasets import atomic_directory_save, dataset_copies
 from sframe_spark.storage.datasets.dataset_verification import damage_in
-from sframe_spark.storage.datasets.load import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
-from sframe_spark.storage.datasets.remote_versions import load_remote, saving_version
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
+from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import load_remote, saving_version
 from sframe_spark.storage.filesystem.compression import require_clear_name, without_packing
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, is_archive
-from sframe_spark.storage.filesystem.input_urls import WEB, Download
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import WEB, Download
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, DatasetElsewhere, Elsewhere, Manifest
 
@@ -380,7 +380,7 @@ def load_frame(
     InvalidArgumentError
         If ``version`` is not an int, or the path is a local directory, which has only one version.
     """
-    from sframe_spark.storage.datasets.load import load_manifest
+    from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 
     missing: NotSavedError | None = None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):

@@ -16,7 +16,7 @@ from sframe_spark.api.error_hints import with_call_hints
 from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_value_conversion import node_from_values, reduce_values, row_tuples
 from sframe_spark.api.sarray.items import unpacked
-from sframe_spark.api.sarray.rank_selection import Ranks
+from sframe_spark.api.sarray.number_search_by_rank import Ranks
 from sframe_spark.api.unpacked_columns import merged_type, types_of_keys
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
@@ -32,7 +32,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.plain_values import family_of, is_number, one_value, plain_number
 from sframe_spark.values.single_value_conversion import construct_value
-from sframe_spark.values.tagged_json import display_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import display_text
 
 
 @with_call_hints

@@ -24,10 +24,10 @@ from sframe_spark.api.user_functions import (
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, snapshot_rows
-from sframe_spark.operators.udf_calls import remember_first
+from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.results import Guess
+from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
 from sframe_spark.values.python_to_arrow import column_type_for
 

@@ -29,15 +29,15 @@ from sframe_spark.operators.sources.base_and_segment_source import segment_sourc
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.external.parquet import manifest_of_files, natural_sort_key
+from sframe_spark.storage.external.parquet_footers_to_manifest import manifest_of_files, natural_sort_key
 from sframe_spark.storage.filesystem.compression import without_packing
 from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.types import ColumnType
-from sframe_spark.values.input_values import is_of_spark, library_of, snapshot
-from sframe_spark.values.value_errors import column_named
+from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark, library_of, snapshot
+from sframe_spark.values.invalid_unicode_errors import column_named
 
 Frame = tuple[PlannerNode, list[str]]
 

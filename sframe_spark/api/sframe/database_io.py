@@ -9,7 +9,7 @@ from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.project_zip_arrange import project
-from sframe_spark.operators.sort import SORTABLE, sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE, sort_rows
 
 
 class FrameDatabases(Columns):

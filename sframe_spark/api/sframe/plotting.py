@@ -5,8 +5,8 @@ from __future__ import annotations
 from sframe_spark.api.class_registry import ColumnFacts, FrameSummary, Plot
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.node_value_conversion import row_count
-from sframe_spark.api.sframe.row_order import RowOrder
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.lazily_imported_subpackages import ROW_BROWSER, SUMMARY, optional_part
 

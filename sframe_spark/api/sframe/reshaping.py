@@ -12,7 +12,7 @@ from sframe_spark.api.class_registry import SFrame, make_array, make_frame
 from sframe_spark.api.column_names import automatic_name, name_list, with_automatic_names
 from sframe_spark.api.node_value_conversion import preview_values
 from sframe_spark.api.sframe.columns import without
-from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.unpacked_columns import names_for_new_columns
 from sframe_spark.api.user_functions import type_for_any_items
 from sframe_spark.expressions.functions.column_packing import value_parameter

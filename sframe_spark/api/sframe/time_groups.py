@@ -15,26 +15,26 @@ from sframe_spark.api.error_hints import call_example, call_hint
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sarray.datetimes import uniform_times
-from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.user_functions import bind_function, type_for_any_items, type_of_results
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.groupby.resampling import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.udf_calls import remember_first
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
+from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import INT, ColumnType, of_any_offset
-from sframe_spark.udf.results import Guess
+from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
 from sframe_spark.values.duration_parsing import LONGEST, parse_positive_duration
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
 from sframe_spark.values.python_to_arrow import column_type_for, encode

@@ -16,14 +16,14 @@ from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
-from sframe_spark.operators.sources.segment_subset import STORED_ROWS
+from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.external.changed_files import require_unchanged
 from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, verified_order
+from sframe_spark.storage.manifest.column_statistics import RecordedOrder
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.statistics import RecordedOrder
 
 # Change detection: plans rely on the statistics of external files, which must not have changed.
 
@@ -160,7 +160,7 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
     Examples
     --------
     >>> from sframe_spark.operators.sources.in_memory import range_source
-    >>> from sframe_spark.operators.sort import sort_rows
+    >>> from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
     >>> sources_by_order(sort_rows(range_source(0, 5), [(0, False)]))
     []
     """

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.actions import ActionPlan, run_action
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.plan_executor import Executor, task_runner_for
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import over_ranges
 from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_faster_locally
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.pipeline import Pipeline
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, chunks_of
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode

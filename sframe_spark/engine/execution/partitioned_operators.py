@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.engine.memory_budget import BlockingReservation, plan_size_of
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.physical.whole_input_strategies import (
     COPIES_OF_GATHERED,
@@ -26,10 +25,10 @@ from sframe_spark.engine.physical.whole_input_strategies import (
 )
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, chunks_of
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner, range_tasks
+from sframe_spark.engine.size_estimates_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError
-from sframe_spark.laws import optimize
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
@@ -38,6 +37,7 @@ from sframe_spark.planner.operator import Operator, PartitionPairRows
 from sframe_spark.planner.row_sizes import value_bytes
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.types import INT
 
 # Range partitioning: the ranges come from a sample of the column, threads exchange the rows, and a kernel runs on each range.

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.actions import not_owned, require_owned
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
     ExchangedRows,
     PartitionedJoin,
@@ -27,12 +27,11 @@ from sframe_spark.engine.execution.partitioned_operators import (
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions, Work
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
 from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
 from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
-from sframe_spark.engine.physical.row_count_probes import first_rows, has_few_groups, joined_rows, with_all_counted
-from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.engine.physical.whole_input_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
@@ -50,7 +49,15 @@ from sframe_spark.engine.runtime.result_storage import (
     write_in_memory,
     write_query,
 )
-from sframe_spark.engine.runtime.row_range_tasks import EarlyStop, RangeTask, chunks_of, collect_rows, combined_parts, part_of_range, write_range
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
+    EarlyStop,
+    RangeTask,
+    chunks_of,
+    collect_rows,
+    combined_parts,
+    part_of_range,
+    write_range,
+)
 from sframe_spark.engine.runtime.task_runners import (
     InProcessRunner,
     ProcessRunner,
@@ -61,9 +68,10 @@ from sframe_spark.engine.runtime.task_runners import (
     range_tasks,
     sequential_if_faster,
 )
+from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries
-from sframe_spark.engine.spark.shared_file_checks import rechecking_after_failure
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
 from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -446,9 +454,11 @@ class Executor:
     log
         Filled with one line for each section that ran: its mode, its operator and its number of rows.
     owned
-        ``id`` of the memos of the applications of users' functions that may run in Spark tasks (see :mod:`sframe_spark.engine.execution.actions`).
+        ``id`` of the memos of the applications of users' functions that may run in Spark tasks (see
+        :mod:`sframe_spark.engine.execution.action_planning_and_function_call_claims`).
     free
-        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframe_fixing`).
+        ``id`` of users' DataFrames that the plan may read as they are (see
+        :mod:`sframe_spark.engine.physical.user_dataframes_to_materialize_first`).
     run_log
         Filled with the outcome of each section.
     prefix

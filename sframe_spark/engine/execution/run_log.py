@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.physical.sections import THE_RESULT, Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode
 
 
 @attrs.define

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.laws import optimize
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import range_source
-from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.rewrite_laws import optimize
 
 # The largest number of chosen rows, and the smallest number of stored rows for each of them: reading one row may decompress a whole block.
 MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import SENT_BYTES, bytes_of_rows, rows_fit
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.placement import (
     Placement,
     blocking_inputs,
@@ -23,10 +23,9 @@ from sframe_spark.engine.physical.placement import (
     suits_threads,
     why_blocked,
 )
-from sframe_spark.engine.physical.row_count_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
-from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import called_again, calls_hashing_functions, calls_pure_functions
-from sframe_spark.engine.physical.user_dataframe_fixing import require_fixed
+from sframe_spark.engine.physical.user_dataframes_to_materialize_first import require_fixed
 from sframe_spark.engine.physical.whole_input_strategies import (
     are_parts_cheaper_locally,
     gathered_mode,
@@ -36,9 +35,10 @@ from sframe_spark.engine.physical.whole_input_strategies import (
     partitions_of_join,
     query_again,
 )
-from sframe_spark.operators import sort
-from sframe_spark.operators.sources.segment_subset import lacks_key
-from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.engine.size_estimates_and_memory_reservations import SENT_BYTES, bytes_of_rows, rows_fit
+from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
+from sframe_spark.operators.sources.segment_row_ranges import lacks_key
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, postorder, rebuild
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
@@ -76,7 +76,7 @@ class SectionPlanner:
     Parameters
     ----------
     free
-        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframe_fixing`).
+        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes_to_materialize_first`).
     refused
         Modes that the root must not get, as it has failed in them.
     waiting
@@ -361,7 +361,7 @@ def takes_few_of_join(row_range: RowSlice, below: PlannerNode, stop: int) -> boo
 def is_few_at_hand(node: PlannerNode) -> bool:
     """Return whether a node is a source of so few rows that they are sorted or joined in memory."""
     most = node.length.at_most
-    return node.operator.is_source and is_small(node) and most is not None and most <= sort.MAX_TIES
+    return node.operator.is_source and is_small(node) and most is not None and most <= sort_operators.MAX_TIES
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:

@@ -10,15 +10,15 @@ from collections.abc import Hashable, Iterator
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import plan_size_of
+from sframe_spark.engine.size_estimates_and_memory_reservations import plan_size_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.sources.segment_subset import lacks_key
-from sframe_spark.operators.udf_calls import calls_plugins, functions_of
+from sframe_spark.operators.sources.segment_row_ranges import lacks_key
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, functions_of
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.process.child_processes import can_start
+from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import interpreter
 from sframe_spark.session import is_started
 from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.engine.physical.late_materialization import numbered_rows
 from sframe_spark.engine.physical.placement import (
     Placement,
@@ -21,11 +20,12 @@ from sframe_spark.engine.physical.placement import (
     runs_on_other_machines,
     suits_threads,
 )
-from sframe_spark.engine.physical.sections import Mode, SectionResult
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import local_threads
+from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
-from sframe_spark.operators.sources.segment_subset import STORED_ROWS
+from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph_traversal import postorder

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.memory_budget import BatchSize, bytes_of_batch
+from sframe_spark.engine.size_estimates_and_memory_reservations import BatchSize, bytes_of_batch
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
@@ -29,9 +29,9 @@ from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, 
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import batch_bytes
-from sframe_spark.udf.errors import failure
+from sframe_spark.udf.function_errors import failure
 from sframe_spark.udf.pickling import fresh
-from sframe_spark.udf.results import MadeResults
+from sframe_spark.udf.result_caching_size_limits_and_storage import MadeResults
 
 # The flat plan. An operator is named by its index in the lists.
 

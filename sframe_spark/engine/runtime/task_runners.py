@@ -14,17 +14,24 @@ from typing import Any, ClassVar, Protocol
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, bytes_of, joined_ranges, may_converge, states_between, summarize_range
-from sframe_spark.engine.runtime.worker_process import TaskEnvironment
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
+    RangeTask,
+    bytes_of,
+    joined_ranges,
+    may_converge,
+    states_between,
+    summarize_range,
+)
+from sframe_spark.engine.runtime.worker_process_main_loop import TaskEnvironment
+from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors
-from sframe_spark.engine.spark.shared_file_checks import require_readable, require_writable
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_readable, require_writable
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by_value, translated_pickling_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
-from sframe_spark.operators.udf_calls import calls_user_functions
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
@@ -34,13 +41,13 @@ from sframe_spark.process.threads import even_ranges, in_threads, raise_if_cance
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
-from sframe_spark.udf.errors import error_of_text, error_transport
+from sframe_spark.udf.function_errors import error_of_text, error_transport
 
 LOG = logging.getLogger("sframe_spark")
 
 Task = Callable[[], Any]
 # The module that worker processes run.
-MODULE = "sframe_spark.engine.runtime.worker_process"
+MODULE = "sframe_spark.engine.runtime.worker_process_main_loop"
 # Tasks over fewer rows than this are short: calling a quick function for this many rows takes about as long as starting a process.
 MAX_ROWS_OF_SHORT = 4_194_304
 

@@ -18,12 +18,12 @@ from sframe_spark.config import config
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.engine.spark.executor_version_checks import check_python_once
 from sframe_spark.engine.spark.page_header_checks import require_valid_pages
-from sframe_spark.engine.spark.shared_file_checks import observed_rows, require_known_rows, require_readable
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import observed_rows, require_known_rows, require_readable
 from sframe_spark.engine.spark.shuffle_partitions import size_of
 from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.udf_calls import calls_user_functions
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.length_and_order_inference import observed_nodes
@@ -34,13 +34,13 @@ from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote
 from sframe_spark.session.python_of_spark_workers import importing_safely, naming_our_python
-from sframe_spark.session.user_session import in_session, keeping_active
+from sframe_spark.session.users_own_spark_session import in_session, keeping_active
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.filesystem.path_joining_and_escaping import spark_path
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import require_computed_as
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
-from sframe_spark.udf.errors import ErrorTransport, error_transport
+from sframe_spark.udf.function_errors import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

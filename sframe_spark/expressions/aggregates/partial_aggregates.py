@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sum import ExactSum, VarianceState, wrapped
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, wrapped
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.python_to_arrow import encode
 

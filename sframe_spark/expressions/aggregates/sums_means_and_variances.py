@@ -12,8 +12,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sum import BLOCK, Digits, digits_of_rows, squared_deviations
-from sframe_spark.compute.exact_sum import VarianceState
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BLOCK, Digits, digits_of_rows, squared_deviations
+from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
@@ -44,7 +44,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
 )
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
-from sframe_spark.udf.errors import error_transport
+from sframe_spark.udf.function_errors import error_transport
 
 # Exact sums, means and variances of floats in Spark: they are rounded once, and equal to the results of the kernels.
 

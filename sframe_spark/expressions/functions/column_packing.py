@@ -18,13 +18,13 @@ from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, are_numbers, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.nested.json_items import texts_of_items
-from sframe_spark.values.nested.json_spans import AFTER, BEFORE
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import AFTER, BEFORE
 from sframe_spark.values.plain_values import plain
 from sframe_spark.values.python_to_arrow import encode_plain, infer_type
-from sframe_spark.values.spark_variant import variant_text
-from sframe_spark.values.tagged_json import decode_value, encode_value
-from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.spark_variant_decoding_and_json import variant_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, encode_value
 
 
 def value_parameter(value: Any) -> Any:

@@ -22,7 +22,7 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import any_items, flat_items, joined_items, texts_of_items
 from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
 from sframe_spark.values.python_to_arrow import encode_plain, recode
-from sframe_spark.values.tagged_json import canonical_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
 
 ITEM_TYPES = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
 """The column type of the items of native lists and dicts, by their Arrow type."""

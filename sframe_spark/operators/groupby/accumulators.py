@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_grouped_sum import (
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
     GROUPS_PER_BLOCK,
     Digits,
     digit_lists_at,

@@ -29,7 +29,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
 )
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
 from sframe_spark.operators.project_zip_arrange import new_positions
-from sframe_spark.operators.sort import order_column
+from sframe_spark.operators.sort_top_rows_and_assumed_order import order_column
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

@@ -17,7 +17,7 @@ from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgum
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
 from sframe_spark.operators.project_zip_arrange import project
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order import Monotone, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
@@ -184,7 +184,7 @@ class AssignIntervals(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return the labels, computed by the kernel in an Arrow UDF, followed by a filter."""
         from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
-        from sframe_spark.udf.errors import error_transport
+        from sframe_spark.udf.function_errors import error_transport
 
         relation = inputs[0]
         schema, key = relation.schema, relation.schema[self.position]
@@ -437,8 +437,7 @@ class FillIntervals(SequentialOperator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return the rows and the new ones: each row is exploded to the multiples after the row before it in its run, up to its own."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import Window, functions as F
 
         from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
 

@@ -195,8 +195,7 @@ class StreamingGroupBy(RunOperator):
 
 def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
     """Return the relation with a hidden column ``run`` that grows by one if a key differs from the row before."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     window = Window.orderBy(*(relation.order() or [F.lit(0)]))
     same: Any = F.lit(True)

@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.project_zip_arrange import new_positions
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.length_and_order_inference import properties_of

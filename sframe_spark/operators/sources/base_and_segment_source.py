@@ -26,12 +26,12 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.process.memory import batch_bytes
+from sframe_spark.storage.manifest.column_statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, projected_order
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, projected_order
 from sframe_spark.storage.segments.column_statistics_collection import merge, of_some_rows
 from sframe_spark.storage.segments.decoded_column_cache import last_pack_start, packed_rows
 from sframe_spark.storage.segments.reader import last_group_start
-from sframe_spark.storage.segments.row_group_decoding import Cursor, DecodedPart
+from sframe_spark.storage.segments.row_group_read_ahead import Cursor, DecodedPart
 
 # At most this many orderings are recorded in a manifest, which matters for very wide frames.
 MAX_RECORDED = 64
@@ -454,9 +454,9 @@ class SegmentSource(TableSource):
 
     def as_read(self) -> SegmentSource:
         """Check that the files are in the directory and have the recorded lengths, and drop what the plan claims about the order of rows."""
-        from sframe_spark.storage.datasets.load import with_current_states, with_saved_checksums
-        from sframe_spark.storage.datasets.remote_versions import with_version_checksums
-        from sframe_spark.storage.external.parquet import with_remote_states
+        from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import with_current_states, with_saved_checksums
+        from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import with_version_checksums
+        from sframe_spark.storage.external.parquet_footers_to_manifest import with_remote_states
         from sframe_spark.storage.filesystem.local_files import states_below
 
         manifest = self.manifest

@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sum import Sums, running_sum, running_sums
-from sframe_spark.compute.exact_sum import ExactSum, VarianceState
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Sums, running_sum, running_sums
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
@@ -171,7 +171,7 @@ class Cumulative(SequentialOperator):
         from pyspark.sql import functions as F
 
         from sframe_spark.compute.spark_columns import arrow_function, fit
-        from sframe_spark.udf.errors import error_transport
+        from sframe_spark.udf.function_errors import error_transport
 
         operator, transport = self, error_transport()
 

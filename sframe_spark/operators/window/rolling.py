@@ -12,10 +12,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sum import deviations_of_windows, means_of_windows
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows, means_of_windows
+from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, sums_of_windows
 from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.two_word_running_sums import WordScratch, sums_of_windows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import numbers_of, statistic_type, window_aggregate
@@ -325,8 +325,7 @@ class Rolling(Operator):
         return np.where(nan | (up & down), np.nan, result)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import Window, functions as F
 
         relation = inputs[0]
         column_type = relation.schema[0]

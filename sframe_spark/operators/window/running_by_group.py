@@ -25,7 +25,7 @@ from sframe_spark.operators.window.running_collecting_aggregates import (
     QuantileAggregate,
     RunCountAggregate,
 )
-from sframe_spark.operators.window.running_vector_sums import ExactAggregate, VectorAggregate
+from sframe_spark.operators.window.running_exact_sums_of_numbers_and_vectors import ExactAggregate, VectorAggregate
 from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, RowGroups, Scan, scan_of
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties

@@ -24,7 +24,7 @@ from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, is_stored_as
 from sframe_spark.storage.parquet.checksums import check_bytes
-from sframe_spark.storage.segments.manifest_verification import SegmentClaims, check_order, check_summary, column_label
+from sframe_spark.storage.segments.statistics_order_and_key_verification import SegmentClaims, check_order, check_summary, column_label
 
 BATCH_ROWS = 65_536
 

@@ -21,10 +21,15 @@ from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import files_below, sizes_below
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.manifest.column_statistics import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, require_computed_as
-from sframe_spark.storage.manifest.sidecar_file import is_file_of_segments, needs_sidecar, new_name, write_segments
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import (
+    is_file_of_segments,
+    needs_sidecar,
+    new_name,
+    write_segments,
+)
 from sframe_spark.storage.parquet.checksums import with_checksums
 from sframe_spark.storage.parquet.footer import Footer, bounds_of, footer_of, statistics_in_footer
 from sframe_spark.storage.segments.column_statistics_collection import dataset_statistics

@@ -13,10 +13,10 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.external.row_order_detection import Ordering, verified_order
-from sframe_spark.storage.filesystem.input_urls import changed, require_all_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import changed, require_all_still
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet.footer import footer_of
 

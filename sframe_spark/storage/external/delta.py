@@ -13,8 +13,8 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, StorageError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
-from sframe_spark.storage.external.lake_table_manifests import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
-from sframe_spark.storage.external.parquet import natural_sort_key
+from sframe_spark.storage.external.lake_snapshot_files_to_manifests import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
+from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
 from sframe_spark.storage.filesystem.input_files import text_of
 from sframe_spark.storage.manifest.manifest import Manifest
 

@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.storage.manifest.column_statistics import Scalar
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.segments.column_statistics_collection import has_order_statistics, steps
 from sframe_spark.storage.segments.reader import overlapping_batches

@@ -21,9 +21,14 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, 
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
 from sframe_spark.storage.filesystem.format_recognition import refuse_saved
-from sframe_spark.storage.filesystem.input_urls import METADATA_OF_ICEBERG, Download, files_in_place, other_rows_than_its_files
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, is_hidden, require_file
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import (
+    METADATA_OF_ICEBERG,
+    Download,
+    files_in_place,
+    other_rows_than_its_files,
+)
 
 _PATTERN = re.compile(r"[*?[]")
 # The name of the directory for missing values in partitioned tables of Hive, Spark and others.

@@ -20,18 +20,23 @@ from sframe_spark.errors import BrokenThrift, EncryptedColumnsError, SchemaError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.storage.filesystem.input_urls import changed, require_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, state_of
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import changed, require_still
 from sframe_spark.storage.filesystem.remote_operations import read_range, require_size
 from sframe_spark.storage.hybrid_calendar import SPARK_VERSION, HybridColumns, hybrid_columns
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.footer_validation import check_footer
 from sframe_spark.storage.parquet.thrift import FOOTER_END, MAGIC
-from sframe_spark.storage.parquet.unsupported_and_noted_types import column_not_read, geometries_by_note, refused_columns, types_by_notes
+from sframe_spark.storage.parquet.unsupported_types_and_spark_type_metadata import (
+    column_not_read,
+    geometries_by_note,
+    refused_columns,
+    types_by_notes,
+)
 from sframe_spark.types import ColumnType
 
 # INT96 timestamps, which Spark writes by default. They are instants, but pyarrow reads them as nanoseconds without a time zone.

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import StorageError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.filesystem.dataset_file_reads import GroupBytes, open_file, open_ranges
-from sframe_spark.storage.filesystem.input_urls import require_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import read_regular
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import require_still
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet.footer import INT96_UNIT, Footer, chunk_range, damaged_footer, other_length, require_rows
 

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
-from sframe_spark.storage.manifest.statistics import ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.footer import segment_footer
 
 Bounds = tuple[Scalar, Scalar]

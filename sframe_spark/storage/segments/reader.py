@@ -21,7 +21,7 @@ from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.parquet.open_file import RequestedChunks, ShortFile, coded_texts, decoded, is_short, opened, read_short
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
-from sframe_spark.values.value_errors import column_named
+from sframe_spark.values.invalid_unicode_errors import column_named
 
 # For batches with more rows, the columns are decoded in parallel.
 FEW_ROWS = 16_384

@@ -43,9 +43,9 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.remote_operations import upload
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.checksums import checksummed, with_group_sums
 from sframe_spark.storage.parquet.footer import bounds_of, column_chunks, leaf_indices
 from sframe_spark.storage.segments.column_statistics_collection import StatisticsCollector, has_order_statistics

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.values.datetimes import MAX_OFFSET, MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
 from sframe_spark.values.nested.conversion_of_repeated_values import map_distinct, seem_repeated
-from sframe_spark.values.nested.json_spans import BEFORE_DATETIME
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME
 
 # Arrow writes floats between these two numbers as Python does, with the fewest digits that read back the same.
 MIN_LIKE_PYTHON, MAX_LIKE_PYTHON = 1e-4, 1e9
@@ -61,7 +61,7 @@ def exact_floats(values: pa.Array) -> pa.Array:
 
 
 def brief_floats(values: pa.Array) -> pa.Array:
-    """Write floats with the fewest digits that read back the same, as :func:`~sframe_spark.values.tagged_json.exact_float_text` does.
+    """Write floats with the fewest digits that read back the same, as ``exact_float_text`` does.
 
     Missing values stay missing.
 

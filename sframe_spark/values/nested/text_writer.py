@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
 from sframe_spark.values.nested import float_and_datetime_text, json_items
-from sframe_spark.values.nested.json_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_duplicates, has_lists_of_numbers
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
+    QUOTE,
+    by_codes,
+    cut_arrays,
+    cut_dicts,
+    cut_lists,
+    has_duplicates,
+    has_lists_of_numbers,
+)
 
 Brackets = tuple[str, str, str]
 Writer = Callable[[pa.Array], pa.Array | None]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.storage.external.parquet import natural_sort_key
+from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
 
 DAY, LATE = dt.datetime(1500, 1, 1), dt.datetime(2020, 1, 1)
 # 1500-01-01 in the Julian calendar, in days since 1970.
@@ -181,7 +181,7 @@ def _varint(value: int) -> bytes:
 
 
 def _fields(message: bytes) -> dict[int, int]:
-    from sframe_spark.storage.external.orc import _numbers
+    from sframe_spark.storage.external.orc_reader import _numbers
 
     return dict(_numbers(message))
 

@@ -18,8 +18,8 @@ from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.paths_and_uris import location_of, with_canonical_scheme
 from sframe_spark.process.temporary_file_leases import new_name
 from sframe_spark.storage.filesystem import remote_operations
-from sframe_spark.storage.filesystem.input_urls import normalised_url
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import normalised_url
 from sframe_spark.storage.filesystem.remote_operations import translate_remote_errors
 
 READ: dict[str, Callable[[Any], Any]] = {

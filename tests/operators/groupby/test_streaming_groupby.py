@@ -11,8 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import config
 from sframe_spark.compute import key_runs
@@ -20,7 +19,7 @@ from sframe_spark.compute.key_runs import run_starts
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, joined_ranges, states_between, summarize, summarize_range
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, joined_ranges, states_between, summarize, summarize_range
 from sframe_spark.operators.groupby import streaming_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy, streaming_group_by

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifest.sidecar_file import SelectedValues
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS
+from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import SelectedValues
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.types import INT
 from tests.storage.conftest import write_dataset

@@ -23,7 +23,7 @@ from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, arrow
 from sframe_spark.api.io.csv.row_blocks import TextBlock
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import CsvEncodingError, CsvLineError
-from sframe_spark.storage.filesystem.external_byte_streams import BEHIND_BYTES, FileRange, open_bytes
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import BEHIND_BYTES, FileRange, open_bytes
 from sframe_spark.storage.filesystem.format_recognition import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState

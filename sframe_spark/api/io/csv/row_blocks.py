@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.csv.column_types import CsvForm
+from sframe_spark.api.io.csv.column_type_inference_and_field_conversion import CsvForm
 from sframe_spark.api.io.csv.parser import NumberColumns
 
 

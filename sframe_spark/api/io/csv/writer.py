@@ -31,7 +31,7 @@ from sframe_spark.values.nested.float_and_datetime_text import brief_floats, com
 from sframe_spark.values.nested.text_writer import IN_CSV, csv_string, written
 from sframe_spark.values.plain_values import is_number, plain_number
 from sframe_spark.values.single_value_conversion import ESCAPES as READ_ESCAPES
-from sframe_spark.values.tagged_json import display_text, exact_float_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import display_text, exact_float_text
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"

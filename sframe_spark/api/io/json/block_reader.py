@@ -18,7 +18,7 @@ from sframe_spark.api.io.json.vectorized_parser import JsonMembers, TypedMembers
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WholeLines, open_bytes
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WholeLines, open_bytes
 from sframe_spark.storage.filesystem.format_recognition import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
