@@ -11,7 +11,8 @@ from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.sampling import require_seed
-from sframe_spark.api.value_membership import EQUAL_AS_KEYS, are_many, match_mask, require_comparable_values
+from sframe_spark.api.utc_offset_checks import require_comparable_values
+from sframe_spark.api.value_membership import EQUAL_AS_KEYS, are_many, match_mask
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.physical.placement import is_at_hand
 from sframe_spark.errors import FillValueError, NotValuesError
