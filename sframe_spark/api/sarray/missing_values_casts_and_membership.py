@@ -23,9 +23,10 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark
-from sframe_spark.values.invalid_unicode_errors import require_unicode_values, rounding_warnings
+from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import column_type_for
+from sframe_spark.values.rounding_warnings import rounding_warnings
 
 
 @attrs.frozen

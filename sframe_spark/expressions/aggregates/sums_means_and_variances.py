@@ -44,7 +44,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
 )
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
-from sframe_spark.udf.function_errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 
 # Exact sums, means and variances of floats in Spark: they are rounded once, and equal to the results of the kernels.
 

@@ -17,9 +17,10 @@ import pyarrow as pa
 from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.message_text import is_unicode
 from sframe_spark.storage.filesystem.local_files import Seen
-from sframe_spark.storage.manifest.column_statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, Scalar
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest_json import damaged, optional_tuple, scalar_from_json, scalar_to_json, sealed, tuple_of_list, unsealed
 from sframe_spark.storage.manifest.physical_types import file_column, type_to_json, types_from_json
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import SelectedValues, StoredSegments
 from sframe_spark.storage.manifest.validation import check
 from sframe_spark.types import ColumnType
