@@ -40,8 +40,8 @@ TaskOutcome = tuple[int, bool, bytes]
 def run_callables(callables: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
     """Run independent callables as one Spark job and return their results in order.
 
-    Starting a Spark task may take longer than running a callable, so a task runs several callables one after the other. ``size`` is the number of bytes of
-    all rows that they read; None where it is unknown.
+    Starting a Spark task may take longer than running a callable, so a task runs several callables one after the other. ``size`` is
+    the number of bytes of all rows that they read; None where it is unknown.
 
     Raises
     ------
