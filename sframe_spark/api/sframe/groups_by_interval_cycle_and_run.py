@@ -1,4 +1,4 @@
-"""Members of SFrame that group rows by intervals of time, by cycles (rows with equal times) or by runs of equal rows; and columns computed for each cycle."""
+"""Members of SFrame that group rows by intervals of time, by cycles (rows with equal times) or by runs of equal rows, or add columns for each cycle."""
 
 from __future__ import annotations
 
@@ -252,7 +252,8 @@ class TimeGroups(Relational):
         Returns
         -------
         SFrame
-            Sorted by interval. Groups of one interval are in the order in which their keys first appear among its rows in order of time. This frame need not be sorted.
+            Sorted by interval. Groups of one interval are in the order in which their keys first appear among its rows in order of time.
+            This frame need not be sorted.
 
         Raises
         ------
