@@ -1,4 +1,4 @@
-"""Members of SFrame that group rows by intervals of time, by cycles (rows with equal times) or by runs of equal rows, or add columns for each cycle."""
+"""Members of SFrame that group rows by intervals of time, by cycles (rows with equal times) or by runs of equal rows, or add columns per cycle."""
 
 from __future__ import annotations
 
