@@ -24,7 +24,7 @@ from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import MAX_FIRST_ROWS
-from sframe_spark.engine.physical.placement import is_small
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import (
     exclusive_tops,
     is_chain,

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.engine.physical.placement import placement_of
+from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
 from sframe_spark.engine.physical.whole_input_strategies import (
     COPIES_OF_GATHERED,
     MAX_RANGES,

@@ -30,7 +30,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
 from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
-from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.placement_and_blocking_inputs import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.engine.physical.whole_input_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.physical.placement import Placement, is_small, placement_alone, placement_of, suits_threads
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_alone, placement_of, suits_threads
 from sframe_spark.engine.physical.section_tree_and_run_modes import sections_in
 from sframe_spark.engine.physical.whole_input_strategies import local_join
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner

@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
-from sframe_spark.engine.physical.placement import (
+from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     Placement,
     blocking_inputs,
     is_at_hand,

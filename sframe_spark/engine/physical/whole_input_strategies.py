@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sframe_spark.compute.range_and_hash_partitioning import KINDS
 from sframe_spark.config import config
 from sframe_spark.engine.physical.late_materialization import numbered_rows
-from sframe_spark.engine.physical.placement import (
+from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     Placement,
     are_for_threads,
     is_for_threads,
