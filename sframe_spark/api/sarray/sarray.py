@@ -328,8 +328,8 @@ class SArray(
         Parameters
         ----------
         fn
-            Function that takes a value. Global variables that it uses keep their present values; later assignments to them have no effect, unless
-            methods of objects use them.
+            Function that takes a value. Global variables that it uses keep their present values: later assignments to them change no results.
+            (Methods of objects that the function calls read such variables when they run, and may see later values.)
         dtype
             Class of the results. If not given, it is inferred from the results for the first hundred rows, and a later result that does not fit
             raises an error. For date-times these results also decide whether they have an offset from UTC.

@@ -195,7 +195,7 @@ class Continued(io.RawIOBase):
 
 
 class _XzStream(Continued):
-    """Decompresses xz. Python's ``lzma`` is not used to read files, since it treats a damaged second member as the end of the file."""
+    """Decompresses xz. ``lzma.LZMAFile`` is not used, since it treats a damaged second member as the end of the file."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(b"", stream)
