@@ -8,7 +8,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, blocking_inputs, is_at_hand, is_small, placement_over
-from sframe_spark.engine.size_estimates_and_memory_reservations import fits_driver, plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver, plan_size_of
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise

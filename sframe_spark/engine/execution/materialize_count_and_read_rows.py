@@ -27,7 +27,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import keep_frames, remember_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.result_storage import has_room
-from sframe_spark.engine.size_estimates_and_memory_reservations import fits_driver
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.groupby.groupby import count_all
 from sframe_spark.operators.project_zip_arrange import Arrange, project, zip_columns

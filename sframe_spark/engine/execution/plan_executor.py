@@ -60,7 +60,13 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
     write_range,
 )
 from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner, name_of
-from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import (
+    UNKNOWN_BYTES,
+    MemoryReservation,
+    fits_driver,
+    plan_size_of,
+    rows_fit,
+)
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.size_estimates_and_memory_reservations import plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key

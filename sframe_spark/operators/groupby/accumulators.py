@@ -30,7 +30,7 @@ from sframe_spark.expressions.aggregates.sums_means_and_variances import added_v
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import ROW_CHOOSING, Aggregation
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
-from sframe_spark.values.nested.json_items import FlatItems
+from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems
 from sframe_spark.values.python_to_arrow import encode_plain
 
 # Rows with a group code each, in any order: sums and choices within groups need no sorting.

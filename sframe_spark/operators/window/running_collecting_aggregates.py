@@ -19,7 +19,7 @@ from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
 from sframe_spark.values.python_to_arrow import encode_plain
 
 # Number of values that are put into lists at a time, which limits the memory for copies.
