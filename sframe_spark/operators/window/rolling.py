@@ -112,7 +112,8 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
     def of_block(number: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_variances)[1:]
         with np.errstate(over="ignore", invalid="ignore"):
-            # Zero is right for equal numbers. An infinite or NaN result may come from an overflow in between.
+            # An infinite or NaN result may come from an overflow of intermediate results, so it is computed again, and so is a result
+            # that is small beside the squared mean. Zero is kept: equal numbers give it.
             accepted = squares >= np.square(means) * (MIN_SPREAD * width)
             accepted &= squares < np.inf
         left = np.flatnonzero(~accepted)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
-from sframe_spark.values.nested import float_and_datetime_text, json_item_splitting_and_joining
+from sframe_spark.values.nested import float_and_datetime_text, json_item_splitting_and_joining as json_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
     QUOTE,
     by_codes,
@@ -106,7 +106,7 @@ DISPLAY = TextForm(
 )
 CANONICAL = TextForm(
     float_and_datetime_text.compared_floats,
-    json_item_splitting_and_joining.json_strings,
+    json_items.json_strings,
     _instants,
     missing="null",
     array=("<", ",", ">"),
@@ -114,7 +114,7 @@ CANONICAL = TextForm(
 )
 IN_CSV = TextForm(
     float_and_datetime_text.signed_floats,
-    lambda texts: json_item_splitting_and_joining.json_strings(texts, csv_string),
+    lambda texts: json_items.json_strings(texts, csv_string),
     lambda texts: float_and_datetime_text.format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
     missing="",
     array=("[", " ", "]"),
@@ -124,7 +124,7 @@ IN_CSV = TextForm(
 )
 IN_JSON = TextForm(
     float_and_datetime_text.json_floats,
-    json_item_splitting_and_joining.json_strings,
+    json_items.json_strings,
     _json_datetimes,
     missing="null",
     quotes_keys=True,
@@ -142,7 +142,7 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     """
     if not column_type.is_encoded:
         return _natively_written(values, column_type.kind, form)
-    if not json_item_splitting_and_joining.is_known(values, column_type.kind):
+    if not json_items.is_known(values, column_type.kind):
         return None
     texts = _written(values.fill_null("null") if values.null_count else values, form)
     return texts if texts is None or not values.null_count else pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string()))
@@ -164,15 +164,15 @@ def display_strings(texts: pa.Array) -> pa.Array | None:
         if kind in _NESTED:
             # Nested lists of numbers would become arrays, which are displayed differently.
             return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], DISPLAY)
-        if kind == json_item_splitting_and_joining.TEXTS:
-            return json_item_splitting_and_joining.without_quotes(part)
-        return pa.nulls(len(part), pa.string()) if kind == json_item_splitting_and_joining.MISSING else _WRITERS[kind](part, DISPLAY)
+        if kind == json_items.TEXTS:
+            return json_items.without_quotes(part)
+        return pa.nulls(len(part), pa.string()) if kind == json_items.MISSING else _WRITERS[kind](part, DISPLAY)
 
-    return by_codes(json_item_splitting_and_joining.kinds_of(texts), write) if len(texts) else texts
+    return by_codes(json_items.kinds_of(texts), write) if len(texts) else texts
 
 
 def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array | None:
-    flat = json_item_splitting_and_joining.items_of(values)
+    flat = json_items.items_of(values)
     if flat is None:
         return None
     if kind == ARRAY_KIND and form.floats_of_arrays is not None:
@@ -183,7 +183,7 @@ def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array |
         keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(flat.keys.type) else keys
         items = _entries(flat.counts, keys, items, form)
     brackets = form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list
-    return json_item_splitting_and_joining.in_brackets(flat.counts, items, brackets, flat.missing)
+    return json_items.in_brackets(flat.counts, items, brackets, flat.missing)
 
 
 def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
@@ -196,7 +196,7 @@ def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
     """Write stored JSON values of any kind, including nested values."""
     if not len(texts):
         return texts
-    kinds = json_item_splitting_and_joining.kinds_of(texts)
+    kinds = json_items.kinds_of(texts)
     return by_codes(kinds, lambda kind, chosen: _WRITERS[kind](texts if chosen.all() else texts.filter(pa.array(chosen)), form))
 
 
@@ -208,7 +208,7 @@ def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
 
 
 def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
-    numbers = json_item_splitting_and_joining.as_floats(texts)
+    numbers = json_items.as_floats(texts)
     # Python parses numbers of many digits.
     return form.floats(pa.array(map(float, texts.to_pylist()), pa.float64()) if numbers is None else numbers)
 
@@ -217,23 +217,19 @@ def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
     if form.rewritten is None:
         return texts
     changes = pc.match_substring(texts, form.rewritten)
-    return (
-        pc.replace_with_mask(texts, changes, form.texts(json_item_splitting_and_joining.without_quotes(texts.filter(changes))))
-        if changes.true_count
-        else texts
-    )
+    return pc.replace_with_mask(texts, changes, form.texts(json_items.without_quotes(texts.filter(changes)))) if changes.true_count else texts
 
 
 def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_lists(texts)
     item_texts = _written(items, form)
-    return None if item_texts is None else json_item_splitting_and_joining.in_brackets(counts, item_texts, form.list)
+    return None if item_texts is None else json_items.in_brackets(counts, item_texts, form.list)
 
 
 def _arrays(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_arrays(texts)
-    numbers = json_item_splitting_and_joining.as_floats(items)
-    return None if numbers is None else json_item_splitting_and_joining.in_brackets(counts, form.floats(numbers), form.array_within or form.array)
+    numbers = json_items.as_floats(items)
+    return None if numbers is None else json_items.in_brackets(counts, form.floats(numbers), form.array_within or form.array)
 
 
 def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
@@ -241,12 +237,12 @@ def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
     item_texts, key_texts = _written(items, form), _keys(counts, keys, form)
     if item_texts is None or key_texts is None:
         return None
-    return json_item_splitting_and_joining.in_brackets(counts, _entries(counts, key_texts, item_texts, form), form.dict)
+    return json_items.in_brackets(counts, _entries(counts, key_texts, item_texts, form), form.dict)
 
 
 def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None:
     """Write keys, which are strings or ints; None if two keys of a dict become one string."""
-    are_texts = pa.array(json_item_splitting_and_joining.first_bytes(keys) == QUOTE)
+    are_texts = pa.array(json_items.first_bytes(keys) == QUOTE)
     if not form.quotes_keys or are_texts.true_count == len(keys):
         return _texts(keys, form)
     quoted = pc.if_else(are_texts, keys, in_quotes(keys))
@@ -268,15 +264,15 @@ def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
     return entries.take(order)
 
 
-_NESTED = {json_item_splitting_and_joining.LISTS: ENCODED_LIST, json_item_splitting_and_joining.DICTS: ENCODED_DICT}
+_NESTED = {json_items.LISTS: ENCODED_LIST, json_items.DICTS: ENCODED_DICT}
 _WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
-    json_item_splitting_and_joining.MISSING: lambda texts, form: pa.repeat(form.missing, len(texts)),
-    json_item_splitting_and_joining.INTS: _ints,
-    json_item_splitting_and_joining.FLOATS: _floats,
-    json_item_splitting_and_joining.SPECIAL_FLOATS: _floats,
-    json_item_splitting_and_joining.TEXTS: _texts,
-    json_item_splitting_and_joining.LISTS: _lists,
-    json_item_splitting_and_joining.DICTS: _dicts,
-    json_item_splitting_and_joining.ARRAYS: _arrays,
-    json_item_splitting_and_joining.DATETIMES: lambda texts, form: form.datetimes(texts),
+    json_items.MISSING: lambda texts, form: pa.repeat(form.missing, len(texts)),
+    json_items.INTS: _ints,
+    json_items.FLOATS: _floats,
+    json_items.SPECIAL_FLOATS: _floats,
+    json_items.TEXTS: _texts,
+    json_items.LISTS: _lists,
+    json_items.DICTS: _dicts,
+    json_items.ARRAYS: _arrays,
+    json_items.DATETIMES: lambda texts, form: form.datetimes(texts),
 }

@@ -10,7 +10,7 @@ import pytest
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, always_by_arrow
 from sframe_spark.types import DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values import arrow_to_python
-from sframe_spark.values.nested import json_item_splitting_and_joining
+from sframe_spark.values.nested import json_item_splitting_and_joining as json_items
 from sframe_spark.values.python_to_arrow import encode
 
 LISTS = {list_of(INT): [[1, None], [], None, [3]], list_of(STR): [["a"], None, [], [None, "é"]], ENCODED_LIST: [[1, "a"], None, [], [2.5, None]]}
@@ -90,7 +90,7 @@ NESTED_DICTS = [{"a": ["x", 1.5], "b": {"c": None}}, None, {}, {"b": "\n"}]
     "name", ["item_length", "vector_slice", "element_slice", "dict_keys", "dict_values", "dict_has_keys", "dict_trim_keys", "slots"]
 )
 def test_functions_of_many_nested_values(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_item_splitting_and_joining, "FEW_ROWS", 4)
+    monkeypatch.setattr(json_items, "FEW_ROWS", 4)
     for columns, parameters in CALLS[name]:
         for column_type, cells in ((ENCODED_LIST, NESTED_LISTS), (ENCODED_DICT, NESTED_DICTS)):
             if column_type in columns:

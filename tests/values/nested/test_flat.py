@@ -17,7 +17,7 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.export_to_arrow_and_json import compact_json_text
 from sframe_spark.values.nested import (
-    json_item_splitting_and_joining,
+    json_item_splitting_and_joining as json_items,
     python_and_tagged_json as python_cells,
     tagged_json_patterns_and_splitting as json_patterns,
     text_and_json_to_columns,
@@ -78,9 +78,9 @@ def test_native_values_and_stored_ones_become_each_other(chosen: tuple[int, Any]
     alone = [None if cell is None else encode_value(cell) for cell in cells]
     part = native.slice(1)
     for values, texts in ((native, alone), (part, alone[1:])):
-        found = json_item_splitting_and_joining.stored_lists(values)
+        found = json_items.stored_lists(values)
         assert found is None or found.to_pylist() == texts
-        items = json_item_splitting_and_joining.flat_items(pa.array(texts, pa.string()), column_type.kind)
+        items = json_items.flat_items(pa.array(texts, pa.string()), column_type.kind)
         if items is not None and (typed := items.natively()) is not None:
             assert not items.counts.any() or (typed[1] == column_type and typed[0].equals(pa.concat_arrays([values])))
         assert same(decode(values, column_type), cells[len(cells) - len(values) :])
@@ -196,5 +196,5 @@ def test_parts_of_texts() -> None:
 
 
 def test_a_number_beyond_the_largest_float_is_read_alone() -> None:
-    assert json_item_splitting_and_joining.flat_items(pa.array(["[1e300]"]), "list") is None
+    assert json_items.flat_items(pa.array(["[1e300]"]), "list") is None
     assert math.isinf(decode(pa.array(["[1e400]"]), ENCODED_LIST)[0][0])

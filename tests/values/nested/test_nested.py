@@ -24,7 +24,7 @@ from sframe_spark.operators.explode import items_of
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
-from sframe_spark.values.nested import json_item_splitting_and_joining, tagged_json_patterns_and_splitting as json_patterns, text_writer
+from sframe_spark.values.nested import json_item_splitting_and_joining as json_items, tagged_json_patterns_and_splitting as json_patterns, text_writer
 from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import family_of, plain
 from sframe_spark.values.python_to_arrow import encode, encode_plain
@@ -72,16 +72,14 @@ ITEMS: list[tuple[Any, list[ColumnType]]] = [
 def few_rows() -> Any:
     """Few rows are cut as many are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_item_splitting_and_joining, "FEW_ROWS", 0)
+        patch.setattr(json_items, "FEW_ROWS", 0)
         yield
 
 
-def nested_items(texts: pa.Array, kind: str) -> json_item_splitting_and_joining.FlatItems | None:
+def nested_items(texts: pa.Array, kind: str) -> json_items.FlatItems | None:
     """What many rows are cut into, however few they are, and by the patterns of values that hold others."""
     levels = range(json_patterns.MAX_PATTERN_LEVELS)
-    return json_item_splitting_and_joining._items(
-        texts, kind, (form for level in levels for form in json_item_splitting_and_joining._patterns_of(kind, json_patterns.nested(level)))
-    )
+    return json_items._items(texts, kind, (form for level in levels for form in json_items._patterns_of(kind, json_patterns.nested(level))))
 
 
 def texts_of(cells: list[Any]) -> pa.Array:
@@ -98,7 +96,7 @@ def test_items_are_those_of_each_value(cells: list[Any]) -> None:
     kind = "dict" if any(isinstance(cell, dict) for cell in cells) else "list"
     texts = texts_of([None, *cells]).slice(1)
     found = nested_items(texts, kind)
-    counts = json_item_splitting_and_joining.item_counts(texts, kind)
+    counts = json_items.item_counts(texts, kind)
     assert counts is None or counts.to_pylist() == [None if cell is None else len(cell) for cell in cells]
     if found is None:
         return
@@ -108,7 +106,7 @@ def test_items_are_those_of_each_value(cells: list[Any]) -> None:
     assert found.missing.tolist() == [cell is None for cell in cells]
     assert same([decode_value(text) for text in found.items.to_pylist()], items)
     assert found.keys is None or found.keys.to_pylist() == [key for cell in present for key in cell]
-    kinds = [json_item_splitting_and_joining.KINDS[place] for place in json_item_splitting_and_joining.kinds_of(found.items)] if items else []
+    kinds = [json_items.KINDS[place] for place in json_items.kinds_of(found.items)] if items else []
     assert kinds == [frozenset() if item is None else frozenset([family_of(type(item))]) for item in items]
 
 
@@ -240,13 +238,11 @@ def test_dicts_with_the_same_keys_are_those_of_each_text(count: int) -> None:
 
 @pytest.mark.parametrize(("cell", "column_type"), [([[["a", {"b": None}]], {"é": 0.5}], ENCODED_LIST), ({1: {"a": [{"b": "x"}]}}, ENCODED_DICT)])
 def test_one_level_more_is_known_where_there_are_many(cell: Any, column_type: ColumnType) -> None:
-    few, deeper = texts_of([cell]), texts_of([[cell] if column_type == ENCODED_LIST else {"a": cell}] * json_item_splitting_and_joining.MANY_ROWS)
-    many = texts_of([cell] * json_item_splitting_and_joining.MANY_ROWS)
-    assert json_item_splitting_and_joining.is_known(many, column_type.kind) and not any(
-        json_item_splitting_and_joining.is_known(texts, column_type.kind) for texts in (few, deeper)
-    )
+    few, deeper = texts_of([cell]), texts_of([[cell] if column_type == ENCODED_LIST else {"a": cell}] * json_items.MANY_ROWS)
+    many = texts_of([cell] * json_items.MANY_ROWS)
+    assert json_items.is_known(many, column_type.kind) and not any(json_items.is_known(texts, column_type.kind) for texts in (few, deeper))
     assert same(decode(many, column_type)[-1:], [cell])
-    counts = json_item_splitting_and_joining.item_counts(many, column_type.kind)
+    counts = json_items.item_counts(many, column_type.kind)
     assert counts is not None and counts.unique().to_pylist() == [len(cell)]
     for form, alone in FORMS:
         found = text_writer.written(many, column_type, form)
