@@ -601,7 +601,8 @@ def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[t
 
 
 def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
-    """Return the node whose rows a law no longer sorts, and their order; None if the law removed no sort for this reason."""
+    """Return the node whose rows a law no longer sorts, and their order; None if the law did not remove a sort because of
+    the order that the rows have already."""
     operator = firing.before.operator
     if not isinstance(operator, (Sort, TopRows)):
         return None

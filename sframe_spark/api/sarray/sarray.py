@@ -23,7 +23,7 @@ from sframe_spark.api.sarray.file_io import ColumnFiles
 from sframe_spark.api.sarray.filter_sort_unique_and_sample import Selection
 from sframe_spark.api.sarray.items import Items
 from sframe_spark.api.sarray.materialization_explain_and_export import ColumnMaterialization
-from sframe_spark.api.sarray.missing_values_casts_and_membership import Cleaning
+from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.windows import Windows

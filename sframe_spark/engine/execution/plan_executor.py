@@ -509,7 +509,7 @@ class Executor:
         if there are too many of such rows.
         """
         with GRAPH_LOCK:
-            # Other threads may replace nodes of the user's graph while the plan runs, so the plan gets copies of the nodes that both have.
+            # Other threads may replace nodes of the user's graph while the plan runs, and the plan has nodes of that graph, so a copy of it runs.
             plan = private_copy(root)
         with rechecking_after_failure(plan, self.options.directory):
             produced = self.run_log.mark()
