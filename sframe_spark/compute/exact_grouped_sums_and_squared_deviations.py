@@ -138,6 +138,25 @@ class Digits:
         """Return these sums with each sum of ``other`` added to the group given by ``groups``, in which no group is repeated."""
         return self.replaced(self.select(groups) + other, groups)
 
+    def grouped(self, codes: np.ndarray, count: int) -> Digits:
+        """Return the sums of groups of these sums; ``codes`` assigns each of them to one of ``count`` groups.
+
+        Examples
+        --------
+        >>> digits = Digits(3)
+        >>> digits.add(np.array([1.0, 2.5, 4.0]), np.arange(3))
+        >>> digits.grouped(np.array([1, 0, 1]), 2).rounded().tolist()
+        [2.5, 5.0]
+        """
+        result = Digits(count)
+        for place, digits in self.carried().places.items():
+            np.add.at(result.places.setdefault(place, np.zeros(count, dtype=np.int64)), codes, digits)
+        if self.others is not None:
+            with np.errstate(invalid="ignore"):
+                result.others = np.bincount(codes, self.others, count)
+        result._magnitude = len(codes) * 2.0**BITS
+        return result
+
     def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
         """Return these sums with the sums of ``groups`` replaced by the sums of ``other``."""
         result = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})

@@ -50,6 +50,18 @@ from sframe_spark.compute.exact_sum_and_variance import (
 )
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.exact_running_sums_in_two_words import (
+    LOWER,
+    UPPER,
+    WORDS_BLOCK,
+    OneSum,
+    TwoInts,
+    as_floats,
+    carry,
+    grouped_cumsum,
+    rounded_words,
+    two_word_running_sums,
+)
 
 # The most bits of a digit with which the sum of the digits of a block of rows fits 64 bits.
 MAX_BITS = 45
@@ -189,8 +201,8 @@ def running_sums_of_block(
     ends = np.append(starts[1:], len(numbers)) - 1
     quick = None if before.squares is not None or before.sums.others is not None else two_word_running_sums(numbers, starts, before.sums)
     if quick is not None:
-        result, words = quick
-        sums = Digits.of_words(words)
+        sums = Digits.of_words(TwoInts(quick.high[ends], quick.low[ends], quick.unit, quick.bits))
+        result = rounded_words(quick)
         return (result if kind == "sum" else result / np.maximum(counts, 1)), counts, Sums(counts[ends], sums, None)
     sums = row_digits([(numbers, 0)], starts, before.sums)
     squares = None
@@ -278,8 +290,8 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
             result[first : first + WORDS_BLOCK], _, after = running_sums_of_block("sum", part, None, start, state)
             before = after.sums.sum_of(0)
         else:
-            result[first : first + WORDS_BLOCK], words = quick
-            before = ExactSum(OneSum.units_of(words))
+            before = ExactSum(OneSum.units_of(TwoInts(quick.high[-1:], quick.low[-1:], quick.unit, quick.bits)))
+            result[first : first + WORDS_BLOCK] = rounded_words(quick)
     return result, before
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.expressions.aggregates.state_columns import Aggregate
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
@@ -26,6 +27,7 @@ from sframe_spark.values.python_to_arrow import encode_plain
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...], Column], Column]
 Finish = Callable[[Column, Sequence[ColumnType], tuple[Any, ...]], Column]
+OfColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], Aggregate | None]
 ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
@@ -117,6 +119,9 @@ class AggregateFunction:
     exact
         ``exact(names, types, parameters, way)``: the aggregate of the named columns as several Spark aggregates, which are used
         instead of ``column`` and ``finish``. It returns None for types that do not need it.
+    of_columns
+        ``of_columns(types, positions, parameters)``: the aggregate of the columns at some positions, as state columns from which every driver
+        computes it; None for types for which it has none.
     decomposition
         How the value is computed from partial results; None if all rows are needed at once.
     """
@@ -130,6 +135,7 @@ class AggregateFunction:
     decomposition: Decomposition | None = None
     arguments: tuple[int, int] = (1, 1)
     exact: Exact | None = None
+    of_columns: OfColumns | None = None
 
     def in_spark(
         self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: QueryProperties
@@ -176,6 +182,7 @@ def define_aggregate(
     order_sensitive: bool = True,
     arguments: int | tuple[int, int] = 1,
     exact: Exact | None = None,
+    of_columns: OfColumns | None = None,
 ) -> AggregateFunction:
     """Define an aggregate function, computed from all values at once or from partial results, and add it to the table.
 
@@ -196,6 +203,8 @@ def define_aggregate(
         :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
     exact
         Several Spark aggregates that are used instead of ``column`` and ``finish``.
+    of_columns
+        The aggregate as state columns; see :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`.
     order_sensitive
         Whether the value depends on the order of the rows.
     arguments
@@ -231,7 +240,7 @@ def define_aggregate(
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
-    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact))
+    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact, of_columns))
 
 
 class CheckedValue:

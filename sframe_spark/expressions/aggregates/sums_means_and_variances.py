@@ -18,14 +18,9 @@ from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import (
-    AGGREGATES,
-    AggregateFunction,
-    QueryProperties,
-    SeveralColumns,
-    define_aggregate,
-    require,
-)
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, SeveralColumns, QueryProperties, define_aggregate, require
+from sframe_spark.expressions.aggregates.counts import count_of_missing, count_of_rows, sum_of_ints
+from sframe_spark.expressions.aggregates.float_sums import mean, sum_of_floats
 from sframe_spark.expressions.aggregates.partial_aggregates import (
     Decomposition,
     VarianceParts,
@@ -42,6 +37,8 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
     the_part,
     variance_part,
 )
+from sframe_spark.expressions.aggregates.spreads import variance
+from sframe_spark.expressions.aggregates.state_columns import Aggregate
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.udf.function_errors import error_transport
@@ -555,10 +552,46 @@ COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, added_count
 MISSING = Decomposition(lifted(reduce_count_missing), added_counts, the_part)
 SUMS = Decomposition(summed, added_sums, sum_of)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
-define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False)
-AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1)))
-define_aggregate("sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False, exact=exact_sum)
-define_aggregate("mean", _infer_mean, reduce_mean, parts=MEANS, column=_vectors_column, finish=_finish_mean, order_sensitive=False, exact=exact_mean)
+
+
+def _sums(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate | None:
+    return None if types[0] == ARRAY else sum_of_ints(columns[0]) if types[0] == INT else sum_of_floats(columns[0])
+
+
+def _means(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate | None:
+    return None if types[0] == ARRAY else mean(columns[0])
+
+
+def _of_rows(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate:
+    return count_of_rows()
+
+
+def _spread(is_root: bool, types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate:
+    return variance(columns[0], is_root)
+
+
+def _of_missing(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate:
+    return count_of_missing(columns[0])
+
+
+define_aggregate(
+    "count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False, of_columns=_of_missing
+)
+AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1), of_columns=_of_rows))
+define_aggregate(
+    "sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False, exact=exact_sum, of_columns=_sums
+)
+define_aggregate(
+    "mean",
+    _infer_mean,
+    reduce_mean,
+    parts=MEANS,
+    column=_vectors_column,
+    finish=_finish_mean,
+    order_sensitive=False,
+    exact=exact_mean,
+    of_columns=_means,
+)
 for _name, _parts, _finish_column in (
     ("column_vector_sum", COLUMN_SUMS, _finish_column_vector_sum),
     ("column_vector_mean", COLUMN_MEANS, _finish_column_vector_mean),
@@ -571,5 +604,6 @@ for _name, _exact, _finish in (
     ("column_std", _root(_exact_column_variance), column_deviation_of),
 ):
     _spreads = Decomposition(variance_part, merged_variances, _finish)
+    _of_columns = {"var": partial(_spread, False), "std": partial(_spread, True)}.get(_name)
     _infer = _infer_column_spread if _name.startswith("column_") else _infer_spread
-    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, order_sensitive=False, exact=_exact)
+    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, order_sensitive=False, exact=_exact, of_columns=_of_columns)

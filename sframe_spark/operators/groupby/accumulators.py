@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -24,7 +23,7 @@ from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
 )
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, differs, members, plain_numbers
-from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
+from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
 from sframe_spark.expressions.aggregates.extremes import ORDERED
 from sframe_spark.expressions.aggregates.sums_means_and_variances import added_vectors
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import ROW_CHOOSING, Aggregation
@@ -32,149 +31,6 @@ from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.nested.json_items import FlatItems
 from sframe_spark.values.python_to_arrow import encode_plain
-
-# Rows with a group code each, in any order: sums and choices within groups need no sorting.
-
-# Codes below this are sorted by their two bytes, in one pass for each (a radix sort).
-SHORT_CODES = 1 << 16
-# Rows processed per step, so that temporary arrays stay small and reuse memory that the process already has.
-ROWS_PER_STEP = 1 << 14
-
-
-@attrs.frozen(eq=False, slots=False)
-class GroupsOfRows:
-    """The rows of a batch, divided into groups.
-
-    Parameters
-    ----------
-    codes
-        Code of the group of each row.
-    count
-        Number of groups; none is empty.
-
-    Examples
-    --------
-    >>> groups = GroupsOfRows(np.array([1, 0, 1]), 2)
-    >>> groups.firsts.tolist(), groups.order.tolist(), groups.starts.tolist(), groups.totals(np.array([5, 6, 7])).tolist()
-    ([1, 0], [1, 0, 2], [0, 1], [6, 12])
-    """
-
-    codes: np.ndarray
-    count: int
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(self.codes)
-
-    @cached_property
-    def firsts(self) -> np.ndarray:
-        """The first row of each group."""
-        return first_rows(self.codes, self.count)
-
-    @cached_property
-    def order(self) -> np.ndarray:
-        """The rows, group by group, in row order within each group."""
-        return np.argsort(self.codes.astype(np.uint16), kind="stable") if self.count <= SHORT_CODES else order_of([self.codes])
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """Number of rows of each group."""
-        return np.bincount(self.codes, minlength=self.count)
-
-    @cached_property
-    def starts(self) -> np.ndarray:
-        """Start of each group in :attr:`order`."""
-        return np.cumsum(self.sizes) - self.sizes
-
-    def totals(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of the ints of each group (which wraps around), or the number of true values."""
-        if values.dtype == np.bool_:
-            return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
-        result = np.zeros(self.count, dtype=np.int64)
-        np.add.at(result, self.codes, values)
-        return result
-
-    def extremes(self, values: np.ndarray, largest: bool, start: float) -> np.ndarray:
-        """Return the largest or smallest value of each group, and ``start`` if there is none beyond it; NaN if the group has a NaN."""
-        result = np.full(self.count, start, dtype=values.dtype)
-        with np.errstate(invalid="ignore"):
-            (np.maximum if largest else np.minimum).at(result, self.codes, values)
-        return result
-
-    def first_where(self, chosen: np.ndarray) -> np.ndarray:
-        """Return the first chosen row of each group; each group must have one."""
-        rows = np.flatnonzero(chosen)
-        return rows[first_rows(self.codes[rows], self.count)]
-
-
-def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
-    """Return the first row with each code; ``len(codes)`` for codes that no row has.
-
-    Examples
-    --------
-    >>> first_rows(np.array([2, 0, 2]), 3).tolist()
-    [1, 3, 0]
-    """
-    result = np.full(count, len(codes), dtype=np.int64)
-    backwards = np.arange(min(len(codes), ROWS_PER_STEP))[::-1]
-    # Rows are assigned in reverse order, so the first row of each code is assigned last and remains. Few codes all occur in the first step.
-    result[codes[: len(backwards)][::-1]] = backwards
-    if result.max(initial=-1) < len(codes):
-        return result
-    for start in range((len(codes) - 1) // ROWS_PER_STEP * ROWS_PER_STEP, -1, -ROWS_PER_STEP):
-        part = codes[start : start + ROWS_PER_STEP][::-1]
-        result[part] = backwards[len(backwards) - len(part) :] + start
-    return result
-
-
-def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
-    """Return the first row of each code that occurs, in row order; ``count`` is the number of possible codes.
-
-    Examples
-    --------
-    >>> first_of_each(np.array([7, 3, 7, 3]), 1 << 40).tolist(), first_of_each(np.array([7, 3, 7, 3]), 8).tolist()
-    ([0, 1], [0, 1])
-    """
-    if count > 4 * len(codes):
-        order = order_of([codes])
-        ordered = codes[order]
-        return np.sort(order[np.concatenate([np.ones(min(len(codes), 1), dtype=bool), ordered[1:] != ordered[:-1]])])
-    result = first_rows(codes, count)
-    return np.sort(result[result < len(codes)])
-
-
-def first_and_total(codes: np.ndarray, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row of each code that occurs, in row order, and the sum of the ints of all rows with the code.
-
-    Examples
-    --------
-    >>> codes, numbers = np.array([7, 3, 7, 3]), np.array([1, 2, 4, 8])
-    >>> [[part.tolist() for part in first_and_total(codes, numbers, count)] for count in (8, 1 << 40)]
-    [[[0, 1], [5, 10]], [[0, 1], [5, 10]]]
-    """
-    if count > 4 * len(codes):
-        codes, count = ranks_of([codes])
-    firsts, sums = first_rows(codes, count), np.zeros(count, dtype=np.int64)
-    np.add.at(sums, codes, numbers)
-    present = np.flatnonzero(firsts < len(codes))
-    present = present[order_of([firsts[present]])]
-    return firsts[present], sums[present]
-
-
-def without_gaps(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
-    """Return codes in the same order such that every code occurs, and their number.
-
-    Examples
-    --------
-    >>> [codes.tolist() if count else count for codes, count in [without_gaps(np.array([9, 2, 9]), 10)]]
-    [[1, 0, 1]]
-    """
-    if count > 4 * len(codes) + SHORT_CODES:
-        return ranks_of([codes])
-    present = np.bincount(codes, minlength=count) > 0
-    return (np.cumsum(present) - 1)[codes], int(np.count_nonzero(present))
-
 
 Arrays = list[pa.Array]
 

@@ -12,16 +12,9 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
-from sframe_spark.operators.groupby.accumulators import (
-    ROWS_PER_STEP,
-    SHORT_CODES,
-    GroupedColumns,
-    GroupsOfRows,
-    PartialAggregate,
-    partial_aggregate,
-    without_gaps,
-)
+from sframe_spark.operators.groupby.accumulators import GroupedColumns, PartialAggregate, partial_aggregate
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema

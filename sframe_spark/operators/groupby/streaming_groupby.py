@@ -12,8 +12,9 @@ import pyarrow as pa
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
-from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
+from sframe_spark.operators.groupby.accumulators import GroupedColumns, PartialAggregate, is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,

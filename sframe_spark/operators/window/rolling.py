@@ -16,6 +16,7 @@ from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import de
 from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, sums_of_windows
 from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, words_of_windows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import numbers_of, statistic_type, window_aggregate
@@ -87,8 +88,10 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
     scratch = WordScratch.of(min(block + width, len(values) + 1))
 
     def of_block(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums = sums_of_windows(numbers, width, scratch)
-        if sums is None:
+        words = words_of_windows(numbers, width, scratch)
+        if words is not None:
+            sums = np.add(*words, out=words[0])
+        else:
             starts = np.arange(len(numbers) - width + 1)
             sums = means_of_windows(numbers, np.ones(len(starts)), starts, starts + width)
         return sums, NO_POSITIONS

@@ -1,0 +1,182 @@
+"""State columns that count rows and values and add up ints, and the aggregates ``count``, ``count_missing`` and the sum of ints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
+from sframe_spark.expressions.aggregates.state_columns import Aggregate, State, StateColumn
+
+
+def last_rows(starts: np.ndarray, count: int) -> np.ndarray:
+    """Return the last row of each group, given where groups begin among ``count`` rows."""
+    return np.append(starts[1:], count) - 1
+
+
+def group_sizes(starts: np.ndarray, count: int) -> np.ndarray:
+    """Return the number of rows of each group, given where groups begin among ``count`` rows."""
+    return np.diff(np.append(starts, count))
+
+
+@attrs.frozen
+class TotalOfInts(StateColumn):
+    """Base class of state columns that add up an int of each row; sums wrap around at 64 bits."""
+
+    def ints(self, rows: Rows) -> np.ndarray:
+        """Return the int of each row, as an array that may be overwritten."""
+        raise NotImplementedError
+
+    def empty(self, groups: int) -> State:
+        return np.zeros(groups, dtype=np.int64)
+
+    def merge(self, state: State, groups: GroupsOfRows) -> State:
+        return groups.totals(state)
+
+    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        with np.errstate(over="ignore"):
+            totals = grouped_cumsum(self.ints(rows), starts, before)
+        return totals, totals[last_rows(starts, rows.count)]
+
+    def windows(self, rows: Rows, windows: Windows) -> State:
+        with np.errstate(over="ignore"):
+            return windows.differences(np.concatenate([[0], np.cumsum(self.ints(rows))]))
+
+
+@attrs.frozen
+class Count(TotalOfInts):
+    """The number of rows that have a value in each of some columns; the number of all rows if there are no columns.
+
+    Parameters
+    ----------
+    where
+        Positions of the columns.
+    """
+
+    where: tuple[int, ...] = ()
+
+    def ints(self, rows: Rows) -> np.ndarray:
+        valid = rows.valid(self.where)
+        return np.ones(rows.count, dtype=np.int64) if valid is None else valid.astype(np.int64)
+
+    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+        valid = rows.valid(self.where)
+        return groups.sizes if valid is None else groups.totals(valid)
+
+    def windows(self, rows: Rows, windows: Windows) -> State:
+        return windows.lengths if rows.valid(self.where) is None else super().windows(rows, windows)
+
+
+@attrs.frozen
+class CountMissing(TotalOfInts):
+    """The number of rows without a value in a column.
+
+    Parameters
+    ----------
+    column
+        Position of the column.
+    """
+
+    column: int
+
+    def ints(self, rows: Rows) -> np.ndarray:
+        valid = rows.valid((self.column,))
+        return np.zeros(rows.count, dtype=np.int64) if valid is None else (~valid).astype(np.int64)
+
+    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+        valid = rows.valid((self.column,))
+        return np.zeros(groups.count, dtype=np.int64) if valid is None else groups.totals(~valid)
+
+
+@attrs.frozen
+class WrappedSum(TotalOfInts):
+    """The sum of a column of ints, which wraps around at 64 bits.
+
+    Parameters
+    ----------
+    column
+        Position of the column.
+    """
+
+    column: int
+
+    def ints(self, rows: Rows) -> np.ndarray:
+        return rows.numbers(self.column).copy()
+
+    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+        return groups.totals(rows.numbers(self.column))
+
+
+@attrs.frozen
+class HasValue(StateColumn):
+    """Whether a column has a value in any row.
+
+    Parameters
+    ----------
+    column
+        Position of the column.
+    """
+
+    column: int
+
+    def empty(self, groups: int) -> State:
+        return np.zeros(groups, dtype=bool)
+
+    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+        valid = rows.valid((self.column,))
+        return np.ones(groups.count, dtype=bool) if valid is None else groups.totals(valid) > 0
+
+    def merge(self, state: State, groups: GroupsOfRows) -> State:
+        return groups.totals(state) > 0
+
+    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        valid = rows.valid((self.column,))
+        if valid is None:
+            return np.ones(rows.count, dtype=bool), np.ones(len(starts), dtype=bool)
+        totals = grouped_cumsum(valid.astype(np.int64), starts, before.astype(np.int64)) > 0
+        return totals, totals[last_rows(starts, rows.count)]
+
+    def windows(self, rows: Rows, windows: Windows) -> State:
+        valid = rows.valid((self.column,))
+        if valid is None:
+            return windows.lengths > 0
+        return windows.differences(np.concatenate([[0], np.cumsum(valid)])) > 0
+
+    def of_arrow(self, columns: Sequence[pa.Array]) -> State:
+        return columns[0].to_numpy(zero_copy_only=False)
+
+
+def known(values: np.ndarray, has_value: np.ndarray) -> pa.Array:
+    """Return values as an Arrow column, missing where ``has_value`` is false."""
+    return pa.array(values, mask=None if has_value.all() else ~has_value, from_pandas=False)
+
+
+def _ints(state: State, *, last: bool) -> pa.Array:
+    return pa.array(state)
+
+
+def count_of_rows() -> Aggregate:
+    """Return the aggregate ``count``: the number of rows."""
+    return Aggregate((Count(),), _ints)
+
+
+def count_of_missing(column: int) -> Aggregate:
+    """Return the aggregate ``count_missing``: the number of rows without a value."""
+    return Aggregate((CountMissing(column),), _ints)
+
+
+def count_of_values(column: int) -> Aggregate:
+    """Return the number of rows with a value, which ``rolling_count`` gives."""
+    return Aggregate((Count((column,)),), _ints)
+
+
+def sum_of_ints(column: int, is_missing_of_none: bool = False) -> Aggregate:
+    """Return the sum of ints; of no value it is zero, or missing with ``is_missing_of_none`` (``cumulative_sum``)."""
+    if not is_missing_of_none:
+        return Aggregate((WrappedSum(column),), _ints)
+    return Aggregate((WrappedSum(column), HasValue(column)), lambda sums, has_value, *, last: known(sums, has_value))

@@ -1,0 +1,362 @@
+"""Exact sums of floats, of squares and of products of two columns as state columns, and the aggregates ``sum`` of floats and ``mean``.
+
+Sums are rounded once, when an aggregate is finished, so results do not depend on the order in which rows and states are added. A sum is held in
+the form that is cheapest where it arises: a single float, digits in base 2**40, or two words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import LOWEST_PLACE, Digits, digits_of, digits_to_lists
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
+    SQUARE_SHIFT,
+    digits_of_parts,
+    digits_of_windows,
+    longest_of,
+    row_digits,
+    running_ints,
+    squares_of,
+)
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude, product_error
+from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.compute.exact_running_sums_in_two_words import (
+    TwoInts,
+    WordScratch,
+    as_floats,
+    carry,
+    rounded_words,
+    two_word_running_sums,
+    words_of_windows,
+)
+from sframe_spark.expressions.aggregates.counts import Count, known, last_rows
+from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
+from sframe_spark.expressions.aggregates.state_columns import Aggregate, State, StateColumn
+
+
+@attrs.define(eq=False)
+class ExactSums:
+    """Exact sums of groups, in digits; the sum of a group of one row may be the float itself.
+
+    Parameters
+    ----------
+    digits
+        The sums of all groups or, with ``alone``, of the groups of several rows.
+    indices
+        For each group its index in ``digits``; -1 for a group of one row. None: the digits are those of all groups.
+    alone
+        The number of each group of one row.
+    is_of_squares
+        Whether the sums are of squares, so that the square of a number in ``alone`` is meant.
+
+    Examples
+    --------
+    >>> sums = ExactSums(Digits(0), np.array([-1]), np.array([0.1]))
+    >>> ExactSums.joined([sums, ExactSums(Digits(2))]).rounded().tolist()
+    [0.1, 0.0, 0.0]
+    """
+
+    digits: Digits
+    indices: np.ndarray | None = None
+    alone: np.ndarray | None = None
+    is_of_squares: bool = False
+
+    def __len__(self) -> int:
+        return self.digits.count if self.indices is None else len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = [*self.digits.places.values(), self.digits.others, self.indices, self.alone]
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def take(self, entries: np.ndarray) -> ExactSums:
+        """Return the sums of some of the groups."""
+        if self.indices is None or self.alone is None:
+            return ExactSums(self.digits.select(entries))
+        indices, alone = self.indices[entries], self.alone[entries]
+        several = np.flatnonzero(indices >= 0)
+        digits = self.digits.select(indices[several])
+        if len(several) == len(indices):
+            return ExactSums(digits)
+        moved = np.full(len(indices), -1)
+        moved[several] = np.arange(len(several))
+        return ExactSums(digits, moved, alone, self.is_of_squares)
+
+    @classmethod
+    def joined(cls, states: Sequence[ExactSums | TwoWordSums]) -> ExactSums | TwoWordSums:
+        """Return the sums of the groups of several states, one state after the other."""
+        if all(isinstance(state, TwoWordSums) for state in states):
+            words = TwoWordSums.of_like([state for state in states if isinstance(state, TwoWordSums)])
+            if words is not None:
+                return words
+        parts = [state if isinstance(state, ExactSums) else ExactSums(state.all_digits()) for state in states]
+        digits = Digits.joined([part.digits for part in parts])
+        if all(part.indices is None for part in parts):
+            return cls(digits)
+        indices, alone, before = [], [], 0
+        for part in parts:
+            indices.append(np.arange(len(part)) + before if part.indices is None else np.where(part.indices >= 0, part.indices + before, -1))
+            alone.append(np.zeros(len(part)) if part.alone is None else part.alone)
+            before += part.digits.count
+        return cls(digits, np.concatenate(indices), np.concatenate(alone), any(part.is_of_squares for part in parts))
+
+    def rounded(self, last: bool = False) -> np.ndarray:
+        """Return the float nearest to each sum, never -0.0."""
+        if self.indices is None or self.alone is None:
+            return self.digits.rounded()
+        result = self.alone + 0.0
+        result[self.indices >= 0] = self.digits.rounded()
+        return result
+
+    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
+        """Return each sum divided by the number of values, which is at least one; finite if all values are."""
+        if self.indices is None or self.alone is None:
+            return self.digits.means(counts)
+        result = self.alone / counts + 0.0
+        several = np.flatnonzero(self.indices >= 0)
+        result[several] = self.digits.means(counts[several])
+        return result
+
+    def all_digits(self) -> Digits:
+        """Return the digits of the sums of all groups."""
+        if self.indices is None or self.alone is None:
+            return self.digits
+        result, alone = Digits(len(self)), np.flatnonzero(self.indices < 0)
+        add_numbers(result, self.alone[alone], alone, self.is_of_squares)
+        several = np.flatnonzero(self.indices >= 0)
+        return result.replaced(self.digits, several) if len(several) else result
+
+    def max_bits(self) -> int:
+        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
+        return self.all_digits().max_bits()
+
+    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return high and low words of the sums, see :class:`TwoInts`; None if a sum has bits below ``2**unit`` or is not finite."""
+        digits = self.all_digits()
+        return None if digits.others is not None else digits.words(unit, bits)
+
+
+def add_numbers(digits: Digits, numbers: np.ndarray, codes: np.ndarray, are_squared: bool) -> None:
+    """Add numbers, or the squares of the finite numbers, to the groups given by ``codes``."""
+    if not are_squared:
+        digits.add(numbers, codes)
+        return
+    finite = slice(None) if math.isfinite(largest_magnitude(numbers)) else np.isfinite(numbers)
+    digits.add_squares(numbers[finite], codes[finite])
+
+
+@attrs.define(eq=False)
+class TwoWordSums:
+    """Exact sums of the rows so far, or of windows, in two words each: ``high + low`` for floats, see :class:`TwoInts` for ints.
+
+    Parameters
+    ----------
+    high, low
+        The words, as floats or as carried ints.
+    unit, bits
+        The exponents of ints.
+    """
+
+    high: np.ndarray
+    low: np.ndarray
+    unit: int = 0
+    bits: int = 0
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both words."""
+        return self.high.nbytes + self.low.nbytes
+
+    def take(self, entries: np.ndarray) -> TwoWordSums:
+        """Return some of the sums."""
+        return TwoWordSums(self.high[entries], self.low[entries], self.unit, self.bits)
+
+    @classmethod
+    def joined(cls, states: Sequence[ExactSums | TwoWordSums]) -> ExactSums | TwoWordSums:
+        """Return the sums of several states, one state after the other."""
+        return ExactSums.joined(states)
+
+    @classmethod
+    def of_like(cls, states: Sequence[TwoWordSums]) -> TwoWordSums | None:
+        """Return the sums of several states, one state after the other; None if their words differ."""
+        if len({(state.high.dtype.kind, state.unit, state.bits) for state in states}) > 1:
+            return None
+        high, low = (np.concatenate([getattr(state, name) for state in states]) for name in ("high", "low"))
+        return cls(high, low, states[0].unit, states[0].bits)
+
+    def rounded(self, last: bool = False) -> np.ndarray:
+        """Return the float nearest to each sum; with ``last`` the words are overwritten."""
+        high, low = (self.high, self.low) if last else (self.high.copy(), self.low.copy())
+        return np.add(high, low, out=high) if high.dtype.kind == "f" else rounded_words(TwoInts(high, low, self.unit, self.bits))
+
+    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
+        """Return each sum divided by the number of values, which is at least one; with ``last`` the words are overwritten."""
+        result = self.rounded(last)
+        result /= counts
+        return result
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return each sum as a pair of floats: the nearest float and its rounding error."""
+        above, below = self.high, self.low
+        if above.dtype.kind != "f":
+            above, below = as_floats(above.copy(), self.unit + self.bits), as_floats(below.copy(), self.unit)
+        total = above + below
+        return total, below - (total - above)
+
+    def all_digits(self) -> Digits:
+        """Return the digits of the sums."""
+        if self.high.dtype.kind != "f":
+            return Digits.of_words(TwoInts(self.high, self.low, self.unit, self.bits))
+        result, groups = Digits(len(self.high)), np.arange(len(self.high))
+        result.add(self.high, groups)
+        result.add(self.low, groups)
+        return result
+
+    def max_bits(self) -> int:
+        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
+        return max(int(np.abs(self.high).max(initial=0)).bit_length(), 1) + self.bits + self.unit + 1
+
+    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return high and low words for other exponents; None if a sum has bits below ``2**unit``."""
+        return (self.high, self.low) if (self.unit, self.bits) == (unit, bits) else self.all_digits().words(unit, bits)
+
+
+@attrs.frozen
+class FloatSum(StateColumn):
+    """The exact sum of a column of numbers as floats, or of the products of two columns, over the rows in which some columns have a value.
+
+    Parameters
+    ----------
+    column
+        Position of the column.
+    factor
+        Position of the column by which its numbers are multiplied, which may be the same column; None: the numbers themselves are summed.
+    where
+        Positions of the columns that must have a value; by default the columns that are summed.
+    """
+
+    column: int
+    factor: int | None = None
+    where: tuple[int, ...] = attrs.field()
+
+    @where.default
+    def _columns(self) -> tuple[int, ...]:
+        return tuple(sorted({self.column, self.column if self.factor is None else self.factor}))
+
+    @property
+    def is_of_squares(self) -> bool:
+        """Whether the squares of the column are summed. Infinite numbers and NaN have no squares; they are in the sum of the numbers."""
+        return self.factor == self.column
+
+    def empty(self, groups: int) -> State:
+        return ExactSums(Digits(groups))
+
+    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+        if self.factor not in (None, self.column):
+            digits = Digits(groups.count)
+            for numbers, moved in self._parts(rows):
+                digits.add(numbers, groups.codes, moved)
+            return ExactSums(digits)
+        numbers = rows.floats(self.column, self.where)
+        if groups.count == 1:
+            return ExactSums(self._of_all(numbers, rows))
+        if groups.several is None:
+            digits = Digits(groups.count)
+            add_numbers(digits, numbers, groups.codes, self.is_of_squares)
+            return ExactSums(digits)
+        indices, chosen, codes = groups.several
+        digits = Digits(int(indices.max(initial=-1)) + 1)
+        add_numbers(digits, numbers[chosen], codes, self.is_of_squares)
+        return ExactSums(digits, indices, numbers[groups.firsts], self.is_of_squares)
+
+    def _of_all(self, numbers: np.ndarray, rows: Rows) -> Digits:
+        """Return the sum of all rows. The sum and the sum of squares are computed in one pass if the latter is computed first."""
+        key = ("sum and squares", self.column, self.where)
+        if self.is_of_squares:
+            state = rows.once(key, lambda: VarianceState.of(numbers))
+            return Digits.of_units(state.square_units << SQUARE_SHIFT, -2 * LOWEST_PLACE)
+        known_state = rows.converted(key)
+        return Digits.of_sum(ExactSum.of(numbers) if known_state is None else known_state.total)
+
+    def merge(self, state: State, groups: GroupsOfRows) -> State:
+        if isinstance(state, TwoWordSums):
+            state = ExactSums(state.all_digits())
+        if groups.count == len(state):
+            return state.take(np.argsort(groups.codes))
+        several = np.arange(len(state)) if state.indices is None else np.flatnonzero(state.indices >= 0)
+        result = state.digits.grouped(groups.codes[several], groups.count)
+        if state.indices is not None and state.alone is not None:
+            alone = np.flatnonzero(state.indices < 0)
+            add_numbers(result, state.alone[alone], groups.codes[alone], self.is_of_squares)
+        return ExactSums(result.carried())
+
+    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        if self.factor is None:
+            numbers = rows.floats(self.column, self.where)
+            words = two_word_running_sums(numbers, starts, before) if rows.count else None
+            if words is not None:
+                sums = TwoWordSums(*words)
+                return sums, sums.take(last_rows(starts, rows.count))
+        every = ExactSums(row_digits(self._parts(rows), starts, before.all_digits()))
+        return every, every.take(last_rows(starts, rows.count))
+
+    def windows(self, rows: Rows, windows: Windows) -> State:
+        if self.factor is not None:
+            return ExactSums(digits_of_parts(self._parts(rows), windows.starts, windows.stops))
+        numbers = rows.floats(self.column, self.where)
+        if windows.width:
+            pair = words_of_windows(numbers, windows.width, self._scratch(rows))
+            if pair is not None:
+                return TwoWordSums(*pair)
+        running = running_ints(numbers, longest_of(windows.starts, windows.stops))
+        if running is None:
+            return ExactSums(digits_of_windows(numbers, windows.starts, windows.stops))
+        high, low = windows.differences(running.high), windows.differences(running.low)
+        carry(high, low, running.bits)
+        return TwoWordSums(high, low, running.unit, running.bits)
+
+    def _scratch(self, rows: Rows) -> WordScratch:
+        scratch: WordScratch | None = rows.scratch.get(self)
+        if scratch is None or len(scratch.part) <= rows.count:
+            scratch = rows.scratch[self] = WordScratch.of(rows.count + 1)
+        return scratch
+
+    def _parts(self, rows: Rows) -> list[tuple[np.ndarray, int]]:
+        """Return the numbers or exact products of each row as parts: floats with the place ``p`` of their factor ``2**(40 * p)``."""
+        numbers = rows.floats(self.column, self.where)
+        if self.factor is None:
+            return [(numbers, 0)]
+        if self.is_of_squares:
+            return squares_of(numbers if math.isfinite(largest_magnitude(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0))
+        other = rows.floats(self.factor, self.where)
+        product = numbers * other
+        return [(product, 0), (product_error(numbers, other, product), 0)]
+
+    def to_arrow(self, state: State) -> list[pa.Array]:
+        return [digits_to_lists(state.all_digits())]
+
+    def of_arrow(self, columns: Sequence[pa.Array]) -> State:
+        return ExactSums(digits_of(columns[0]))
+
+
+def sum_of_floats(column: int) -> Aggregate:
+    """Return the sum of floats, rounded once; of no value it is zero."""
+    return Aggregate((FloatSum(column),), lambda sums, *, last: pa.array(sums.rounded(last), from_pandas=False))
+
+
+def mean(column: int) -> Aggregate:
+    """Return the mean of numbers; missing without a value."""
+
+    def finish(counts: State, sums: State, *, last: bool) -> pa.Array:
+        return known(sums.means(np.maximum(counts, 1), last), counts > 0)
+
+    return Aggregate((Count((column,)), FloatSum(column)), finish)

@@ -1,0 +1,129 @@
+"""What aggregates read: rows of several columns, as arrays that are converted once for all aggregates, and windows of consecutive rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.key_runs import plain_numbers
+
+
+@attrs.define(eq=False)
+class Rows:
+    """Rows of some columns. State columns share the arrays that are made of a column.
+
+    Parameters
+    ----------
+    columns
+        The columns by position; None for a column that no aggregate reads.
+    count
+        Number of rows.
+    scratch
+        Arrays that state columns overwrite for each block of rows, by name. A driver gives the same dict for all blocks.
+
+    Examples
+    --------
+    >>> rows = Rows([pa.array([1.5, None, 2.0])], 3)
+    >>> rows.numbers(0).tolist(), rows.valid((0,)).tolist()
+    ([1.5, 0.0, 2.0], [True, False, True])
+    """
+
+    columns: Sequence[pa.Array | None]
+    count: int
+    scratch: dict[Hashable, Any] = attrs.field(factory=dict)
+    _converted: dict[Hashable, Any] = attrs.field(factory=dict, init=False)
+
+    def column(self, position: int) -> pa.Array:
+        """Return a column."""
+        column = self.columns[position]
+        assert column is not None
+        return column
+
+    def valid(self, positions: tuple[int, ...]) -> np.ndarray | None:
+        """Return a mask of the rows with a value in each of some columns; None if all rows have."""
+        return self.once(("valid", positions), lambda: self._valid(positions))
+
+    def _valid(self, positions: tuple[int, ...]) -> np.ndarray | None:
+        masks = [self.column(p).is_valid().to_numpy(zero_copy_only=False) for p in positions if self.column(p).null_count]
+        return np.logical_and.reduce(masks) if masks else None
+
+    def numbers(self, position: int) -> np.ndarray:
+        """Return the ints, floats or microseconds of a column, with zero for missing values."""
+        return self.once(("numbers", position), lambda: plain_numbers(self.column(position)))
+
+    def floats(self, position: int, where: tuple[int, ...]) -> np.ndarray:
+        """Return the numbers of a column as floats, with zero in rows where one of the columns ``where`` has no value."""
+        return self.once(("floats", position, where), lambda: self._floats(position, where))
+
+    def _floats(self, position: int, where: tuple[int, ...]) -> np.ndarray:
+        floats = self.numbers(position).astype(np.float64, copy=False)
+        valid = None if where == (position,) else self.valid(where)
+        return floats if valid is None else np.where(valid, floats, 0.0)
+
+    def once(self, key: Hashable, convert: Callable[[], Any]) -> Any:
+        """Return the result of a conversion, which is computed for the first caller and kept for the others."""
+        if key not in self._converted:
+            self._converted[key] = convert()
+        return self._converted[key]
+
+    def converted(self, key: Hashable) -> Any:
+        """Return the result of a conversion if somebody has asked for it before, otherwise None."""
+        return self._converted.get(key)
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return some of the rows."""
+        chosen = pa.array(rows)
+        return Rows([None if column is None else column.take(chosen) for column in self.columns], len(rows), self.scratch)
+
+    def slice(self, start: int, stop: int) -> Rows:
+        """Return a range of the rows."""
+        return Rows([None if column is None else column.slice(start, stop - start) for column in self.columns], stop - start, self.scratch)
+
+
+@attrs.frozen(eq=False, slots=False)
+class Windows:
+    """Windows of consecutive rows, each from a start to a stop (exclusive); they may overlap or be empty.
+
+    Parameters
+    ----------
+    starts, stops
+        The ends of each window.
+    width
+        The number of rows of all windows, if each begins one row after the window before, and the first at row 0; otherwise None.
+
+    Examples
+    --------
+    >>> Windows.rolling(4, 2).differences(np.array([0, 1, 3, 6, 10])).tolist()
+    [3, 5, 7]
+    """
+
+    starts: np.ndarray
+    stops: np.ndarray
+    width: int | None = None
+
+    @classmethod
+    def rolling(cls, rows: int, width: int) -> Windows:
+        """Return the windows of every ``width`` consecutive rows."""
+        starts = np.arange(max(rows - width + 1, 0))
+        return cls(starts, starts + width, width)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Number of rows of each window."""
+        return self.stops - self.starts
+
+    def differences(self, totals: np.ndarray) -> np.ndarray:
+        """Return the sum of each window from running totals, which begin with zero for no rows."""
+        if self.width:
+            return totals[self.width :] - totals[: -self.width]
+        result = totals[self.stops]
+        result -= totals[self.starts]
+        return result

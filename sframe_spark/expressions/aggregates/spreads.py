@@ -1,0 +1,51 @@
+"""Variance and standard deviation, from a count, an exact sum and an exact sum of squares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import CANCELS, FIRST_IN_REACH, IN_REACH, deviations_from_pairs, squared_deviations
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
+from sframe_spark.expressions.aggregates.counts import Count
+from sframe_spark.expressions.aggregates.float_sums import ExactSums, FloatSum, TwoWordSums
+from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
+from sframe_spark.expressions.aggregates.state_columns import Aggregate, State
+
+
+def deviations(counts: np.ndarray, sums: State, squares: State) -> np.ndarray:
+    """Return the sum of squared deviations from the mean of each group; zero for at most one value, NaN for other groups with an odd value."""
+    if isinstance(sums, TwoWordSums) and isinstance(squares, ExactSums):
+        digits = squares.digits.carried()
+        if digits.others is None and all(0 <= place - FIRST_IN_REACH < IN_REACH for place in digits.places):
+            # Running sums are pairs of floats already. Digits are made of those sums only for which pairs leave bits undecided.
+            first, second, about = deviations_from_pairs(np.maximum(counts, 1), sums.pairs(), digits.pairs())
+            result = np.add(first, second, out=first)
+            near = np.flatnonzero((result <= CANCELS * about) & (about > 0.0))
+            if len(near):
+                result[near] = squared_deviations(counts[near], sums.take(near).all_digits(), digits.select(near))
+            return result
+    if isinstance(sums, TwoWordSums) or sums.indices is None or isinstance(squares, TwoWordSums):
+        return squared_deviations(counts, sums.all_digits(), squares.all_digits())
+    several, result = np.flatnonzero(sums.indices >= 0), np.zeros(len(counts))
+    is_like = squares.indices is not None and (squares.indices is sums.indices or np.array_equal(squares.indices, sums.indices))
+    result[several] = squared_deviations(counts[several], sums.digits, squares.digits if is_like else squares.take(several).all_digits())
+    return result
+
+
+def variance(column: int, is_root: bool = False) -> Aggregate:
+    """Return the population variance, or with ``is_root`` its square root; zero for a group with one value (even NaN) or none."""
+
+    def finish(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
+        result = deviations(counts, sums, squares) / np.maximum(counts, 1)
+        return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
+
+    def of_windows(rows: Rows, windows: Windows) -> pa.Array:
+        # Pairs of floats, which are exact enough for most windows, take a third of the time of digits.
+        counts = Count((column,)).windows(rows, windows)
+        squared = deviations_of_windows(rows.floats(column, (column,)), counts, windows.starts, windows.stops)
+        result = np.where(counts > 1, squared / np.maximum(counts, 1), 0.0)
+        return pa.array(np.sqrt(result) if is_root else result, from_pandas=False)
+
+    # The sum of squares is computed first: in one pass it yields the sum as well.
+    return Aggregate((Count((column,)), FloatSum(column, column), FloatSum(column)), finish, of_windows)

@@ -1,0 +1,252 @@
+"""State columns, from which aggregates are computed, and aggregates as the state columns that they read and a function of these.
+
+A *state* has one entry for each group (or row, or window). A *state column* knows how states are made of rows, how states of the same groups are
+merged, and what the states of all rows so far and of windows are. It is a value: equal state columns of several aggregates are computed once.
+Drivers (whole columns, group-by, running aggregates, windows, Spark) call state columns and aggregates; they know no aggregate by name.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
+
+State = Any
+"""Arrays with one entry for each group: a NumPy array, an Arrow array, a tuple of states, or an object with the methods of :class:`StateObject`."""
+
+
+class StateObject(Protocol):
+    """A state that is no array."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+
+    def take(self, entries: np.ndarray) -> State:
+        """Return some of the entries."""
+
+    @classmethod
+    def joined(cls, states: Sequence[State]) -> State:
+        """Return the entries of several states, one state after the other."""
+
+
+def take(state: State, entries: np.ndarray) -> State:
+    """Return some of the entries of a state.
+
+    Examples
+    --------
+    >>> take((np.array([5, 6]), pa.array(["a", None])), np.array([1]))[0].tolist()
+    [6]
+    """
+    if isinstance(state, np.ndarray):
+        return state[entries]
+    if isinstance(state, pa.Array):
+        return state.take(pa.array(entries))
+    if isinstance(state, tuple):
+        return tuple(take(part, entries) for part in state)
+    return state.take(entries)
+
+
+def joined(states: Sequence[State]) -> State:
+    """Return the entries of several states of one state column, one state after the other."""
+    first = states[0]
+    if len(states) == 1:
+        return first
+    if isinstance(first, np.ndarray):
+        return np.concatenate(states)
+    if isinstance(first, pa.Array):
+        return pa.concat_arrays(states)
+    if isinstance(first, tuple):
+        return tuple(joined(parts) for parts in zip(*states, strict=True))
+    return type(first).joined(states)
+
+
+def nbytes(state: State) -> int:
+    """Return the bytes of a state."""
+    return sum(map(nbytes, state)) if isinstance(state, tuple) else state.nbytes
+
+
+class Growth(enum.IntEnum):
+    """What the size of the state of a group grows with."""
+
+    FIXED = 0
+    DISTINCT = 1
+    ROWS = 2
+
+
+@attrs.frozen
+class StateColumn:
+    """Base class of state columns, which are values. Column positions are those of the rows that the driver gives.
+
+    Class attributes
+    ----------------
+    needs_order
+        Whether rows, and the states that are merged, must be given in row order.
+    growth
+        What the state of a group grows with.
+    """
+
+    needs_order: ClassVar[bool] = False
+    growth: ClassVar[Growth] = Growth.FIXED
+
+    def empty(self, groups: int) -> State:
+        """Return the states of groups without rows."""
+        raise NotImplementedError
+
+    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+        """Return the states of groups of rows."""
+        raise NotImplementedError
+
+    def merge(self, state: State, groups: GroupsOfRows) -> State:
+        """Return merged states: ``groups`` assigns the entries of the given state to the groups of the result."""
+        raise NotImplementedError
+
+    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        """Return the state of all rows of its group up to each row, and the state of each group after its last row.
+
+        Parameters
+        ----------
+        rows
+            Rows, group by group.
+        starts
+            Where each group begins; no group is empty.
+        before
+            The state of each group before its first row here.
+        """
+        raise NotImplementedError
+
+    def windows(self, rows: Rows, windows: Windows) -> State:
+        """Return the states of windows of rows."""
+        raise NotImplementedError
+
+    def to_arrow(self, state: State) -> list[pa.Array]:
+        """Return a state as Arrow columns, in which it is sent; equal states give equal columns, however rows were divided."""
+        return [pa.array(state, from_pandas=False)]
+
+    def of_arrow(self, columns: Sequence[pa.Array]) -> State:
+        """Return the state that :meth:`to_arrow` converted."""
+        return columns[0].to_numpy(zero_copy_only=False)
+
+    @property
+    def arrow_width(self) -> int:
+        """Number of Arrow columns of a state."""
+        return 1
+
+
+class Finish(Protocol):
+    """Computes the values of an aggregate from the states that it reads."""
+
+    def __call__(self, *states: State, last: bool) -> pa.Array:
+        """Return one value for each entry of the states; with ``last`` nobody reads the states afterwards, so that they may be overwritten."""
+
+
+@attrs.frozen(eq=False)
+class Aggregate:
+    """An aggregate of columns of given types.
+
+    Parameters
+    ----------
+    states
+        The state columns from which it is computed.
+    finish
+        ``finish(*states, last)``: the values from the states, for groups, for rows, and for windows.
+    of_windows
+        ``of_windows(rows, windows)``: the values of windows, where that is much faster than ``finish`` of their states; usually None.
+    """
+
+    states: tuple[StateColumn, ...]
+    finish: Finish
+    of_windows: Callable[[Rows, Windows], pa.Array] | None = None
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether rows must be given in row order."""
+        return any(state.needs_order for state in self.states)
+
+    @property
+    def growth(self) -> Growth:
+        """What the state of a group grows with."""
+        return max((state.growth for state in self.states), default=Growth.FIXED)
+
+
+@attrs.frozen(eq=False)
+class AggregateSet:
+    """Several aggregates that are computed together, with each state column once.
+
+    Parameters
+    ----------
+    aggregates
+        The aggregates.
+    states
+        The distinct state columns of all of them.
+    positions
+        For each aggregate the positions of its state columns among ``states``.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    states: tuple[StateColumn, ...]
+    positions: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, aggregates: Sequence[Aggregate]) -> AggregateSet:
+        """Return the aggregates with their distinct state columns."""
+        states = tuple(dict.fromkeys(state for aggregate in aggregates for state in aggregate.states))
+        return cls(tuple(aggregates), states, tuple(tuple(states.index(state) for state in aggregate.states) for aggregate in aggregates))
+
+    def lift(self, rows: Rows, groups: GroupsOfRows) -> tuple[State, ...]:
+        """Return the states of groups of rows."""
+        return tuple(state.lift(rows, groups) for state in self.states)
+
+    def merge(self, states: Sequence[State], groups: GroupsOfRows) -> tuple[State, ...]:
+        """Return merged states, see :meth:`StateColumn.merge`."""
+        return tuple(column.merge(state, groups) for column, state in zip(self.states, states, strict=True))
+
+    def finish(self, states: Sequence[State], last: bool = False) -> list[pa.Array]:
+        """Return the values of each aggregate; with ``last`` the states may be overwritten."""
+        is_shared = len(self.aggregates) > 1
+        return [
+            aggregate.finish(*[states[position] for position in positions], last=last and not is_shared)
+            for aggregate, positions in zip(self.aggregates, self.positions, strict=True)
+        ]
+
+    def of_windows(self, rows: Rows, windows: Windows) -> list[pa.Array]:
+        """Return the values of each aggregate in each window."""
+        computed: dict[int, State] = {}
+
+        def state(position: int) -> State:
+            if position not in computed:
+                computed[position] = self.states[position].windows(rows, windows)
+            return computed[position]
+
+        return [
+            aggregate.finish(*[state(position) for position in positions], last=False)
+            if aggregate.of_windows is None
+            else aggregate.of_windows(rows, windows)
+            for aggregate, positions in zip(self.aggregates, self.positions, strict=True)
+        ]
+
+    def to_arrow(self, states: Sequence[State]) -> list[pa.Array]:
+        """Return all states as Arrow columns, in which they are sent."""
+        return [array for column, state in zip(self.states, states, strict=True) for array in column.to_arrow(state)]
+
+    def of_arrow(self, columns: Sequence[pa.Array]) -> tuple[State, ...]:
+        """Return the states that :meth:`to_arrow` converted."""
+        result, start = [], 0
+        for column in self.states:
+            result.append(column.of_arrow(columns[start : start + column.arrow_width]))
+            start += column.arrow_width
+        return tuple(result)
+
+    @property
+    def arrow_width(self) -> int:
+        """Number of Arrow columns of all states."""
+        return sum(column.arrow_width for column in self.states)
