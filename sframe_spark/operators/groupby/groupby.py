@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
+from sframe_spark.expressions.aggregates.state_columns import Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -162,7 +163,7 @@ class GroupBy(DecomposableOperator):
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """Return whether no aggregate needs all values of a group together."""
-        return all(partial.is_small for partial in self._grouping(facts).partials)
+        return all(aggregate.growth < Growth.ROWS for aggregate in self._grouping(facts).aggregates.aggregates)
 
     def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
         """Return the string keys that no aggregate reads."""
@@ -182,7 +183,7 @@ class GroupBy(DecomposableOperator):
 
     def bytes_of_part(self, part: PartialGroups) -> float:
         """Return the bytes of keys and partial states; infinite if there are too many groups."""
-        return math.inf if part.rows.rows > MAX_GROUPS else sum(column.nbytes for column in part.rows.columns)
+        return math.inf if part.keys.rows > MAX_GROUPS else part.nbytes
 
     def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
         return self._grouping(facts).finished(part)
