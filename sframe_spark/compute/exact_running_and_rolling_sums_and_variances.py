@@ -35,6 +35,7 @@ from sframe_spark.compute.exact_running_sums_in_two_words import (
     as_floats,
     carry,
     grouped_cumsum,
+    rounded_words,
     two_word_running_sums,
 )
 from sframe_spark.compute.exact_sum_and_variance import (
@@ -50,18 +51,6 @@ from sframe_spark.compute.exact_sum_and_variance import (
 )
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.exact_running_sums_in_two_words import (
-    LOWER,
-    UPPER,
-    WORDS_BLOCK,
-    OneSum,
-    TwoInts,
-    as_floats,
-    carry,
-    grouped_cumsum,
-    rounded_words,
-    two_word_running_sums,
-)
 
 # The most bits of a digit with which the sum of the digits of a block of rows fits 64 bits.
 MAX_BITS = 45

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.expressions.aggregates.state_columns import Aggregate
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
@@ -22,12 +22,12 @@ from sframe_spark.udf.function_errors import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.python_to_arrow import encode_plain
 
-# Aggregate functions, which compute one value from many rows, and their table.
+# ColumnAggregate functions, which compute one value from many rows, and their table.
 
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...], Column], Column]
 Finish = Callable[[Column, Sequence[ColumnType], tuple[Any, ...]], Column]
-OfColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], Aggregate | None]
+OfColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate | None]
 ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 

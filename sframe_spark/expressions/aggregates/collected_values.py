@@ -8,11 +8,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.expressions.aggregates.counts import group_sizes
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import Growth, State, StateColumn
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
@@ -83,7 +83,7 @@ class ListViews:
 
 
 @attrs.frozen
-class Values(StateColumn):
+class CollectedValues(StateColumn):
     """The values of some columns in row order.
 
     Parameters
@@ -104,11 +104,11 @@ class Values(StateColumn):
         nothing = np.zeros(groups, dtype=np.int64)
         return ListViews(nothing, nothing, tuple(pa.array([], column_type.physical) for column_type in self.types))
 
-    def chosen(self, rows: Rows) -> np.ndarray | None:
+    def chosen(self, rows: InputRows) -> np.ndarray | None:
         """Return a mask of the rows whose values are kept; None if all are."""
         return rows.valid(self.columns[:1]) if self.skips_missing else None
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         valid, order, sizes = self.chosen(rows), groups.order, groups.sizes
         if valid is not None:
             order, sizes = order[valid[order]], groups.totals(valid)
@@ -120,18 +120,18 @@ class Values(StateColumn):
         np.add.at(sizes, groups.codes, state.sizes)
         return ListViews(np.cumsum(sizes) - sizes, sizes, state.take(groups.order).packed().pool)
 
-    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         groups = len(starts)
         after = self.merge(ListViews.joined([before, self._of_sorted(rows, starts)]), GroupsOfRows(np.tile(np.arange(groups), 2), groups))
         valid = self.chosen(rows)
         sizes = grouped_cumsum(np.ones(rows.count, dtype=np.int64) if valid is None else valid.astype(np.int64), starts, before.sizes)
         return ListViews(np.repeat(after.starts, group_sizes(starts, rows.count)), sizes, after.pool), after
 
-    def _of_sorted(self, rows: Rows, starts: np.ndarray) -> ListViews:
+    def _of_sorted(self, rows: InputRows, starts: np.ndarray) -> ListViews:
         stops = np.append(starts[1:], rows.count)
-        return self.windows(rows, Windows(starts, stops))
+        return self.windows(rows, RowWindows(starts, stops))
 
-    def windows(self, rows: Rows, windows: Windows) -> State:
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
         valid, columns = self.chosen(rows), [rows.column(position) for position in self.columns]
         if valid is None:
             return ListViews(windows.starts, windows.lengths, tuple(columns))

@@ -8,10 +8,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
-from sframe_spark.expressions.aggregates.state_columns import Aggregate, State, StateColumn
+from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
 
 
 def last_rows(starts: np.ndarray, count: int) -> np.ndarray:
@@ -28,7 +28,7 @@ def group_sizes(starts: np.ndarray, count: int) -> np.ndarray:
 class TotalOfInts(StateColumn):
     """Base class of state columns that add up an int of each row; sums wrap around at 64 bits."""
 
-    def ints(self, rows: Rows) -> np.ndarray:
+    def ints(self, rows: InputRows) -> np.ndarray:
         """Return the int of each row, as an array that may be overwritten."""
         raise NotImplementedError
 
@@ -38,12 +38,12 @@ class TotalOfInts(StateColumn):
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         return groups.totals(state)
 
-    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         with np.errstate(over="ignore"):
             totals = grouped_cumsum(self.ints(rows), starts, before)
         return totals, totals[last_rows(starts, rows.count)]
 
-    def windows(self, rows: Rows, windows: Windows) -> State:
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
         with np.errstate(over="ignore"):
             return windows.differences(np.concatenate([[0], np.cumsum(self.ints(rows))]))
 
@@ -60,15 +60,15 @@ class Count(TotalOfInts):
 
     where: tuple[int, ...] = ()
 
-    def ints(self, rows: Rows) -> np.ndarray:
+    def ints(self, rows: InputRows) -> np.ndarray:
         valid = rows.valid(self.where)
         return np.ones(rows.count, dtype=np.int64) if valid is None else valid.astype(np.int64)
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         valid = rows.valid(self.where)
         return groups.sizes if valid is None else groups.totals(valid)
 
-    def windows(self, rows: Rows, windows: Windows) -> State:
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
         return windows.lengths if rows.valid(self.where) is None else super().windows(rows, windows)
 
 
@@ -84,11 +84,11 @@ class CountMissing(TotalOfInts):
 
     column: int
 
-    def ints(self, rows: Rows) -> np.ndarray:
+    def ints(self, rows: InputRows) -> np.ndarray:
         valid = rows.valid((self.column,))
         return np.zeros(rows.count, dtype=np.int64) if valid is None else (~valid).astype(np.int64)
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         valid = rows.valid((self.column,))
         return np.zeros(groups.count, dtype=np.int64) if valid is None else groups.totals(~valid)
 
@@ -105,10 +105,10 @@ class WrappedSum(TotalOfInts):
 
     column: int
 
-    def ints(self, rows: Rows) -> np.ndarray:
+    def ints(self, rows: InputRows) -> np.ndarray:
         return rows.numbers(self.column).copy()
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         return groups.totals(rows.numbers(self.column))
 
 
@@ -127,21 +127,21 @@ class HasValue(StateColumn):
     def empty(self, groups: int) -> State:
         return np.zeros(groups, dtype=bool)
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         valid = rows.valid((self.column,))
         return np.ones(groups.count, dtype=bool) if valid is None else groups.totals(valid) > 0
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         return groups.totals(state) > 0
 
-    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         valid = rows.valid((self.column,))
         if valid is None:
             return np.ones(rows.count, dtype=bool), np.ones(len(starts), dtype=bool)
         totals = grouped_cumsum(valid.astype(np.int64), starts, before.astype(np.int64)) > 0
         return totals, totals[last_rows(starts, rows.count)]
 
-    def windows(self, rows: Rows, windows: Windows) -> State:
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
         valid = rows.valid((self.column,))
         if valid is None:
             return windows.lengths > 0
@@ -160,23 +160,23 @@ def _ints(state: State, *, last: bool) -> pa.Array:
     return pa.array(state)
 
 
-def count_of_rows() -> Aggregate:
+def count_of_rows() -> ColumnAggregate:
     """Return the aggregate ``count``: the number of rows."""
-    return Aggregate((Count(),), _ints)
+    return ColumnAggregate((Count(),), _ints)
 
 
-def count_of_missing(column: int) -> Aggregate:
+def count_of_missing(column: int) -> ColumnAggregate:
     """Return the aggregate ``count_missing``: the number of rows without a value."""
-    return Aggregate((CountMissing(column),), _ints)
+    return ColumnAggregate((CountMissing(column),), _ints)
 
 
-def count_of_values(column: int) -> Aggregate:
+def count_of_values(column: int) -> ColumnAggregate:
     """Return the number of rows with a value, which ``rolling_count`` gives."""
-    return Aggregate((Count((column,)),), _ints)
+    return ColumnAggregate((Count((column,)),), _ints)
 
 
-def sum_of_ints(column: int, is_missing_of_none: bool = False) -> Aggregate:
+def sum_of_ints(column: int, is_missing_of_none: bool = False) -> ColumnAggregate:
     """Return the sum of ints; of no value it is zero, or missing with ``is_missing_of_none`` (``cumulative_sum``)."""
     if not is_missing_of_none:
-        return Aggregate((WrappedSum(column),), _ints)
-    return Aggregate((WrappedSum(column), HasValue(column)), lambda sums, has_value, *, last: known(sums, has_value))
+        return ColumnAggregate((WrappedSum(column),), _ints)
+    return ColumnAggregate((WrappedSum(column), HasValue(column)), lambda sums, has_value, *, last: known(sums, has_value))

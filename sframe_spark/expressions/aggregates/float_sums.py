@@ -23,8 +23,6 @@ from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
     running_ints,
     squares_of,
 )
-from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude, product_error
-from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.exact_running_sums_in_two_words import (
     TwoInts,
     WordScratch,
@@ -34,9 +32,11 @@ from sframe_spark.compute.exact_running_sums_in_two_words import (
     two_word_running_sums,
     words_of_windows,
 )
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude, product_error
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.counts import Count, known, last_rows
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
-from sframe_spark.expressions.aggregates.state_columns import Aggregate, State, StateColumn
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
 
 
 @attrs.define(eq=False)
@@ -260,7 +260,7 @@ class FloatSum(StateColumn):
     def empty(self, groups: int) -> State:
         return ExactSums(Digits(groups))
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if self.factor not in (None, self.column):
             digits = Digits(groups.count)
             for numbers, moved in self._parts(rows):
@@ -278,7 +278,7 @@ class FloatSum(StateColumn):
         add_numbers(digits, numbers[chosen], codes, self.is_of_squares)
         return ExactSums(digits, indices, numbers[groups.firsts], self.is_of_squares)
 
-    def _of_all(self, numbers: np.ndarray, rows: Rows) -> Digits:
+    def _of_all(self, numbers: np.ndarray, rows: InputRows) -> Digits:
         """Return the sum of all rows. The sum and the sum of squares are computed in one pass if the latter is computed first."""
         key = ("sum and squares", self.column, self.where)
         if self.is_of_squares:
@@ -299,7 +299,7 @@ class FloatSum(StateColumn):
             add_numbers(result, state.alone[alone], groups.codes[alone], self.is_of_squares)
         return ExactSums(result.carried())
 
-    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         if self.factor is None:
             numbers = rows.floats(self.column, self.where)
             words = two_word_running_sums(numbers, starts, before) if rows.count else None
@@ -309,7 +309,7 @@ class FloatSum(StateColumn):
         every = ExactSums(row_digits(self._parts(rows), starts, before.all_digits()))
         return every, every.take(last_rows(starts, rows.count))
 
-    def windows(self, rows: Rows, windows: Windows) -> State:
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
         if self.factor is not None:
             return ExactSums(digits_of_parts(self._parts(rows), windows.starts, windows.stops))
         numbers = rows.floats(self.column, self.where)
@@ -324,13 +324,13 @@ class FloatSum(StateColumn):
         carry(high, low, running.bits)
         return TwoWordSums(high, low, running.unit, running.bits)
 
-    def _scratch(self, rows: Rows) -> WordScratch:
+    def _scratch(self, rows: InputRows) -> WordScratch:
         scratch: WordScratch | None = rows.scratch.get(self)
         if scratch is None or len(scratch.part) <= rows.count:
             scratch = rows.scratch[self] = WordScratch.of(rows.count + 1)
         return scratch
 
-    def _parts(self, rows: Rows) -> list[tuple[np.ndarray, int]]:
+    def _parts(self, rows: InputRows) -> list[tuple[np.ndarray, int]]:
         """Return the numbers or exact products of each row as parts: floats with the place ``p`` of their factor ``2**(40 * p)``."""
         numbers = rows.floats(self.column, self.where)
         if self.factor is None:
@@ -348,15 +348,15 @@ class FloatSum(StateColumn):
         return ExactSums(digits_of(columns[0]))
 
 
-def sum_of_floats(column: int) -> Aggregate:
+def sum_of_floats(column: int) -> ColumnAggregate:
     """Return the sum of floats, rounded once; of no value it is zero."""
-    return Aggregate((FloatSum(column),), lambda sums, *, last: pa.array(sums.rounded(last), from_pandas=False))
+    return ColumnAggregate((FloatSum(column),), lambda sums, *, last: pa.array(sums.rounded(last), from_pandas=False))
 
 
-def mean(column: int) -> Aggregate:
+def mean(column: int) -> ColumnAggregate:
     """Return the mean of numbers; missing without a value."""
 
     def finish(counts: State, sums: State, *, last: bool) -> pa.Array:
         return known(sums.means(np.maximum(counts, 1), last), counts > 0)
 
-    return Aggregate((Count((column,)), FloatSum(column)), finish)
+    return ColumnAggregate((Count((column,)), FloatSum(column)), finish)

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.expressions.aggregates.collected_values import ListViews, Values
+from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews
 from sframe_spark.expressions.aggregates.counts import group_sizes
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
-from sframe_spark.expressions.aggregates.state_columns import Aggregate, Growth, State, StateColumn
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain
 
@@ -49,8 +49,8 @@ class PythonParts:
 
 
 @attrs.frozen
-class Parts(StateColumn):
-    """Parts of a :class:`Decomposition`.
+class PartsOfGroups(StateColumn):
+    """PartsOfGroups of a :class:`Decomposition`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Parts(StateColumn):
     def empty(self, groups: int) -> State:
         return PythonParts([None] * groups)
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         order = pa.array(groups.order)
         columns = [rows.column(position).take(order) for position in self.columns]
         return PythonParts(
@@ -93,7 +93,7 @@ class Parts(StateColumn):
             return second if first is None else first
         return self.decomposition.combine(first, second, self.types)
 
-    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         columns = [rows.column(position) for position in self.columns]
         every, after = [], []
         for part, start, size in zip(before.parts, starts.tolist(), group_sizes(starts, rows.count).tolist(), strict=True):
@@ -103,7 +103,7 @@ class Parts(StateColumn):
             after.append(part)
         return PythonParts(every), PythonParts(after)
 
-    def windows(self, rows: Rows, windows: Windows) -> State:
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
         columns = [rows.column(position) for position in self.columns]
         return PythonParts(each_once(windows.starts, windows.stops, lambda start, stop: self._lifted(columns, start, stop)))
 
@@ -134,9 +134,9 @@ def each_once(starts: np.ndarray, stops: np.ndarray, compute: Callable[[int, int
 
 def of_parts(
     decomposition: Decomposition, types: Sequence[ColumnType], columns: Sequence[int], parameters: tuple[Any, ...], result: ColumnType
-) -> Aggregate:
+) -> ColumnAggregate:
     """Return an aggregate that is computed from parts."""
-    state = Parts(decomposition, tuple(columns), tuple(types), parameters)
+    state = PartsOfGroups(decomposition, tuple(columns), tuple(types), parameters)
     nothing = [pa.array([], column_type.physical) for column_type in types]
 
     def value(part: Any) -> Any:
@@ -147,13 +147,15 @@ def of_parts(
     def finish(state: PythonParts, *, last: bool) -> pa.Array:
         return in_batches(len(state), lambda start, stop: [value(part) for part in state.parts[start:stop]], result)
 
-    return Aggregate((state,), finish)
+    return ColumnAggregate((state,), finish)
 
 
-Reduce = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
+ReduceFunction = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
-def of_all_values(reduce: Reduce, types: Sequence[ColumnType], columns: Sequence[int], parameters: tuple[Any, ...], result: ColumnType) -> Aggregate:
+def of_all_values(
+    reduce: ReduceFunction, types: Sequence[ColumnType], columns: Sequence[int], parameters: tuple[Any, ...], result: ColumnType
+) -> ColumnAggregate:
     """Return an aggregate that is a function of all values of a group, called once for each group, row or window."""
 
     def finish(views: ListViews, *, last: bool) -> pa.Array:
@@ -163,7 +165,7 @@ def of_all_values(reduce: Reduce, types: Sequence[ColumnType], columns: Sequence
 
         return in_batches(len(views), values, result)
 
-    return Aggregate((Values(tuple(columns), tuple(types)),), finish)
+    return ColumnAggregate((CollectedValues(tuple(columns), tuple(types)),), finish)
 
 
 def in_batches(count: int, values: Callable[[int, int], list[Any]], result: ColumnType) -> pa.Array:

@@ -14,8 +14,8 @@ from sframe_spark.compute.key_runs import plain_numbers
 
 
 @attrs.define(eq=False)
-class Rows:
-    """Rows of some columns. State columns share the arrays that are made of a column.
+class InputRows:
+    """InputRows of some columns. State columns share the arrays that are made of a column.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Rows:
 
     Examples
     --------
-    >>> rows = Rows([pa.array([1.5, None, 2.0])], 3)
+    >>> rows = InputRows([pa.array([1.5, None, 2.0])], 3)
     >>> rows.numbers(0).tolist(), rows.valid((0,)).tolist()
     ([1.5, 0.0, 2.0], [True, False, True])
     """
@@ -75,19 +75,19 @@ class Rows:
         """Return the result of a conversion if somebody has asked for it before, otherwise None."""
         return self._converted.get(key)
 
-    def take(self, rows: np.ndarray) -> Rows:
+    def take(self, rows: np.ndarray) -> InputRows:
         """Return some of the rows."""
         chosen = pa.array(rows)
-        return Rows([None if column is None else column.take(chosen) for column in self.columns], len(rows), self.scratch)
+        return InputRows([None if column is None else column.take(chosen) for column in self.columns], len(rows), self.scratch)
 
-    def slice(self, start: int, stop: int) -> Rows:
+    def slice(self, start: int, stop: int) -> InputRows:
         """Return a range of the rows."""
-        return Rows([None if column is None else column.slice(start, stop - start) for column in self.columns], stop - start, self.scratch)
+        return InputRows([None if column is None else column.slice(start, stop - start) for column in self.columns], stop - start, self.scratch)
 
 
 @attrs.frozen(eq=False, slots=False)
-class Windows:
-    """Windows of consecutive rows, each from a start to a stop (exclusive); they may overlap or be empty.
+class RowWindows:
+    """RowWindows of consecutive rows, each from a start to a stop (exclusive); they may overlap or be empty.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Windows:
 
     Examples
     --------
-    >>> Windows.rolling(4, 2).differences(np.array([0, 1, 3, 6, 10])).tolist()
+    >>> RowWindows.rolling(4, 2).differences(np.array([0, 1, 3, 6, 10])).tolist()
     [3, 5, 7]
     """
 
@@ -107,7 +107,7 @@ class Windows:
     width: int | None = None
 
     @classmethod
-    def rolling(cls, rows: int, width: int) -> Windows:
+    def rolling(cls, rows: int, width: int) -> RowWindows:
         """Return the windows of every ``width`` consecutive rows."""
         starts = np.arange(max(rows - width + 1, 0))
         return cls(starts, starts + width, width)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import CANCELS, FIRST_IN_REACH, IN_REACH, deviations_from_pairs, squared_deviations
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
+    CANCELS,
+    FIRST_IN_REACH,
+    IN_REACH,
+    deviations_from_pairs,
+    squared_deviations,
+)
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
 from sframe_spark.expressions.aggregates.counts import Count
 from sframe_spark.expressions.aggregates.float_sums import ExactSums, FloatSum, TwoWordSums
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
-from sframe_spark.expressions.aggregates.state_columns import Aggregate, State
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
 
 
 def deviations(counts: np.ndarray, sums: State, squares: State) -> np.ndarray:
@@ -33,14 +39,14 @@ def deviations(counts: np.ndarray, sums: State, squares: State) -> np.ndarray:
     return result
 
 
-def variance(column: int, is_root: bool = False) -> Aggregate:
+def variance(column: int, is_root: bool = False) -> ColumnAggregate:
     """Return the population variance, or with ``is_root`` its square root; zero for a group with one value (even NaN) or none."""
 
     def finish(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
         result = deviations(counts, sums, squares) / np.maximum(counts, 1)
         return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
 
-    def of_windows(rows: Rows, windows: Windows) -> pa.Array:
+    def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
         # Pairs of floats, which are exact enough for most windows, take a third of the time of digits.
         counts = Count((column,)).windows(rows, windows)
         squared = deviations_of_windows(rows.floats(column, (column,)), counts, windows.starts, windows.stops)
@@ -48,4 +54,4 @@ def variance(column: int, is_root: bool = False) -> Aggregate:
         return pa.array(np.sqrt(result) if is_root else result, from_pandas=False)
 
     # The sum of squares is computed first: in one pass it yields the sum as well.
-    return Aggregate((Count((column,)), FloatSum(column, column), FloatSum(column)), finish, of_windows)
+    return ColumnAggregate((Count((column,)), FloatSum(column, column), FloatSum(column)), finish, of_windows)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows, Windows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 
 State = Any
 """Arrays with one entry for each group: a NumPy array, an Arrow array, a tuple of states, or an object with the methods of :class:`StateObject`."""
@@ -102,7 +102,7 @@ class StateColumn:
         """Return the states of groups without rows."""
         raise NotImplementedError
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         """Return the states of groups of rows."""
         raise NotImplementedError
 
@@ -110,13 +110,13 @@ class StateColumn:
         """Return merged states: ``groups`` assigns the entries of the given state to the groups of the result."""
         raise NotImplementedError
 
-    def running(self, rows: Rows, starts: np.ndarray, before: State) -> tuple[State, State]:
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         """Return the state of all rows of its group up to each row, and the state of each group after its last row.
 
         Parameters
         ----------
         rows
-            Rows, group by group.
+            InputRows, group by group.
         starts
             Where each group begins; no group is empty.
         before
@@ -124,7 +124,7 @@ class StateColumn:
         """
         raise NotImplementedError
 
-    def windows(self, rows: Rows, windows: Windows) -> State:
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
         """Return the states of windows of rows."""
         raise NotImplementedError
 
@@ -142,15 +142,8 @@ class StateColumn:
         return 1
 
 
-class Finish(Protocol):
-    """Computes the values of an aggregate from the states that it reads."""
-
-    def __call__(self, *states: State, last: bool) -> pa.Array:
-        """Return one value for each entry of the states; with ``last`` nobody reads the states afterwards, so that they may be overwritten."""
-
-
 @attrs.frozen(eq=False)
-class Aggregate:
+class ColumnAggregate:
     """An aggregate of columns of given types.
 
     Parameters
@@ -158,14 +151,15 @@ class Aggregate:
     states
         The state columns from which it is computed.
     finish
-        ``finish(*states, last)``: the values from the states, for groups, for rows, and for windows.
+        ``finish(*states, last)``: the values from the states, for groups, for rows, and for windows; with ``last`` nobody reads the states
+        afterwards, so that they may be overwritten.
     of_windows
         ``of_windows(rows, windows)``: the values of windows, where that is much faster than ``finish`` of their states; usually None.
     """
 
     states: tuple[StateColumn, ...]
-    finish: Finish
-    of_windows: Callable[[Rows, Windows], pa.Array] | None = None
+    finish: Callable[..., pa.Array]
+    of_windows: Callable[[InputRows, RowWindows], pa.Array] | None = None
 
     @property
     def needs_order(self) -> bool:
@@ -192,17 +186,17 @@ class AggregateSet:
         For each aggregate the positions of its state columns among ``states``.
     """
 
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[ColumnAggregate, ...]
     states: tuple[StateColumn, ...]
     positions: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, aggregates: Sequence[Aggregate]) -> AggregateSet:
+    def of(cls, aggregates: Sequence[ColumnAggregate]) -> AggregateSet:
         """Return the aggregates with their distinct state columns."""
         states = tuple(dict.fromkeys(state for aggregate in aggregates for state in aggregate.states))
         return cls(tuple(aggregates), states, tuple(tuple(states.index(state) for state in aggregate.states) for aggregate in aggregates))
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> tuple[State, ...]:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> tuple[State, ...]:
         """Return the states of groups of rows."""
         return tuple(state.lift(rows, groups) for state in self.states)
 
@@ -218,7 +212,7 @@ class AggregateSet:
             for aggregate, positions in zip(self.aggregates, self.positions, strict=True)
         ]
 
-    def of_windows(self, rows: Rows, windows: Windows) -> list[pa.Array]:
+    def of_windows(self, rows: InputRows, windows: RowWindows) -> list[pa.Array]:
         """Return the values of each aggregate in each window."""
         computed: dict[int, State] = {}
 

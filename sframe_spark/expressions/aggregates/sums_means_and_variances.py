@@ -18,7 +18,14 @@ from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, SeveralColumns, QueryProperties, define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import (
+    AGGREGATES,
+    AggregateFunction,
+    QueryProperties,
+    SeveralColumns,
+    define_aggregate,
+    require,
+)
 from sframe_spark.expressions.aggregates.counts import count_of_missing, count_of_rows, sum_of_ints
 from sframe_spark.expressions.aggregates.float_sums import mean, sum_of_floats
 from sframe_spark.expressions.aggregates.partial_aggregates import (
@@ -38,7 +45,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
     variance_part,
 )
 from sframe_spark.expressions.aggregates.spreads import variance
-from sframe_spark.expressions.aggregates.state_columns import Aggregate
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.udf.function_errors import error_transport
@@ -554,23 +561,23 @@ SUMS = Decomposition(summed, added_sums, sum_of)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 
 
-def _sums(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate | None:
+def _sums(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate | None:
     return None if types[0] == ARRAY else sum_of_ints(columns[0]) if types[0] == INT else sum_of_floats(columns[0])
 
 
-def _means(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate | None:
+def _means(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate | None:
     return None if types[0] == ARRAY else mean(columns[0])
 
 
-def _of_rows(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate:
+def _of_rows(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate:
     return count_of_rows()
 
 
-def _spread(is_root: bool, types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate:
+def _spread(is_root: bool, types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate:
     return variance(columns[0], is_root)
 
 
-def _of_missing(types: Types, columns: Sequence[int], parameters: Parameters) -> Aggregate:
+def _of_missing(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate:
     return count_of_missing(columns[0])
 
 

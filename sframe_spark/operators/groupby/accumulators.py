@@ -25,8 +25,8 @@ from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, differs, members, plain_numbers
 from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
 from sframe_spark.expressions.aggregates.extremes import ORDERED
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows
-from sframe_spark.expressions.aggregates.state_columns import Aggregate, Growth, State, StateColumn, take
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn, take
 from sframe_spark.expressions.aggregates.sums_means_and_variances import added_vectors
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import ROW_CHOOSING, Aggregation
 from sframe_spark.planner.node_facts import Schema
@@ -609,7 +609,7 @@ class AccumulatedState(StateColumn):
     def growth(self) -> Growth:  # type: ignore[override]
         return Growth.FIXED if self.accumulator.is_small else Growth.ROWS
 
-    def lift(self, rows: Rows, groups: GroupsOfRows) -> State:
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         arguments = [rows.column(position) for position in self.accumulator.aggregation.positions]
         return tuple(self.accumulator.of_groups(arguments, groups))
 
@@ -627,10 +627,10 @@ class AccumulatedState(StateColumn):
         return self.accumulator.width
 
 
-def aggregate_of(aggregation: Aggregation, schema: Schema) -> Aggregate:
+def aggregate_of(aggregation: Aggregation, schema: Schema) -> ColumnAggregate:
     """Return an aggregation of columns of a schema as state columns."""
     result = aggregation.of_columns(schema)
     if result is not None:
         return result
     accumulator, column_type = partial_aggregate(aggregation, schema), aggregation.infer(schema)
-    return Aggregate((AccumulatedState(accumulator),), lambda state, *, last: accumulator.finish(list(state), column_type))
+    return ColumnAggregate((AccumulatedState(accumulator),), lambda state, *, last: accumulator.finish(list(state), column_type))

@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, ReduceColumns, SeveralColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.expressions.aggregates.state_columns import Aggregate
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
@@ -53,7 +53,7 @@ class Aggregation:
             raise PlanInvariantError(f"the aggregate {self.function!r} has no Arrow implementation")
         return reduce
 
-    def of_columns(self, schema: Schema) -> Aggregate | None:
+    def of_columns(self, schema: Schema) -> ColumnAggregate | None:
         """Return the aggregate of columns of a schema as state columns."""
         of_columns = self.implementation().of_columns
         if of_columns is None:

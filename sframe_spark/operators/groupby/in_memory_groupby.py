@@ -14,7 +14,7 @@ from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
-from sframe_spark.expressions.aggregates.rows_and_windows import Rows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, nbytes
 from sframe_spark.operators.groupby.accumulators import aggregate_of
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -101,7 +101,7 @@ class GroupingByKeys:
         if self._only_numbers(keys):
             return PartialGroups(Chunk.of([distinct_numbers(keys[0])]), (), self.aggregates)
         groups = in_groups(keys, self.key_types, chunk.rows)
-        return PartialGroups(self._keys_of(keys, groups), self.aggregates.lift(Rows(chunk.columns, chunk.rows), groups), self.aggregates)
+        return PartialGroups(self._keys_of(keys, groups), self.aggregates.lift(InputRows(chunk.columns, chunk.rows), groups), self.aggregates)
 
     def _keys_of(self, keys: Sequence[pa.Array], groups: GroupsOfRows) -> Chunk:
         firsts = pa.array(groups.firsts)

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows, means_of_windows
-from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, sums_of_windows
+from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, words_of_windows
 from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, words_of_windows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import numbers_of, statistic_type, window_aggregate
