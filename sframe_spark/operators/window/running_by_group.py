@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.key_equality_and_codes import comparable_column
+from sframe_spark.compute.segmented_scan import Components, RowGroups
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, ReduceColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
@@ -26,7 +27,7 @@ from sframe_spark.operators.window.running_collecting_aggregates import (
     RunCountAggregate,
 )
 from sframe_spark.operators.window.running_exact_sums_of_numbers_and_vectors import ExactAggregate, VectorAggregate
-from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, RowGroups, Scan, scan_of
+from sframe_spark.operators.window.segmented_scan import NOWHERE, Scan, scan_of
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, comparable_values, tokens_of
 from sframe_spark.compute.key_runs import by_appearance, differs, ranges
+from sframe_spark.compute.segmented_scan import RowGroups, totals_so_far
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints, order_of
-from sframe_spark.operators.window.segmented_scan import RowGroups, totals_so_far, valid
+from sframe_spark.operators.window.segmented_scan import valid
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array

@@ -14,8 +14,9 @@ import pyarrow as pa
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Sums, joined_sums, running_sums
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.segmented_scan import RowGroups
 from sframe_spark.operators.window.running_collecting_aggregates import batches_by_size, widened_with
-from sframe_spark.operators.window.segmented_scan import RowGroups, numbers, valid
+from sframe_spark.operators.window.segmented_scan import numbers, valid
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
 # Special vector lengths: of groups without vectors, and of groups with vectors of different lengths.

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.segmented_scan import Components, RowGroups
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -18,7 +19,7 @@ from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.window.exponentially_decayed_sums import SmoothedCells, TimeCells, ValuesInTime, means
 from sframe_spark.operators.window.running_by_group import collected_rows, placed, running, window_so_far
-from sframe_spark.operators.window.segmented_scan import Components, RowGroups, valid
+from sframe_spark.operators.window.segmented_scan import valid
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns

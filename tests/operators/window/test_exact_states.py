@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Sums
+from sframe_spark.compute.segmented_scan import RowGroups
 from sframe_spark.operators.window.running_exact_sums_of_numbers_and_vectors import ExactAggregate
-from sframe_spark.operators.window.segmented_scan import RowGroups
 from sframe_spark.types import INT
 from tests.compute.odd_numbers import NUMBERS
 from tests.compute.test_exact_running import is_value
