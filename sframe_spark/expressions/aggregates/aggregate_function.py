@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.expressions.aggregates.python_aggregates import of_all_values, of_parts
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
@@ -146,6 +147,27 @@ class AggregateFunction:
             return result
         columns, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
         return SeveralColumns(columns) if finish is None else SeveralColumns(columns, lambda names: finish(F.col(names[0]), types, parameters))
+
+    def on_columns(
+        self, types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...], result: ColumnType
+    ) -> ColumnAggregate | None:
+        """Return the aggregate of columns at some positions, from which every driver computes it; None if only Spark can compute it.
+
+        Parameters
+        ----------
+        types, positions
+            Types and positions of the argument columns.
+        parameters
+            Static parameters.
+        result
+            Type of the result.
+        """
+        found = None if self.of_columns is None else self.of_columns(types, positions, parameters)
+        if found is not None:
+            return found
+        if self.decomposition is not None and self.decomposes(types):
+            return of_parts(self.decomposition, types, positions, parameters, result)
+        return None if self.reduce is None else of_all_values(self.reduce, types, positions, parameters, result)
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
         """Return whether ``decomposition`` is used for columns of these types; sums and means of vectors have other partial results."""

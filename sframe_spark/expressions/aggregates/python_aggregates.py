@@ -21,36 +21,49 @@ from sframe_spark.values.python_to_arrow import encode_plain
 
 # Results of so many groups or windows are Python objects at a time, because objects take several times the bytes of a column.
 VALUES_AT_ONCE = 4_096
+# Rows of a group wait until there are so many, or until no more can come.
+ROWS_WORTH_A_CALL = 256
 
 
 @attrs.frozen(eq=False)
 class PythonParts:
-    """The part of each group, a Python object; None for a group without rows."""
+    """The part of each group, and rows that have not been lifted to parts yet.
+
+    Parameters
+    ----------
+    parts
+        The part of the first rows of each group, a Python object; None if there is none yet.
+    waiting
+        The rows of each group that come after those of its part.
+    """
 
     parts: list[Any]
+    waiting: ListViews
 
     def __len__(self) -> int:
         return len(self.parts)
 
     @property
     def nbytes(self) -> int:
-        """About the bytes of all parts, from the pickled size of a few."""
+        """About the bytes of all parts, from the pickled size of a few, and of the waiting rows."""
         some = self.parts[:: max(len(self.parts) // 16, 1)]
-        return len(self.parts) * len(pickle.dumps(some)) // max(len(some), 1)
+        return len(self.parts) * len(pickle.dumps(some)) // max(len(some), 1) + self.waiting.nbytes
 
     def take(self, entries: np.ndarray) -> PythonParts:
-        """Return the parts of some of the groups."""
-        return PythonParts([self.parts[entry] for entry in entries.tolist()])
+        """Return parts and waiting rows of some of the groups."""
+        return PythonParts([self.parts[entry] for entry in entries.tolist()], self.waiting.take(entries))
 
     @classmethod
     def joined(cls, states: Sequence[PythonParts]) -> PythonParts:
-        """Return the parts of several states, one state after the other."""
-        return cls([part for state in states for part in state.parts])
+        """Return parts and waiting rows of several states, one state after the other."""
+        return cls([part for state in states for part in state.parts], ListViews.joined([state.waiting for state in states]))
 
 
 @attrs.frozen
 class PartsOfGroups(StateColumn):
-    """PartsOfGroups of a :class:`Decomposition`.
+    """Parts of groups of a :class:`Decomposition`.
+
+    A call of ``lift`` costs as much as hundreds of rows. The few rows that a batch may have of a group therefore wait for those of later batches.
 
     Parameters
     ----------
@@ -67,26 +80,67 @@ class PartsOfGroups(StateColumn):
     decomposition: Decomposition
     columns: tuple[int, ...]
     types: tuple[ColumnType, ...]
-    parameters: tuple[Any, ...]
+    # Parameters may be lists, and 1 is not True for every function.
+    parameters: tuple[Any, ...] = attrs.field(eq=repr)
+
+    @property
+    def _collected(self) -> CollectedValues:
+        return CollectedValues(self.columns, self.types)
+
+    def _only(self, parts: list[Any]) -> PythonParts:
+        """Return parts without waiting rows."""
+        nothing = np.zeros(len(parts), dtype=np.int64)
+        return PythonParts(parts, ListViews(nothing, nothing, tuple(pa.array([], kind.physical) for kind in self.types) or (pa.nulls(0),)))
 
     def empty(self, groups: int) -> State:
-        return PythonParts([None] * groups)
+        return self._only([None] * groups)
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
-        order = pa.array(groups.order)
-        columns = [rows.column(position).take(order) for position in self.columns]
-        return PythonParts(
-            [self._lifted(columns, a, b) for a, b in zip(groups.starts.tolist(), (groups.starts + groups.sizes).tolist(), strict=True)]
-        )
+        if not self.columns:
+            return self._only([self._lifted([], 0, size) for size in groups.sizes.tolist()])
+        if groups.count == 1:
+            pool = tuple(rows.column(position) for position in self.columns)
+            views = ListViews(np.zeros(1, dtype=np.int64), np.array([rows.count]), pool)
+        else:
+            views = self._collected.lift(rows, groups)
+        return self._with_lifted(PythonParts([None] * groups.count, views), views.sizes >= ROWS_WORTH_A_CALL)
 
     def _lifted(self, columns: Sequence[pa.Array], start: int, stop: int) -> Any:
         return self.decomposition.lift([column.slice(start, stop - start) for column in columns], stop - start, self.types, self.parameters)
 
+    def _with_lifted(self, state: PythonParts, chosen: np.ndarray) -> PythonParts:
+        """Return a state in which no rows wait in the chosen groups."""
+        chosen = chosen & (state.waiting.sizes > 0)
+        if not chosen.any():
+            return state
+        parts, waiting = list(state.parts), state.waiting
+        for group in np.flatnonzero(chosen).tolist():
+            start = int(waiting.starts[group])
+            parts[group] = self._combined(parts[group], self._lifted(waiting.pool, start, start + int(waiting.sizes[group])))
+        left = ListViews(waiting.starts, np.where(chosen, 0, waiting.sizes), waiting.pool)
+        return PythonParts(parts, left.packed())
+
+    def all_lifted(self, state: PythonParts) -> list[Any]:
+        """Return the part of all rows of each group, including those that wait; None for a group without rows."""
+        return self._with_lifted(state, np.ones(len(state), dtype=bool)).parts
+
     def merge(self, state: State, groups: GroupsOfRows) -> State:
-        result: list[Any] = [None] * groups.count
-        for entry, code in zip(groups.order.tolist(), groups.codes[groups.order].tolist(), strict=True):
-            result[code] = self._combined(result[code], state.parts[entry])
-        return PythonParts(result)
+        order = groups.order
+        codes = groups.codes[order]
+        has_part = np.array([part is not None for part in state.parts], dtype=bool)[order]
+        last_part = np.full(groups.count, -1)
+        # Of several assignments to one group the last remains.
+        last_part[codes[has_part]] = np.flatnonzero(has_part)
+        is_before_a_part = np.zeros(len(state), dtype=bool)
+        is_before_a_part[order] = np.arange(len(order)) < last_part[codes]
+        state = self._with_lifted(state, is_before_a_part)
+        parts: list[Any] = [None] * groups.count
+        for entry, code in zip(order.tolist(), codes.tolist(), strict=True):
+            parts[code] = self._combined(parts[code], state.parts[entry])
+        if not state.waiting.sizes.any():
+            return self._only(parts)
+        waiting = self._collected.merge(state.waiting, groups)
+        return self._with_lifted(PythonParts(parts, waiting), waiting.sizes >= ROWS_WORTH_A_CALL)
 
     def _combined(self, first: Any, second: Any) -> Any:
         if first is None or second is None:
@@ -96,22 +150,23 @@ class PartsOfGroups(StateColumn):
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         columns = [rows.column(position) for position in self.columns]
         every, after = [], []
-        for part, start, size in zip(before.parts, starts.tolist(), group_sizes(starts, rows.count).tolist(), strict=True):
+        for part, start, size in zip(self.all_lifted(before), starts.tolist(), group_sizes(starts, rows.count).tolist(), strict=True):
             for row in range(start, start + size):
                 part = self._combined(part, self._lifted(columns, row, row + 1))
                 every.append(part)
             after.append(part)
-        return PythonParts(every), PythonParts(after)
+        return self._only(every), self._only(after)
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         columns = [rows.column(position) for position in self.columns]
-        return PythonParts(each_once(windows.starts, windows.stops, lambda start, stop: self._lifted(columns, start, stop)))
+        return self._only(each_once(windows.starts, windows.stops, lambda start, stop: self._lifted(columns, start, stop)))
 
     def to_arrow(self, state: State) -> list[pa.Array]:
-        return [pa.array([None if part is None else pickle.dumps(part) for part in state.parts], pa.large_binary())]
+        parts = self.all_lifted(state)
+        return [pa.array([None if part is None else pickle.dumps(part) for part in parts], pa.large_binary())]
 
     def of_arrow(self, columns: Sequence[pa.Array]) -> State:
-        return PythonParts([None if part is None else pickle.loads(part) for part in columns[0].to_pylist()])
+        return self._only([None if part is None else pickle.loads(part) for part in columns[0].to_pylist()])
 
 
 def each_once(starts: np.ndarray, stops: np.ndarray, compute: Callable[[int, int], Any]) -> list[Any]:
@@ -136,7 +191,7 @@ def of_parts(
     decomposition: Decomposition, types: Sequence[ColumnType], columns: Sequence[int], parameters: tuple[Any, ...], result: ColumnType
 ) -> ColumnAggregate:
     """Return an aggregate that is computed from parts."""
-    state = PartsOfGroups(decomposition, tuple(columns), tuple(types), parameters)
+    column = PartsOfGroups(decomposition, tuple(columns), tuple(types), parameters)
     nothing = [pa.array([], column_type.physical) for column_type in types]
 
     def value(part: Any) -> Any:
@@ -145,9 +200,10 @@ def of_parts(
         return decomposition.finish(part, types, parameters)
 
     def finish(state: PythonParts, *, last: bool) -> pa.Array:
-        return in_batches(len(state), lambda start, stop: [value(part) for part in state.parts[start:stop]], result)
+        parts = column.all_lifted(state)
+        return in_batches(len(parts), lambda start, stop: [value(part) for part in parts[start:stop]], result)
 
-    return ColumnAggregate((state,), finish)
+    return ColumnAggregate((column,), finish, calls_python=True)
 
 
 ReduceFunction = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
@@ -165,7 +221,7 @@ def of_all_values(
 
         return in_batches(len(views), values, result)
 
-    return ColumnAggregate((CollectedValues(tuple(columns), tuple(types)),), finish)
+    return ColumnAggregate((CollectedValues(tuple(columns), tuple(types)),), finish, calls_python=True)
 
 
 def in_batches(count: int, values: Callable[[int, int], list[Any]], result: ColumnType) -> pa.Array:

@@ -155,11 +155,14 @@ class ColumnAggregate:
         afterwards, so that they may be overwritten.
     of_windows
         ``of_windows(rows, windows)``: the values of windows, where that is much faster than ``finish`` of their states; usually None.
+    calls_python
+        Whether a Python function is called for each group.
     """
 
     states: tuple[StateColumn, ...]
     finish: Callable[..., pa.Array]
     of_windows: Callable[[InputRows, RowWindows], pa.Array] | None = None
+    calls_python: bool = False
 
     @property
     def needs_order(self) -> bool:

@@ -607,7 +607,9 @@ class AccumulatedState(StateColumn):
 
     @property
     def growth(self) -> Growth:  # type: ignore[override]
-        return Growth.FIXED if self.accumulator.is_small else Growth.ROWS
+        if not self.accumulator.holds_values:
+            return Growth.FIXED
+        return Growth.DISTINCT if self.accumulator.is_small else Growth.ROWS
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         arguments = [rows.column(position) for position in self.accumulator.aggregation.positions]
@@ -629,8 +631,8 @@ class AccumulatedState(StateColumn):
 
 def aggregate_of(aggregation: Aggregation, schema: Schema) -> ColumnAggregate:
     """Return an aggregation of columns of a schema as state columns."""
-    result = aggregation.of_columns(schema)
-    if result is not None:
-        return result
     accumulator, column_type = partial_aggregate(aggregation, schema), aggregation.infer(schema)
+    is_like_others = type(accumulator) is PartialAggregate or aggregation.of_columns(schema) is not None
+    if is_like_others:
+        return aggregation.on_columns(schema)
     return ColumnAggregate((AccumulatedState(accumulator),), lambda state, *, last: accumulator.finish(list(state), column_type))

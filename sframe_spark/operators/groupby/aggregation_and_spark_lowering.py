@@ -60,6 +60,20 @@ class Aggregation:
             return None
         return of_columns([schema[position] for position in self.positions], self.positions, self.parameters)
 
+    def on_columns(self, schema: Schema) -> ColumnAggregate:
+        """Return the aggregate of columns of a schema, from which every driver computes it.
+
+        Raises
+        ------
+        PlanInvariantError
+            If only Spark can compute the aggregate.
+        """
+        types, result = [schema[position] for position in self.positions], self.infer(schema)
+        found = self.implementation().on_columns(types, self.positions, self.parameters, result)
+        if found is None:
+            raise PlanInvariantError(f"the aggregate {self.function!r} has no Arrow implementation")
+        return found
+
     def infer(self, schema: Schema) -> Any:
         """Return the type of the result.
 
