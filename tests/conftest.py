@@ -144,7 +144,7 @@ def pytest_collect_file(file_path: Path) -> Iterator[list[pytest.Collector]]:  #
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let no module have run a query, and leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
-    from sframe_spark.planner.registry import load_operators
+    from sframe_spark.planner.plugin_discovery import load_operators
 
     gc.enable()
     if load_operators.cache_info().currsize:
@@ -239,11 +239,11 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
     from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-    from sframe_spark.planner import registry, registry as installed
+    from sframe_spark.planner import plugin_discovery, registry
 
     registry.import_builtin_operators()
-    installed.load_operators()
-    installed.plugin_laws()
+    plugin_discovery.load_operators()
+    plugin_discovery.plugin_laws()
     monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
     tables = [(table, set(table)) for table in (FUNCTIONS, AGGREGATES)]
     yield

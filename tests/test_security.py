@@ -75,7 +75,7 @@ ALLOWED = {
         "storage/manifest/sidecar_file_of_segment_statistics_and_checksums.py",
         "table_of",
     ): "plain values of a schema that is known before, fully validated",
-    ("compute/key_runs.py", "from_stream"): "the state that our own tasks send each other",
+    ("operators/run_operator.py", "from_stream"): "the state that our own tasks send each other",
     ("operators/groupby/resampling.py", "from_stream"): "the same",
 }
 

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
-from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, part_of_range, summarize_range, write_range
-from sframe_spark.engine.runtime.task_runners import RangeTask
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, RangeTask, part_of_range, summarize_range, write_range
 from sframe_spark.engine.spark.page_header_checks import require_valid_pages
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.planner.chunk import Chunk

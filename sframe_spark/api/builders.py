@@ -20,9 +20,9 @@ from sframe_spark.errors import BeyondRangeError, BuilderError, ColumnsOfRowsErr
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset
-from sframe_spark.values.invalid_unicode_errors import RoundedNumbers, may_be_rounded
 from sframe_spark.values.plain_values import MISSING, NUMBERS, family_of, plain_number
 from sframe_spark.values.python_to_arrow import column_type_for
+from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
 from sframe_spark.values.single_value_conversion import construct_value
 
 

@@ -34,9 +34,10 @@ from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.input_copying_simplification_and_validation import require_valid_arrow, simplify
-from sframe_spark.values.invalid_unicode_errors import naming_broken_string, require_unicode_values, rounding_warnings
+from sframe_spark.values.invalid_unicode_errors import naming_broken_string, require_unicode_values
 from sframe_spark.values.plain_values import one_value, plain
 from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, encoding_for, infer_type
+from sframe_spark.values.rounding_warnings import rounding_warnings
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:

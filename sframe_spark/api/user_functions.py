@@ -25,9 +25,9 @@ from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT,
 from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.function_errors import user_error
 from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
-from sframe_spark.values.invalid_unicode_errors import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.plain_values import MISSING, family_of
 from sframe_spark.values.python_to_arrow import column_type_for, encode, infer_type
+from sframe_spark.values.rounding_warnings import DIGITS_OF_FLOAT, rounding_warnings
 
 # How many values of a column, and how many rows of a frame, result types are inferred from, as in Turi Create.
 SAMPLE_VALUES = 100

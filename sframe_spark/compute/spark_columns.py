@@ -83,7 +83,7 @@ def _plain_literal(value: Any, physical: pa.DataType) -> Column:
 
 def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> Column:
     """Return a kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
-    from sframe_spark.udf.function_errors import error_transport
+    from sframe_spark.udf.error_transport import error_transport
 
     kernel, transport = function.kernel, error_transport()
     physicals = [column_type.physical for column_type in types]

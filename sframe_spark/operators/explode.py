@@ -166,7 +166,7 @@ class Explode(Expansion):
         """Return the column in a form that Spark can explode: Python converts columns whose items may have any type."""
 
         from sframe_spark.compute.spark_columns import arrow_function, ddl, fit
-        from sframe_spark.udf.function_errors import error_transport
+        from sframe_spark.udf.error_transport import error_transport
 
         column_type, types, transport = relation.schema[self.position], self.types, error_transport()
         column = relation.df[f"c{self.position}"]

@@ -234,7 +234,7 @@ def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], gu
 def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable[[Any], Any]:
     """Return the function that Spark calls with batches: results carry the hidden columns of their input row."""
     from sframe_spark.compute.spark_columns import fit
-    from sframe_spark.udf.function_errors import error_transport
+    from sframe_spark.udf.error_transport import error_transport
 
     facts, transport = Facts(schema, Length.unknown()), error_transport()
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 import numpy as np
 
-from sframe_spark.compute.key_runs import RunOperator, run_numbers, run_starts
+from sframe_spark.compute.key_runs import run_numbers, run_starts
 from sframe_spark.compute.sorting_and_searching import order_of, sort_parts_of
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.project_zip_arrange import new_positions
+from sframe_spark.operators.run_operator import RunOperator
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.order import derive

@@ -10,7 +10,8 @@ from sframe_spark.errors import PlanInvariantError, listed, near_names
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
-from sframe_spark.planner.registry import load_operators, plugin_laws, registered_names
+from sframe_spark.planner.plugin_discovery import load_operators, plugin_laws
+from sframe_spark.planner.registry import registered_names
 from sframe_spark.rewrite_laws import (
     aggregation,
     filter_pushdown,

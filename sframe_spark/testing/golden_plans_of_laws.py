@@ -34,8 +34,8 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer
+from sframe_spark.planner.plugin_discovery import load_operators, plugin_laws
 from sframe_spark.planner.printed_plans import plan_text
-from sframe_spark.planner.registry import load_operators, plugin_laws
 from sframe_spark.rewrite_laws import STAGES, builtin_laws
 from sframe_spark.testing.plan_parser import Declared, read_declarations, read_plan
 

@@ -10,7 +10,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.turicreate.number_datetime_and_vector_decoding import Cells, Payload, Vectors, are_alike, datetimes, floats, integers
+from sframe_spark.turicreate.block_payload_reader import Payload
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import Cells, Vectors, are_alike, datetimes, floats, integers
 from sframe_spark.turicreate.string_and_object_decoding import (
     DICTIONARY,
     IMAGE,

@@ -16,17 +16,8 @@ import pyarrow as pa
 
 from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.turicreate.number_datetime_and_vector_decoding import (
-    GROUP,
-    MAX_ALLOWED,
-    Cells,
-    FloatRun,
-    NumberRun,
-    Payload,
-    floats_between,
-    offsets_of,
-    read_datetime,
-)
+from sframe_spark.turicreate.block_payload_reader import MAX_ALLOWED, Payload
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import GROUP, Cells, FloatRun, NumberRun, floats_between, offsets_of, read_datetime
 from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, encode_value

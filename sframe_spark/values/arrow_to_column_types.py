@@ -27,8 +27,8 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.arrow_layouts import TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
 from sframe_spark.values.datetimes import DAY, MAX_OFFSET, MINUTE, SECOND, arrow_microseconds, floored
-from sframe_spark.values.invalid_unicode_errors import DIGITS_OF_FLOAT
 from sframe_spark.values.plain_values import LARGEST_INT, plain, plain_dict, plain_list
+from sframe_spark.values.rounding_warnings import DIGITS_OF_FLOAT
 from sframe_spark.values.spark_variant_decoding_and_json import VariantType, is_stored_variant, variant_value
 from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
 

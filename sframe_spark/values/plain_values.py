@@ -19,7 +19,7 @@ import numpy as np
 from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.datetimes import to_datetime
-from sframe_spark.values.invalid_unicode_errors import is_rounded, note_rounded
+from sframe_spark.values.rounding_warnings import is_rounded, note_rounded
 from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, hashable_key, too_deep
 
 MISSING = "missing"

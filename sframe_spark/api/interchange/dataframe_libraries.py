@@ -25,8 +25,9 @@ from sframe_spark.values.arrow_to_column_types import normalized_parts, warn_of_
 from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.export_to_arrow_and_json import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
 from sframe_spark.values.input_copying_simplification_and_validation import library_of, require_known_extensions, require_valid_arrow
-from sframe_spark.values.invalid_unicode_errors import column_named, naming_broken_string, rounding_warnings
+from sframe_spark.values.invalid_unicode_errors import column_named, naming_broken_string
 from sframe_spark.values.python_to_arrow import encode_parts
+from sframe_spark.values.rounding_warnings import rounding_warnings
 
 # Frames made of Arrow tables; metadata of a field may give the original column type
 

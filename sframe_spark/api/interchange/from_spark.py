@@ -314,7 +314,7 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
 def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
     """Return a column whose batches Arrow converts, with the same result as for a column of an Arrow table."""
-    from sframe_spark.udf.function_errors import error_transport
+    from sframe_spark.udf.error_transport import error_transport
 
     transport = error_transport()
 

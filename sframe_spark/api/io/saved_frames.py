@@ -49,7 +49,7 @@ from sframe_spark.storage.filesystem.compression import require_clear_name, with
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, is_archive
 from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import WEB, Download
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
-from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, DatasetElsewhere, Elsewhere, Manifest
+from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, ColumnReferences, Manifest, ReferencedDataset
 
 # Archives of Turi Create, local or remote; an optional part of the package reads them
 
@@ -134,9 +134,9 @@ def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
     return columns
 
 
-def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
+def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> ColumnReferences | None:
     """Return the columns of other saved frames to which a frame saved at ``target`` can refer; None if there are no such columns."""
-    datasets: dict[DatasetElsewhere, int] = {}
+    datasets: dict[ReferencedDataset, int] = {}
     digests: dict[tuple[object, ...], str | None] = {}
     # For each column of another frame, the number of the dataset and the position in it.
     external: dict[int, tuple[int, int]] = {}
@@ -145,21 +145,21 @@ def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) ->
         if manifest.identity not in digests:
             digests[manifest.identity] = digest_for_reference(manifest, target)
         if (digest := digests[manifest.identity]) is not None:
-            item = DatasetElsewhere(manifest.directory, digest, source.start, source.stop)
+            item = ReferencedDataset(manifest.directory, digest, source.start, source.stop)
             external[column] = datasets.setdefault(item, len(datasets)), position
     if not external:
         return None
     own = itertools.count()
     columns = tuple(external[column] if column in external else (OWN, next(own)) for column in range(len(names)))
-    return Elsewhere(tuple(names), columns, tuple(datasets))
+    return ColumnReferences(tuple(names), columns, tuple(datasets))
 
 
-def own_columns(external: Elsewhere) -> list[int]:
+def own_columns(external: ColumnReferences) -> list[int]:
     """Return the positions of the columns that are stored in the frame's own files."""
     return [column for column, (dataset, _) in enumerate(external.columns) if dataset == OWN]
 
 
-def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
+def with_external_columns(own: Manifest, external: ColumnReferences) -> Manifest:
     """Return the manifest of a frame with some columns in its own files (``own``) and some in files of other frames (``external``).
 
     Raises
@@ -171,7 +171,7 @@ def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
         external.check_own(len(own.types), own.rows)
     except ValueError as error:
         raise PlanInvariantError(f"columns of one frame do not fit together: {error}") from error
-    return attrs.evolve(own, elsewhere=external)
+    return attrs.evolve(own, references=external)
 
 
 def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
@@ -182,7 +182,7 @@ def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list
     StorageError
         If one of these frames cannot be read.
     """
-    external = manifest.elsewhere
+    external = manifest.references
     assert external is not None
     nodes: dict[int, PlannerNode] = {OWN: segment_source(manifest)} if own_columns(external) else {}
     for number, (item, referred) in enumerate(zip(external.datasets, load_referred(manifest, verify), strict=True)):
@@ -220,7 +220,7 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     return run_action(node, lambda action: _save(action, target, names, kind), materialize)
 
 
-def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: Elsewhere | None = None) -> Manifest:
+def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: ColumnReferences | None = None) -> Manifest:
     """Save the rows of a plan; with ``external``, these are the frame's own columns, and it refers to the others."""
 
     def attempt(plan: PlannerNode) -> Manifest:
@@ -399,7 +399,7 @@ def load_frame(
         raise missing
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
-    if manifest.elsewhere is not None:
+    if manifest.references is not None:
         if own_files_only:
             raise StorageError(f"{location} refers to rows elsewhere, which are not read here")
         return referring_frame(manifest, verify)

@@ -27,6 +27,7 @@ from sframe_spark.api.sarray.missing_values_casts_and_membership import Cleaning
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.windows import Windows
+from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.api.user_functions import SAMPLE_VALUES, bind_function, infer_result_type, with_first_results
 from sframe_spark.message_text import brief
 from sframe_spark.operators.append import append
@@ -51,7 +52,7 @@ class SArray(
     ColumnPlotting,
     ColumnFiles,
     ColumnMaterialization,
-    index_argument_checks.RowAccess,
+    RowAccess,
     Pickled,
     metaclass=HintedClass,
 ):

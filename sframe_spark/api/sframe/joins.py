@@ -15,7 +15,7 @@ from sframe_spark.api.node_value_conversion import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
-from sframe_spark.api.value_membership import require_comparable_offsets
+from sframe_spark.api.utc_offset_checks import require_comparable_offsets
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.equi_join import KINDS, join

@@ -12,7 +12,7 @@ from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
-from sframe_spark.api.index_argument_checks import ROW_LIMIT, RowAccess, head_count, is_row_index, masked, row_number, sliced
+from sframe_spark.api.index_argument_checks import ROW_LIMIT, head_count, is_row_index, masked, row_number, sliced
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
@@ -33,6 +33,7 @@ from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.running_aggregates_smoothing_and_time_shift import RunningColumns
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.sframe.time_groups import TimeGroups
+from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.row_selection import slice_rows

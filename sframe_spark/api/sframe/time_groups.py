@@ -12,9 +12,9 @@ from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import call_example, call_hint
+from sframe_spark.api.evenly_spaced_times import uniform_times
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sarray import SArray
-from sframe_spark.api.sarray.datetimes import uniform_times
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.user_functions import bind_function, type_for_any_items, type_of_results
 from sframe_spark.compute.key_equality_and_codes import comparable

@@ -22,8 +22,8 @@ from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.external.changed_files import require_unchanged
 from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, verified_order
-from sframe_spark.storage.manifest.column_statistics import RecordedOrder
 from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.manifest.recorded_order import RecordedOrder
 
 # Change detection: plans rely on the statistics of external files, which must not have changed.
 

@@ -27,7 +27,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
-from sframe_spark.storage.manifest.column_statistics import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 
 # Limits of direct execution for each node. For more rows or bytes, laws and batches save more time than they cost.
 MAX_ROWS = 4_096

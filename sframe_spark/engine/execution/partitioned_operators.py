@@ -23,10 +23,11 @@ from sframe_spark.engine.physical.whole_input_strategies import (
     partitions_of_join,
     ranges_for,
 )
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
-from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner, range_tasks
+from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
 from sframe_spark.engine.size_estimates_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.project_zip_arrange import project

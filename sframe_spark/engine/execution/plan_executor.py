@@ -34,6 +34,7 @@ from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, i
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.engine.physical.whole_input_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks, sequential_if_faster
 from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads, require_inferred
 from sframe_spark.engine.runtime.result_storage import (
@@ -58,16 +59,7 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
     part_of_range,
     write_range,
 )
-from sframe_spark.engine.runtime.task_runners import (
-    InProcessRunner,
-    ProcessRunner,
-    SparkTaskRunner,
-    TaskRunner,
-    ThreadRunner,
-    name_of,
-    range_tasks,
-    sequential_if_faster,
-)
+from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner, name_of
 from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries

@@ -19,7 +19,8 @@ from sframe_spark.engine.task_pickling import TaskPayload
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
 from sframe_spark.process.python_worker_pool_and_message_channel import READY, Channel
 from sframe_spark.process.worker_python_start import STARTING, environment_of_functions
-from sframe_spark.udf.function_errors import error_text, process_ended
+from sframe_spark.udf.error_transport import error_text
+from sframe_spark.udf.function_errors import process_ended
 
 MAX_OF_TRACEBACK = 20
 # Whether a task failed, and its pickled result or its error as bytes.

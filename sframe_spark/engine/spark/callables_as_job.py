@@ -21,7 +21,8 @@ from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 from sframe_spark.session.python_of_spark_workers import importing_safely, jobs_start_python_of_queries
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.worker_sockets import acknowledge_at_once
-from sframe_spark.udf.function_errors import ErrorTransport, error_of_text, error_text, error_transport, process_ended
+from sframe_spark.udf.error_transport import ErrorTransport, error_of_text, error_text, error_transport
+from sframe_spark.udf.function_errors import process_ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

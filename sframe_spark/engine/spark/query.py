@@ -40,7 +40,7 @@ from sframe_spark.storage.filesystem.path_joining_and_escaping import spark_path
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import require_computed_as
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
-from sframe_spark.udf.function_errors import ErrorTransport, error_transport
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

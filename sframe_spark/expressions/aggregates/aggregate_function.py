@@ -19,7 +19,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
-from sframe_spark.udf.function_errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.python_to_arrow import encode_plain
 

@@ -48,7 +48,7 @@ from sframe_spark.expressions.aggregates.spreads import variance
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
-from sframe_spark.udf.function_errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 
 # Exact sums, means and variances of floats in Spark: they are rounded once, and equal to the results of the kernels.
 

@@ -28,7 +28,7 @@ from sframe_spark.expressions.functions.scalar_function import (
 )
 from sframe_spark.message_text import brief
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ZONED_DATETIME, ColumnType
-from sframe_spark.udf.function_errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.values.arrow_to_column_types import zoned_array
 from sframe_spark.values.column_cast import microseconds_of, seconds_to_microseconds, wall_microseconds
 from sframe_spark.values.datetimes import (

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark import errors
 from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_type
-from sframe_spark.planner.registry import load_operators
+from sframe_spark.planner.plugin_discovery import load_operators
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
 from sframe_spark.values.arrow_to_python import scalar_array

@@ -184,7 +184,7 @@ class AssignIntervals(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return the labels, computed by the kernel in an Arrow UDF, followed by a filter."""
         from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
-        from sframe_spark.udf.function_errors import error_transport
+        from sframe_spark.udf.error_transport import error_transport
 
         relation = inputs[0]
         schema, key = relation.schema, relation.schema[self.position]

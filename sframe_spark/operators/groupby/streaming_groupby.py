@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.compute.key_equality_and_codes import comparable_column
-from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
+from sframe_spark.compute.key_runs import Grouping, group_runs, run_numbers, run_starts
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.operators.groupby.accumulators import GroupedColumns, PartialAggregate, is_finished_by_arrow, partial_aggregate
@@ -26,6 +26,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
 )
 from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.operators.project_zip_arrange import new_positions, project
+from sframe_spark.operators.run_operator import RunOperator
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate

@@ -10,12 +10,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import RunOperator, group_within, run_numbers, run_starts
+from sframe_spark.compute.key_runs import group_within, run_numbers, run_starts
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.run_operator import RunOperator
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names
@@ -225,7 +226,7 @@ def cycles_within(runs: np.ndarray, table: Chunk, within: Sequence[int], schema:
 def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa.Table], pa.Table]:
     """Return the function that Spark calls with the rows of one run, in any order."""
     from sframe_spark.compute.spark_columns import fit
-    from sframe_spark.udf.function_errors import error_transport
+    from sframe_spark.udf.error_transport import error_transport
 
     transport = error_transport()
 

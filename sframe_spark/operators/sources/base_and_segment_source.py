@@ -26,8 +26,9 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.process.memory import batch_bytes
-from sframe_spark.storage.manifest.column_statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, projected_order
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder, projected_order
 from sframe_spark.storage.segments.column_statistics_collection import merge, of_some_rows
 from sframe_spark.storage.segments.decoded_column_cache import last_pack_start, packed_rows
 from sframe_spark.storage.segments.reader import last_group_start

@@ -20,7 +20,8 @@ from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.storage.manifest.column_statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.segments.column_statistics_collection import column_statistics, of_some_rows
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array

@@ -24,7 +24,7 @@ from sframe_spark.storage.manifest.physical_types import KEY_NAME
 from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, as_it_is, checksum_positions
 from sframe_spark.storage.parquet.footer import segment_footer
 from sframe_spark.storage.segments.reader import iterate_rows
-from sframe_spark.udf.function_errors import ErrorTransport, error_transport
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -171,7 +171,7 @@ class Cumulative(SequentialOperator):
         from pyspark.sql import functions as F
 
         from sframe_spark.compute.spark_columns import arrow_function, fit
-        from sframe_spark.udf.function_errors import error_transport
+        from sframe_spark.udf.error_transport import error_transport
 
         operator, transport = self, error_transport()
 

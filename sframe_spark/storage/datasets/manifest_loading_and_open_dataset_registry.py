@@ -307,10 +307,10 @@ def load_referred(manifest: Manifest, verify: bool = False) -> list[Manifest]:
     StorageError
         If a dataset is missing, is damaged, or was changed since the frame was saved.
     """
-    assert manifest.elsewhere is not None
+    assert manifest.references is not None
     frame, referred = manifest.directory, []
     advice = "bring them back, or make them anew and save the frame with save(), which copies all rows"
-    for item in manifest.elsewhere.datasets:
+    for item in manifest.references.datasets:
         try:
             dataset = OPEN_DATASETS.open(item.directory, partial(load_manifest, item.directory, verify, item.digest))
         except StorageError as error:

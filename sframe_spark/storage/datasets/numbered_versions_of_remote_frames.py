@@ -164,7 +164,7 @@ def _complete(root: str, version: Version, content: bytes) -> str:
 
 def _check(manifest: Manifest, number: int) -> None:
     """Raise unless all files of a version are in the data directory, and the manifest has their sizes and checksums."""
-    if manifest.elsewhere is not None or not manifest.has_key or manifest.names is None:
+    if manifest.references is not None or not manifest.has_key or manifest.names is None:
         raise damaged(manifest.directory, f"version {number} is not one that is saved so")
     for entry in manifest.segments:
         if not entry.rows or not entry.file.startswith(f"{DATA}/") or None in (entry.size, entry.tail, entry.pages):

@@ -596,7 +596,7 @@ class SelectedValues(Sequence[Any]):
         return NotImplemented
 
     def __hash__(self) -> int:
-        return hash((self.length, tuple(self.values)))
+        return hash((self.length, frozenset(self.values)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SelectedValues, (self.length, self.values, self.otherwise)

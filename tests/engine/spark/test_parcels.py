@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, config
+from sframe_spark.engine.runtime.division_into_row_ranges import DividedPlan
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import chunks_of
-from sframe_spark.engine.runtime.task_runners import DividedPlan
 from sframe_spark.engine.task_pickling import SharedValue, pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.joins.asof_join import AsofJoin

@@ -30,6 +30,11 @@ def test_others_are_refused_and_facts_about_them_are_unknown() -> None:
     assert (facts[0], facts[1]) == ("unknown", "b") and facts != sums and facts != "b"
 
 
+def test_equal_ones_have_equal_hashes() -> None:
+    one, other = SelectedValues.of([0, 1, 2, 3], [0, -1]), SelectedValues.of([0, 1, 2, 3], [3, 0])
+    assert one == other and hash(one) == hash(other) and len({one, other}) == 1
+
+
 def test_tasks_read_the_columns_that_they_are_told_of(tmp_path: Path) -> None:
     write_dataset(tmp_path / "d", [INT] * WIDTH, [[[number * 10 + column] * 2 for column in range(WIDTH)] for number in range(3)])
     whole = load_manifest(tmp_path / "d")

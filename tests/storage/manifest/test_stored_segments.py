@@ -24,9 +24,9 @@ from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry im
 from sframe_spark.storage.datasets.manifest_publication import publish, write_manifest
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
-from sframe_spark.storage.manifest.column_statistics import RecordedOrder
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
+from sframe_spark.storage.manifest.recorded_order import RecordedOrder
 from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import FIRST_COLUMNS, StoredSegments, is_file_of_segments
 from sframe_spark.storage.segments.column_statistics_collection import dataset_statistics
 from sframe_spark.storage.segments.pruning import matching_ranges, recorded_bounds

@@ -11,9 +11,9 @@ import attrs
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner import registry
+from sframe_spark.planner import plugin_discovery
 from sframe_spark.planner.law import law
-from sframe_spark.planner.registry import LAW_GROUP, OPERATOR_GROUP, load_operators, plugin_laws
+from sframe_spark.planner.plugin_discovery import LAW_GROUP, OPERATOR_GROUP, load_operators, plugin_laws
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ def announce(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
     def install(**groups: list[Entry]) -> None:
         named = {OPERATOR_GROUP: groups.get("operators", []), LAW_GROUP: groups.get("laws", [])}
-        monkeypatch.setattr(registry, "announced", lambda group: sorted(named[group], key=lambda entry: entry.name))
+        monkeypatch.setattr(plugin_discovery, "announced", lambda group: sorted(named[group], key=lambda entry: entry.name))
         load_operators.cache_clear()
         plugin_laws.cache_clear()
 
@@ -80,13 +80,13 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         if announced is not None:
             (directory / "entry_points.txt").write_text(announced)
 
-    registry._announced.cache_clear()
+    plugin_discovery._announced.cache_clear()
     yield install
-    registry._announced.cache_clear()
+    plugin_discovery._announced.cache_clear()
 
 
 def named(group: str) -> list[tuple[str, str]]:
-    return [(entry.name, entry.value) for entry in registry.announced(group) if entry.name.startswith("tried")]
+    return [(entry.name, entry.value) for entry in plugin_discovery.announced(group) if entry.name.startswith("tried")]
 
 
 def test_what_packages_announce_is_what_the_library_finds(packages: Callable[..., None]) -> None:
@@ -97,7 +97,7 @@ def test_what_packages_announce_is_what_the_library_finds(packages: Callable[...
     assert named(OPERATOR_GROUP) == [("tried a", "cmath"), ("tried m", "json"), ("tried z", "math")]
     assert named(LAW_GROUP) == [("tried law", "math:e")]
     for group in (OPERATOR_GROUP, LAW_GROUP):
-        assert set(registry.announced(group)) == set(entry_points(group=group))
+        assert set(plugin_discovery.announced(group)) == set(entry_points(group=group))
 
 
 def test_of_two_packages_of_one_name_the_first_counts(packages: Callable[..., None]) -> None:
@@ -138,9 +138,9 @@ def test_files_of_packages_are_read_once_for_both_groups(announce: Callable[...,
     announce()
     monkeypatch.undo()
     asked: list[int] = []
-    monkeypatch.setattr(registry, "distributions", lambda: asked.append(1) or [])
-    registry._announced.cache_clear()
+    monkeypatch.setattr(plugin_discovery, "distributions", lambda: asked.append(1) or [])
+    plugin_discovery._announced.cache_clear()
     try:
         assert (load_operators(), plugin_laws(), len(asked)) == ((), (), 1)
     finally:
-        registry._announced.cache_clear()
+        plugin_discovery._announced.cache_clear()

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.manifest_publication import adopt, publish
+from sframe_spark.storage.datasets.adoption_of_spark_files import adopt
+from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType
 
