@@ -7,12 +7,15 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from sframe_spark.compute.key_runs import run_numbers
 from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 
 # Codes below this are sorted in two passes, by their digits.
 SHORT_CODES = 1 << 16
 # Rows processed per step, so that temporary arrays stay small and reuse memory that the process already has.
 ROWS_PER_STEP = 1 << 14
+# Runs of this many rows on average are added up run by run sooner than row by row.
+MIN_MEAN_LENGTH = 8
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -25,6 +28,8 @@ class GroupsOfRows:
         Code of the group of each row.
     count
         Number of groups; none is empty.
+    are_runs
+        Whether the rows of each group are consecutive, and the groups in order of their codes.
 
     Examples
     --------
@@ -35,6 +40,22 @@ class GroupsOfRows:
 
     codes: np.ndarray
     count: int
+    are_runs: bool = False
+
+    @classmethod
+    def of_runs(cls, starts: np.ndarray, rows: int) -> GroupsOfRows:
+        """Return groups of consecutive rows, given where each begins.
+
+        Examples
+        --------
+        >>> groups = GroupsOfRows.of_runs(np.array([0, 2]), 3)
+        >>> groups.codes.tolist(), groups.sizes.tolist(), groups.order.tolist()
+        ([0, 0, 1], [2, 1], [0, 1, 2])
+        """
+        sizes = np.diff(np.append(starts, rows))
+        result = cls(run_numbers(starts, rows), len(starts), are_runs=True)
+        result.__dict__.update(firsts=starts, sizes=sizes, starts=starts)
+        return result
 
     @property
     def rows(self) -> int:
@@ -49,6 +70,8 @@ class GroupsOfRows:
     @cached_property
     def order(self) -> np.ndarray:
         """The rows, group by group, in row order within each group."""
+        if self.are_runs:
+            return np.arange(self.rows)
         return np.argsort(self.codes.astype(np.uint16), kind="stable") if self.count <= SHORT_CODES else order_of([self.codes])
 
     @cached_property
@@ -84,6 +107,9 @@ class GroupsOfRows:
         """Return the sum of the ints of each group (which wraps around), or the number of true values."""
         if values.dtype == np.bool_:
             return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
+        if self.are_runs and 0 < MIN_MEAN_LENGTH * self.count <= self.rows:
+            with np.errstate(over="ignore"):
+                return np.add.reduceat(values, self.starts)
         result = np.zeros(self.count, dtype=np.int64)
         np.add.at(result, self.codes, values)
         return result

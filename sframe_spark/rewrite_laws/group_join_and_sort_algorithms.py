@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.operators.groupby.accumulators import partial_aggregate
+from sframe_spark.expressions.aggregates.state_columns import Growth
+from sframe_spark.operators.groupby.accumulators import aggregate_of
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
@@ -54,7 +55,7 @@ def group_by_of_sort(node: PlannerNode) -> PlannerNode | None:
     if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
     aggregations = for_adjacent_groups(child, operator.keys, operator.aggregations)
-    if not any(a.implementation().order_sensitive and partial_aggregate(a, child.schema).holds_values for a in aggregations):
+    if not any(a.implementation().order_sensitive and aggregate_of(a, child.schema).growth > Growth.FIXED for a in aggregations):
         return None
     return StreamingGroupBy(operator.keys, aggregations).make_planner_node(child)
 
@@ -67,7 +68,7 @@ def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
     if operator.keys or not runs_as_kernels(child):
         return None
     aggregations = for_adjacent_groups(child, (), operator.aggregations)
-    if any(partial_aggregate(aggregation, child.schema).holds_values for aggregation in aggregations):
+    if any(aggregate_of(aggregation, child.schema).growth > Growth.FIXED for aggregation in aggregations):
         return None
     return StreamingGroupBy((), aggregations).make_planner_node(child)
 

@@ -47,7 +47,7 @@ class ListViews:
         """End of the range of each list."""
         return self.starts + self.sizes
 
-    def take(self, entries: np.ndarray) -> ListViews:
+    def take(self, entries: np.ndarray | slice) -> ListViews:
         """Return some of the lists, with the same pool."""
         return ListViews(self.starts[entries], self.sizes[entries], self.pool)
 

@@ -75,13 +75,16 @@ class ExactSums:
         arrays = [*self.digits.places.values(), self.digits.others, self.indices, self.alone]
         return sum(array.nbytes for array in arrays if array is not None)
 
-    def take(self, entries: np.ndarray) -> ExactSums:
+    def take(self, entries: np.ndarray | slice) -> ExactSums:
         """Return the sums of some of the groups."""
         if self.indices is None or self.alone is None:
             return ExactSums(self.digits.select(entries))
         indices, alone = self.indices[entries], self.alone[entries]
         several = np.flatnonzero(indices >= 0)
-        digits = self.digits.select(indices[several])
+        chosen = indices[several]
+        # The groups of a range have a range of the digits.
+        is_range = isinstance(entries, slice) and len(chosen) > 0
+        digits = self.digits.select(slice(int(chosen[0]), int(chosen[-1]) + 1) if is_range else chosen)
         if len(several) == len(indices):
             return ExactSums(digits)
         moved = np.full(len(indices), -1)
@@ -176,7 +179,7 @@ class TwoWordSums:
         """Bytes of both words."""
         return self.high.nbytes + self.low.nbytes
 
-    def take(self, entries: np.ndarray) -> TwoWordSums:
+    def take(self, entries: np.ndarray | slice) -> TwoWordSums:
         """Return some of the sums."""
         return TwoWordSums(self.high[entries], self.low[entries], self.unit, self.bits)
 

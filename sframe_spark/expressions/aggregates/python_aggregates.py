@@ -49,9 +49,10 @@ class PythonParts:
         some = self.parts[:: max(len(self.parts) // 16, 1)]
         return len(self.parts) * len(pickle.dumps(some)) // max(len(some), 1) + self.waiting.nbytes
 
-    def take(self, entries: np.ndarray) -> PythonParts:
+    def take(self, entries: np.ndarray | slice) -> PythonParts:
         """Return parts and waiting rows of some of the groups."""
-        return PythonParts([self.parts[entry] for entry in entries.tolist()], self.waiting.take(entries))
+        parts = self.parts[entries] if isinstance(entries, slice) else [self.parts[entry] for entry in entries.tolist()]
+        return PythonParts(parts, self.waiting.take(entries))
 
     @classmethod
     def joined(cls, states: Sequence[PythonParts]) -> PythonParts:

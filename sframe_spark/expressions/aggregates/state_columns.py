@@ -31,16 +31,16 @@ class StateObject(Protocol):
     def nbytes(self) -> int:
         """Bytes of the state."""
 
-    def take(self, entries: np.ndarray) -> State:
-        """Return some of the entries."""
+    def take(self, entries: np.ndarray | slice) -> State:
+        """Return some of the entries, given by index or as a range."""
 
     @classmethod
     def joined(cls, states: Sequence[State]) -> State:
         """Return the entries of several states, one state after the other."""
 
 
-def take(state: State, entries: np.ndarray) -> State:
-    """Return some of the entries of a state.
+def take(state: State, entries: np.ndarray | slice) -> State:
+    """Return some of the entries of a state, given by index or as a range, of which nothing is copied where that is possible.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def take(state: State, entries: np.ndarray) -> State:
     if isinstance(state, np.ndarray):
         return state[entries]
     if isinstance(state, pa.Array):
-        return state.take(pa.array(entries))
+        return state[entries] if isinstance(entries, slice) else state.take(pa.array(entries))
     if isinstance(state, tuple):
         return tuple(take(part, entries) for part in state)
     return state.take(entries)

@@ -580,18 +580,6 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
     return PartialAggregate(aggregation, types, len(types))
 
 
-def is_finished_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
-    """Return whether an aggregate is computed without making Python objects of values, even if its results are lists or dicts.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import DATETIME, STR
-    >>> is_finished_by_arrow(Aggregation("concat", (0,)), (STR,)), is_finished_by_arrow(Aggregation("concat", (0,)), (DATETIME,))
-    (True, False)
-    """
-    return type(partial_aggregate(aggregation, schema)) is not PartialAggregate
-
-
 @attrs.frozen
 class AccumulatedState(StateColumn):
     """The partial state of an accumulator, as Arrow columns.
