@@ -81,6 +81,16 @@ def table(columns: Sequence[tuple[Sequence[Any], ColumnType]]) -> Table:
     return Chunk(tuple(arrays), len(arrays[0])), tuple(kind for _, kind in columns)
 
 
+def from_parts(data: Table, aggregation: Aggregation, cut: str, from_right: bool = False) -> Chunk:
+    """The aggregate of all rows from parts of batches, put together from the left or from the right."""
+    chunk, schema = data
+    operator, facts = Reduce((aggregation,)), facts_of(schema)
+    parts = [sent(operator.part_of(batch, facts)) for batch in batches(chunk, cut)]
+    if from_right:
+        return operator.rows_from(reduce(lambda second, first: operator.combined(first, second, facts), parts[::-1]), facts)
+    return operator.rows_from(reduce(lambda first, second: operator.combined(first, second, facts), parts), facts)
+
+
 def whole(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     """One row: the aggregates of all rows at once, and from parts of ranges, put together from the left and from the right."""
     chunk, schema = data
@@ -89,12 +99,9 @@ def whole(data: Table, aggregations: Sequence[Aggregation]) -> Found:
         operator = Reduce((aggregation,))
         result = operator.infer_type(facts)
         ways = {"at once": operator.kernel([chunk], facts)} if operator.has_whole_kernel else {}
-        for cut in CUTS if operator.decomposes(facts) else ():
-            parts = [sent(operator.part_of(batch, facts)) for batch in batches(chunk, cut)]
-            ways[cut] = operator.rows_from(reduce(lambda first, second: operator.combined(first, second, facts), parts), facts)
-            if cut == RANGES:
-                backwards = reduce(lambda second, first: operator.combined(first, second, facts), parts[::-1])
-                ways[cut + ", from the right"] = operator.rows_from(backwards, facts)
+        if operator.decomposes(facts):
+            ways |= {cut: from_parts(data, aggregation, cut) for cut in CUTS}
+            ways[RANGES + ", from the right"] = from_parts(data, aggregation, RANGES, from_right=True)
         for way, value in ways.items():
             found.setdefault(way, [[] for _ in aggregations])[number] = lists(value, result)[0]
     return found

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
-from sframe_spark import SArray, SFrame, aggregate
+from sframe_spark import SArray, aggregate
 from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.aggregates import profiling
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
@@ -24,6 +24,7 @@ from sframe_spark.operators.groupby.groupby import GroupBy, group_by
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.plugin import Decomposition, define_aggregate
+from sframe_spark.testing.contract import run_lowering
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from tests.expressions.aggregates import drivers, model
@@ -127,6 +128,7 @@ DEPARTURES = [
     Departure(("cumulative_min", "cumulative_max"), ("float",), begins_with_nan, "the reference keeps a first NaN; here numbers oust it"),
     Departure(("rolling_min", "rolling_max"), ("zoned",), everywhere, "the reference takes date-times with offsets; here an error"),
     Departure(("concat", "distinct"), ("list", "encoded list"), holds_numbers, "lists of numbers become arrays; not in groups", ("whole",)),
+    Departure(("quantile",), ("float",), has_both_zeros, "Spark puts -0.0 first, kernels keep the order of rows", ("spark",)),
     Departure(("finite_range",), ("float",), has_both_zeros, "which zero is the least depends on the cut", ("whole",)),
 ]
 
@@ -417,6 +419,9 @@ def test_an_aggregate_of_a_whole_column(driver: str, request_: Request, departs:
         if is_refused(request_, case, rows):
             with pytest.raises(SFrameError):
                 drivers.whole(whole_case(request_, case), [request_.aggregation])
+            for cut in drivers.CUTS:
+                with pytest.raises(SFrameError):
+                    drivers.from_parts(whole_case(request_, case), request_.aggregation, cut)
             continue
         wanted = expected(request_, case, rows)
         ways = drivers.whole(whole_case(request_, case), [request_.aggregation])
@@ -663,20 +668,26 @@ def test_groups_use_the_parts_of_a_plug_in() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("everything_on_spark")
-@pytest.mark.parametrize("kind", ["float", "int", "zoned", "vector"])
-def test_groups_on_spark(kind: str) -> None:
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("kind", "departs"),
+    [
+        *((kind, False) for kind in ("float", "int", "zoned", "vector")),
+        pytest.param("float", True, marks=pytest.mark.xfail(strict=True, reason="quantiles of both zeros")),
+    ],
+)
+def test_groups_on_spark(kind: str, departs: bool) -> None:
     """One query for all aggregates of a type."""
     requests = [request for request in REQUESTS if request.kind == kind and request.name in NAMED.values()]
     rows, units = units_of("groups", kind, frozenset())
     chunk, schema = drivers.table(columns_of(kind, rows))
     node = group_by(memory_source(list(chunk.columns), schema, chunk.rows), [0], [request.aggregation for request in requests])
-    columns = list(SFrame(_node=node).to_arrow().columns)
-    got = [decode(column.combine_chunks(), of) for column, of in zip(columns, node.schema, strict=True)][1:]
+    got = list(zip(*sorted(run_lowering(node, 3), key=lambda row: row[0]), strict=True))[1:]
     wrong = []
     for request, column in zip(requests, got, strict=True):
         for (case, places), value in zip(units, column, strict=True):
             wanted = expected(request, case, places)
-            if not agree(request.name, value, wanted):
+            known = departure(request.name, kind, "spark", arguments_of(request, case, places)[0])
+            if (known is not None) is departs and not agree(request.name, value, wanted):
                 wrong.append(f"{request}: of {arguments_of(request, case, places)} {value}, not {wanted}")
     assert not wrong
