@@ -28,9 +28,9 @@ from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode
 
-CUTS = ("all rows at once", "1 row", "2 rows", "3 rows", "empty batches between")
+CUTS = ("all rows at once", "1 row", "3 rows", "2 rows, empty batches between")
 # The cut whose batches are ranges too, from the states of those before; and the cuts where each costs much.
-RANGES, FEW_CUTS = CUTS[1], (CUTS[0], CUTS[3], CUTS[4])
+RANGES, FEW_CUTS = CUTS[1], (CUTS[0], CUTS[2], CUTS[3])
 # Tables of more rows than these are cut by turns of their groups, of which there are at most so many.
 FEW_ROWS, TURNS = 24, 5
 # Windows from so far before to so far after the key of a row.
@@ -45,7 +45,7 @@ def bounds(rows: int, cut: str, of_each: int = 1) -> list[tuple[int, int]]:
     """The batches of some rows; ``of_each``: how many stand in the place of one, as rows of that many groups by turns."""
     if cut == CUTS[0]:
         return [(0, rows)]
-    size = (2 if cut == CUTS[-1] else int(cut[0])) * of_each
+    size = int(cut[0]) * of_each
     batches = list(pairwise([*range(0, rows, size), rows])) or [(0, 0)]
     if cut == CUTS[-1]:
         batches = [(0, 0), *(each for start, stop in batches for each in ((start, stop), (stop, stop)))]
