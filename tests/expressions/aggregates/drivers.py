@@ -121,7 +121,7 @@ def groups(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     return found
 
 
-def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each: int = 1, cuts: Sequence[str] = CUTS) -> Found:
+def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each: int = 1, ranges: str = RANGES) -> Found:
     """The rows of an operator that goes on from batch to batch; of one cut in ranges too, each from the states of those before it."""
     chunk, schema = data
     facts = facts_of(schema)
@@ -131,28 +131,28 @@ def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each:
         last = operator.finish(facts, state)
         return lists(concatenate([*rows, *([] if last is None else [last])], result), result, first)
 
-    for cut in cuts:
+    for cut in CUTS:
         rows, state = [], operator.initial_state(facts)
         for batch in batches(chunk, cut, of_each):
             more, state = operator.advance([batch], facts, state)
             rows.append(more)
         found[cut] = finished(rows, state)
     rows, before = [], operator.initial_state(facts)
-    for batch in batches(chunk, RANGES, of_each):
+    for batch in batches(chunk, ranges, of_each):
         more, after = operator.advance([batch], facts, sent(before))
         rows.append(more)
         before = operator.combine(before, sent(operator.summarize([batch], facts)))
-    found[RANGES + ", in ranges"] = finished(rows, after)
+    found[ranges + ", in ranges"] = finished(rows, after)
     return found
 
 
 def runs(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     """One row for each run of equal keys in the first column, which are neighbours; with few and with many runs in a batch."""
     operator = StreamingGroupBy((0,), tuple(aggregations))
-    found = in_order(operator, data, 1, 1, FEW_CUTS)
+    found = in_order(operator, data, 1, 1, CUTS[2])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streaming_groupby, "MIN_RUNS", 2)
-        return found | {way + ", whole runs": rows for way, rows in in_order(operator, data, 1, 4, FEW_CUTS[:2]).items()}
+        return found | {way + ", whole runs": rows for way, rows in in_order(operator, data, 1, 8, CUTS[2]).items()}
 
 
 def running(data: Table, aggregations: Sequence[Aggregation]) -> Found:
