@@ -92,8 +92,7 @@ def running_ours(data: Data) -> SFrame:
 
 def running_by_hand(data: Data) -> str:
     """A window over all rows."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     window = Window.orderBy("_key").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     query = data.table.select(F.sum("value").over(window).alias("sum"))
@@ -108,8 +107,7 @@ def rolling_ours(data: Data) -> SFrame:
 
 def rolling_by_hand(data: Data) -> str:
     """A window over all rows; missing where it has fewer than ten."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     window = Window.orderBy("_key").rowsBetween(-9, 0)
     mean = F.when(F.count("value").over(window) == 10, F.avg("value").over(window))

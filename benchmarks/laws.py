@@ -9,11 +9,11 @@ import attrs
 
 from benchmarks.ordered import Data, run_cases
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.laws.aggregation import reduce_from_statistics
-from sframe_spark.laws.algorithm_choice import group_by_of_sorted, join_of_sorted
-from sframe_spark.laws.pruning_by_recorded_bounds import filter_by_recorded_bounds
-from sframe_spark.laws.sort_elimination import sort_of_sorted, top_of_sorted
 from sframe_spark.planner.law import Law
+from sframe_spark.rewrite_laws.aggregation import reduce_from_statistics
+from sframe_spark.rewrite_laws.group_join_and_sort_algorithms import group_by_of_sorted, join_of_sorted
+from sframe_spark.rewrite_laws.pruning_by_recorded_bounds import filter_by_recorded_bounds
+from sframe_spark.rewrite_laws.sort_elimination import sort_of_sorted, top_of_sorted
 
 
 @attrs.frozen

@@ -110,8 +110,7 @@ def asof_ours(data: Data, **arguments: Any) -> SFrame:
 
 def asof_by_hand(data: Data, by: str | None = None) -> str:
     """The form that is usually recommended: union, then the last quote so far over a window."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     events = data.event_table.withColumn("asks", F.lit(1))
     quotes = data.quote_table.select("time", "group", F.lit(0).alias("asks"), F.col("value").alias("bid"), F.col("_key"))
@@ -123,8 +122,7 @@ def asof_by_hand(data: Data, by: str | None = None) -> str:
 
 def asof_by_range_join(data: Data) -> str:
     """The other form: quotes with the time of the next one, then a range join, in buckets of time so that it can hash."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     width = 10_000
     window = Window.orderBy("time", "_key")
@@ -148,8 +146,7 @@ def window_ours(data: Data) -> SFrame:
 
 def window_by_hand(data: Data) -> str:
     """A range window."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     window = Window.orderBy("time").rangeBetween(-100, 0)
     found = [F.sum("value").over(window).alias("sum"), F.avg("value").over(window).alias("mean"), F.max("value").over(window).alias("top")]

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.frames import Data
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.laws import optimize
+from sframe_spark.rewrite_laws import optimize
 
 Line = tuple[str, float, float]
 

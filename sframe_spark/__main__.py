@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import sframe_spark
 from sframe_spark.cli.clean import run_clean
-from sframe_spark.cli.convert import ConvertOptions, run_convert
+from sframe_spark.cli.convert_turicreate_archives import ConvertOptions, run_convert
 from sframe_spark.cli.doctor import check_cluster, end_connection, run_doctor
 from sframe_spark.cli.prepare import run_prepare, run_sample_queries
 from sframe_spark.cli.verify import run_verify

@@ -393,26 +393,27 @@ class Configuration:
     small_rows = Option(
         262_144,
         whole_number(0, MAX_BYTES, "of rows "),
-        "Row by row work over at most this many rows runs on the driver if they fit the memory budget; 0 sends everything to Spark.",
+        "Row-by-row work over at most this many rows runs on the driver if they fit the memory budget; 0 sends everything to Spark.",
         "SFRAME_SPARK_SMALL_ROWS",
     )
     memory_budget = Option(
         128 << 20,
         whole_number(0, MAX_BYTES, BYTES),
-        "Bytes of rows that the driver works on, gathers and keeps for one result of few rows; more go to threads, to Spark, or to disk.",
+        "Bytes of rows that the driver processes, gathers and keeps for one result of few rows; larger amounts go to threads, to Spark, or to disk.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
     work_memory: Option[int | None] = Option(
         None,
         optional(whole_number(0, MAX_BYTES, BYTES)),
-        "Bytes that rows sorted, grouped or joined in this process may take, copies too; more are exchanged on disk, or Spark's. None: a quarter of "
-        "the memory.",
+        "Bytes that rows, including copies, may take while this process sorts, groups or joins them; larger amounts are exchanged on disk, or left "
+        "to Spark. None: a quarter of the memory.",
         "SFRAME_SPARK_WORK_MEMORY",
     )
     kept_memory: Option[int | None] = Option(
         None,
         optional(whole_number(0, MAX_BYTES, BYTES)),
-        "Bytes that results of many rows may take in this process, beside all else that Arrow holds; more are files. None: an eighth of the memory.",
+        "Bytes that results of many rows may take in this process, together with everything else that Arrow holds; further results are written to "
+        "files. None: an eighth of the memory.",
         "SFRAME_SPARK_KEPT_MEMORY",
     )
     single_task_rows = Option(
@@ -448,7 +449,7 @@ class Configuration:
     picture_target = Option(
         "auto",
         one_of("auto", "browser", "gui", "none"),
-        "Where show() and explore() show: auto is below the cell of a notebook, elsewhere a browser, as are browser and gui; none is nowhere.",
+        "Where show() and explore() display: auto: below the cell of a notebook, or else in a browser; browser, gui: in a browser; none: nowhere.",
         "SFRAME_SPARK_PICTURES",
     )
     segment_rows = Option(1_048_576, whole_number(1, MAX_ROWS), "Rows that a written segment should have.", "SFRAME_SPARK_SEGMENT_ROWS")
@@ -456,28 +457,28 @@ class Configuration:
     batch_bytes = Option(
         32 << 20,
         whole_number(1, MAX_BYTES, BYTES),
-        "Bytes of rows, about, that a kernel sees at a time; batches of long rows have fewer than batch_rows.",
+        "About how many bytes of rows a kernel sees at a time; batches of long rows have fewer rows than batch_rows.",
         "SFRAME_SPARK_BATCH_BYTES",
     )
     default_segments: Option[int | None] = Option(
         None,
         optional(whole_number(1, MAX_SEGMENTS)),
-        "Row ranges that a result is cut into when nothing else decides; None: the cores of the session.",
+        "Number of row ranges that a result is divided into when nothing else decides it; None: the number of cores of the session.",
         "SFRAME_SPARK_DEFAULT_SEGMENTS",
     )
     serialization_directory: Option[str | None] = Option(
-        None, optional(path_text), "Where the rows of pickled frames and columns are; None: these are not pickled."
+        None, optional(path_text), "The directory in which pickling saves the rows of frames and columns; None: these cannot be pickled."
     )
     storage_options: Option[Mapping[str, Any]] = Option(
         StorageOptions(),
         StorageOptions,
-        "Options of file systems elsewhere, credentials among them, or the file systems themselves: by what URIs begin with.",
+        "Options of remote file systems, including credentials, or file system objects, by prefixes of URIs.",
         is_secret=True,
     )
     disabled_laws: Option[frozenset[str]] = Option(
         frozenset(),
         set_of_names,
-        "Names of the laws that the optimizer leaves out, to find the one at fault.",
+        "Names of the laws that the optimizer leaves out, to find a faulty one.",
         "SFRAME_SPARK_DISABLED_LAWS",
     )
 

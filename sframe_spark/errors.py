@@ -1,10 +1,10 @@
 """The exceptions and warnings of this package, and functions that find similar names, list names for messages, and give a warning's ``stacklevel``.
 
 Each error that users see derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
-class that SFrame of Turi Create raises in the same situation, so existing ``except TypeError`` clauses go on working. Internal signals, at the
-end, do not.
+class that SFrame of Turi Create raises in the same situation, so existing ``except TypeError`` clauses go on working. The internal signals at the
+end of the module need not derive from it.
 
-A class with several bases is caught as programs written for Turi Create catch it; its docstring names them. See
+A class has several bases so that programs written for Turi Create catch it as they did there; its docstring names the built-in bases. See
 ``docs/decisions/045-exception-classes.md``.
 """
 
@@ -369,7 +369,7 @@ class InexactWarning(UserWarning):
     """Imported values lose digits."""
 
     def __str__(self) -> str:
-        # It quotes names from data.
+        # The message quotes names from data.
         return visible(redacted(super().__str__()), lines=True)
 
 
@@ -388,8 +388,8 @@ class InexactNumberWarning(InexactWarning):
 class InexactDecimalWarning(InexactNumberWarning):
     """Decimals have more digits than a float holds, so that some of them are rounded.
 
-    The warning is given once, when a frame is made of a table. If the rows are read later, as of Spark DataFrames and Parquet files, it depends on
-    the types of the columns. Cast the column to a string first to keep all digits.
+    The warning is given once, when a frame is made of a table. For Spark DataFrames and Parquet files, whose rows are read later, it is given if the
+    types of the columns allow more digits. Cast the column to a string first to keep all digits.
 
     Examples
     --------
@@ -459,7 +459,7 @@ class BeyondRangeError(InvalidArgumentError, OverflowError):
 
 
 class NegativeSizeError(InvalidArgumentError, RuntimeError):
-    """A sequence would have fewer than no rows; a ValueError and, as in Turi Create, a RuntimeError."""
+    """A sequence would have a negative number of rows; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class ZeroStepError(InvalidArgumentError, RuntimeError):
@@ -467,7 +467,7 @@ class ZeroStepError(InvalidArgumentError, RuntimeError):
 
 
 class NotANameError(SchemaError, UnsupportedOperationError):
-    """A column is not given by its name; a TypeError and, as in Turi Create for lists with names of no column, a RuntimeError."""
+    """A column is not given by its name; a TypeError and, as in Turi Create for lists with names that no column has, a RuntimeError."""
 
 
 class NoAttributeError(SFrameError, AttributeError):
@@ -499,7 +499,7 @@ class NoColumnTypeError(SchemaError, UnsupportedOperationError):
 
 
 class FillValueError(UnsupportedOperationError, SchemaError):
-    """A value does not fill the gaps of a column; a RuntimeError and, as in Turi Create for what no column holds, a TypeError."""
+    """A value cannot replace missing values of a column; a RuntimeError and, as in Turi Create for values that no column holds, a TypeError."""
 
 
 class TimeFormatError(InvalidArgumentError, UnsupportedOperationError):
@@ -531,7 +531,7 @@ class BuilderError(UnsupportedOperationError, InvalidArgumentError):
 
 
 class BoundsError(InvalidArgumentError, UnsupportedOperationError):
-    """Two bounds leave nothing between them; a ValueError and, as in Turi Create, a RuntimeError."""
+    """A lower bound is above the upper one, or a slice is empty or has a step of zero; a ValueError and, as in Turi Create, a RuntimeError."""
 
 
 class PictureFormatError(UnsupportedOperationError, NotImplementedError):
@@ -585,7 +585,7 @@ class JsonError(StorageError, RuntimeError):
 
 
 class NoMemoryError(StorageError, MemoryError):
-    """There is no memory for what is read or written; an OSError and a MemoryError. The file may be good."""
+    """There is no memory for what is read or written; an OSError and a MemoryError. The file need not be damaged."""
 
 
 class NotOneColumnError(StorageError, RuntimeError):
@@ -678,7 +678,7 @@ class NotPortable(Exception):
 
 
 class RowsNotFixedError(Exception):
-    """A plan would compute rows of users' DataFrames for itself alone, although others need the same rows; ``frames`` identifies the DataFrames."""
+    """A plan would compute rows of users' DataFrames for itself alone, but other plans need the same rows; ``frames`` identifies the DataFrames."""
 
     def __init__(self, frames: Iterable[int]) -> None:
         super().__init__("a plan keeps rows of a DataFrame for itself")
@@ -742,7 +742,7 @@ class ResultsTooLongError(Exception):
 
 
 class NotOneTypeError(Exception):
-    """The values share no type."""
+    """The values have no common type."""
 
 
 class InfiniteNumberError(Exception):

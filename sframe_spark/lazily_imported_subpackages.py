@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 ARCHIVE, ARCHIVE_SOURCE = "sframe_spark.turicreate.archive", "sframe_spark.turicreate.source"
-PLOT, ROW_BROWSER, SUMMARY = "sframe_spark.plotting.plot", "sframe_spark.plotting.row_browser", "sframe_spark.plotting.summary"
+PLOT, ROW_BROWSER, SUMMARY = "sframe_spark.plotting.plot_class_and_chart_choice", "sframe_spark.plotting.row_browser", "sframe_spark.plotting.summary"
 
 
 def optional_part(module: str) -> Any:

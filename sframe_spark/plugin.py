@@ -88,20 +88,19 @@ from sframe_spark.api.column_names import require_distinct
 from sframe_spark.api.node_value_conversion import literal_of, require_pairs, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
-from sframe_spark.compute.exact_sum import ExactSum
+from sframe_spark.compute.exact_sum_and_variance import ExactSum
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, define_aggregate
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, define_function
 from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
-from sframe_spark.laws import STAGES
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import RowWise, apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
@@ -112,6 +111,7 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, 
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.rewrite_laws import STAGES
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode

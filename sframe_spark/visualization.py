@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.api.sframe import SFrame
     from sframe_spark.planner.node import PlannerNode
-    from sframe_spark.plotting.plot import Plot
+    from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 
 __all__ = [
     "LABEL_DEFAULT", "Plot", "box_plot", "categorical_heatmap", "columnwise_summary", "heatmap", "histogram", "item_frequency", "plot", "scatter",

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from sframe_spark.cli.prepare import run_sample_queries
-from sframe_spark.session.class_archive_writing import write_classes
+from sframe_spark.session.jvm_class_archive_writing import write_classes
 
 
 def main(archive: Path) -> None:

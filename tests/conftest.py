@@ -144,7 +144,7 @@ def pytest_collect_file(file_path: Path) -> Iterator[list[pytest.Collector]]:  #
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let no module have run a query, and leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
-    from sframe_spark.planner.registry import load_operators
+    from sframe_spark.planner.plugin_discovery import load_operators
 
     gc.enable()
     if load_operators.cache_info().currsize:
@@ -204,7 +204,7 @@ def active_session_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     """The session that a test makes active, as ``createDataFrame`` of a user's does, is not that of the tests after it."""
     from sframe_spark.session import is_started
     from sframe_spark.session.session import get_base
-    from sframe_spark.session.user_session import keeping_active
+    from sframe_spark.session.users_own_spark_session import keeping_active
 
     if not is_started() or request.node.get_closest_marker("spark") is None:
         yield
@@ -239,12 +239,11 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
     from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-    from sframe_spark.planner import registry
-    from sframe_spark.planner import registry as installed
+    from sframe_spark.planner import plugin_discovery, registry
 
     registry.import_builtin_operators()
-    installed.load_operators()
-    installed.plugin_laws()
+    plugin_discovery.load_operators()
+    plugin_discovery.plugin_laws()
     monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
     tables = [(table, set(table)) for table in (FUNCTIONS, AGGREGATES)]
     yield

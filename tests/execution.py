@@ -7,7 +7,7 @@ from typing import Any
 from sframe_spark import SFrame
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws import optimize
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.values.arrow_to_python import decode
 
 

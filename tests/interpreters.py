@@ -22,7 +22,7 @@ from pathlib import Path
 STARTER = """
 import atexit, json, os, runpy, socket, sys, threading, traceback, types, warnings
 from sframe_spark import SFrame
-import sframe_spark.engine.runtime.worker_process
+import sframe_spark.engine.runtime.worker_process_main_loop
 
 def run(asked):
     if asked["module"]:

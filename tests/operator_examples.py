@@ -14,22 +14,22 @@ from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTrans
 from sframe_spark.operators.explode import Explode
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import KINDS, Join
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
-from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.joins.union_of_sorted_inputs import MergeSorted
 from sframe_spark.operators.project_zip_arrange import Arrange, Project, Zip
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.row_selection import Filter, FilterRows, Reverse, SliceRows
-from sframe_spark.operators.sort import AssumeOrder, Sort, SuffixSort, TopRows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import AssumeOrder, Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
-from sframe_spark.operators.sources.segment_subset import parts_of
+from sframe_spark.operators.sources.segment_row_ranges import parts_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.rolling import Rolling

@@ -26,7 +26,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, TYPED
-from sframe_spark.turicreate.number_decoding import GROUP, NEWER, NO_ZONE, OFFSET, WIDTHS
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import GROUP, NEWER, NO_ZONE, OFFSET, WIDTHS
 from sframe_spark.turicreate.source import archive_source
 from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, INTEGER, LIST, MISSING, NEWER_TAGS, REAL, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType

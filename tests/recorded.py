@@ -18,15 +18,15 @@ from typing import Any
 
 import sframe_spark.errors
 from sframe_spark.errors import NarrowTypeError, SFrameError
-from sframe_spark.laws import LAWS, STAGES
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
-from sframe_spark.operators.sources.segment_subset import parts_of
+from sframe_spark.operators.sources.segment_row_ranges import parts_of
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import value_classes
 from sframe_spark.planner.optimizer import StageLaws
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.rewrite_laws import LAWS, STAGES
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.turicreate.source import ArchiveSource
 from tests.operator_examples import EXAMPLES
 

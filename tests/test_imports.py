@@ -38,7 +38,7 @@ LAYERS = (
     ("compute",),
     ("expressions",),
     ("operators",),
-    ("laws",),
+    ("rewrite_laws",),
     ("engine",),
     ("explain",),
     ("api",),
@@ -52,10 +52,10 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "values": (("datetimes",), ("arrow_layouts", "value_errors"), ("nested",), (NO_ROOM,)),
+    "values": (("datetimes",), ("arrow_layouts", "rounding_warnings"), ("nested",), (NO_ROOM,)),
     "storage": (("filesystem",), ("hybrid_calendar",), ("manifest",), ("parquet",), ("segments",), ("datasets",), ("external", NO_ROOM)),
     "expressions": (("functions",), ("aggregates", NO_ROOM)),
-    "operators": (("sources",), (NO_ROOM,), ("groupby",), ("window",), ("lookup",), ("joins",), ("udf_calls",)),
+    "operators": (("sources",), (NO_ROOM,), ("groupby",), ("window",), ("lookup",), ("joins",), ("user_function_calls_and_result_memos",)),
     "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("execution",)),
     "api": ((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "saved_frame_maintenance")),
 }
@@ -195,13 +195,13 @@ def test_every_module_has_a_layer() -> None:
 
 # What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
 JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema", "_jconf"}
-DIAGNOSTICS = {"cli/doctor.py", "explain/executed_plans.py", "session/user_session.py", "session/spark_start_and_settings.py"}
+DIAGNOSTICS = {"cli/doctor.py", "explain/executed_spark_plans.py", "session/users_own_spark_session.py", "session/spark_start_and_settings.py"}
 # `to_spark` gives a plan of ours to the user's session; no public call does.
-GIVES = {"session/user_session.py"}
+GIVES = {"session/users_own_spark_session.py"}
 # A forked process lets go of them.
 LETS_GO = {"process/fork_safety.py"}
 # Refuses DataFrames of a saved frame's files: the public call optimizes the whole query, and is silent about what is cached.
-REFUSES = {"engine/spark/shared_file_checks.py"}
+REFUSES = {"engine/spark/user_dataframe_files.py"}
 
 
 def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:

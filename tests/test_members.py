@@ -80,8 +80,8 @@ def test_an_import_alone_loads_little() -> None:
 
 def test_processes_for_works_load_no_api() -> None:
     program = (
-        "import sys, sframe_spark.engine.runtime.worker_process, sframe_spark.engine.runtime.row_range_tasks\n"
-        "print({'sframe_spark.public_api', 'sframe_spark.api.sframe', 'sframe_spark.laws', 'networkx'} & set(sys.modules))"
+        "import sys, sframe_spark.engine.runtime.worker_process_main_loop, sframe_spark.engine.runtime.row_range_tasks_and_sequential_states\n"
+        "print({'sframe_spark.public_api', 'sframe_spark.api.sframe', 'sframe_spark.rewrite_laws', 'networkx'} & set(sys.modules))"
     )
     assert printed(program) == "set()\n"
 

@@ -12,7 +12,7 @@ import pytest
 
 import sframe_spark as sfs
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -25,17 +25,7 @@ from sframe_spark.errors import (
 )
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.graph_traversal import postorder
-from sframe_spark.plugin import (
-    FLOAT,
-    INT,
-    STR,
-    Decomposition,
-    aggregate,
-    call,
-    define_aggregate,
-    define_function,
-    reduce,
-)
+from sframe_spark.plugin import FLOAT, INT, STR, Decomposition, aggregate, call, define_aggregate, define_function, reduce
 
 VALUES = [float(i % 7 + 1) if i % 5 else None for i in range(60)]
 KEYS = [i % 3 for i in range(60)]

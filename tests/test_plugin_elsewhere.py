@@ -12,16 +12,8 @@ import pytest
 
 import sframe_spark as sfs
 from sframe_spark import SArray
-from sframe_spark.errors import (
-    ExecutionError,
-)
-from sframe_spark.plugin import (
-    call,
-    define_function,
-    graph_from_json,
-    graph_to_json,
-    node_of,
-)
+from sframe_spark.errors import ExecutionError
+from sframe_spark.plugin import call, define_function, graph_from_json, graph_to_json, node_of
 from tests.interpreters import run_program
 
 

@@ -17,11 +17,11 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.execution.actions import optimize
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import optimize
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.planner import registry
+from sframe_spark.planner import plugin_discovery
 from sframe_spark.plugin import (
     INT,
     Chunk,
@@ -160,10 +160,10 @@ def test_laws_that_fail_are_named() -> None:
 
 @pytest.mark.parametrize("module", ["numpy:pi", "there.is.none:LAWS"])
 def test_packages_that_announce_something_else_are_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    entry = EntryPoint("mine", module, registry.LAW_GROUP)
-    monkeypatch.setattr(registry, "announced", lambda group: [entry] if group == registry.LAW_GROUP else [])
+    entry = EntryPoint("mine", module, plugin_discovery.LAW_GROUP)
+    monkeypatch.setattr(plugin_discovery, "announced", lambda group: [entry] if group == plugin_discovery.LAW_GROUP else [])
     with pytest.raises(PlanInvariantError, match="entry point 'mine'"):
-        registry.plugin_laws.__wrapped__()
+        plugin_discovery.plugin_laws.__wrapped__()
 
 
 def test_wrong_arguments_of_doors() -> None:

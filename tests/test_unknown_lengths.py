@@ -18,7 +18,7 @@ AMOUNTS = re.compile(r"(^|_)(rows?|lengths?|counts?|sizes?|stop|bounds?|most|byt
 ALLOWED = {
     ("process/control_groups.py", "os.cpu_count() or 1"): "a machine has a core, whatever it says",
     (
-        "storage/parquet/unsupported_and_noted_types.py",
+        "storage/parquet/unsupported_types_and_spark_type_metadata.py",
         "_number(fields, _CHILDREN) or 0",
     ): "an element that is a column has no parts, and says so by no number",
     ("turicreate/archive_files.py", "number or 0"): "a file that is named without a column stands for its first",

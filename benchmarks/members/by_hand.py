@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+from pyspark.sql import Window, functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType
 
 Query = Callable[[], Any]

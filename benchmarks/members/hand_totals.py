@@ -30,8 +30,7 @@ UNLIKE = frozenset(
 
 def totals_by_hand(result: Any) -> Any:
     """Of a query: rows, and sums by column."""
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as F
+    from pyspark.sql import DataFrame, functions as F
 
     if isinstance(result, tuple):
         return [totals_by_hand(part) for part in result]

@@ -17,16 +17,15 @@ import pyarrow as pa
 
 from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
-from sframe_spark.engine.runtime.row_range_tasks import EarlyStop, part_of_range, summarize_range, write_range
-from sframe_spark.engine.runtime.task_runners import RangeTask
-from sframe_spark.engine.spark.shared_file_checks import require_valid_pages
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, RangeTask, part_of_range, summarize_range, write_range
+from sframe_spark.engine.spark.page_header_checks import require_valid_pages
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
+from sframe_spark.storage.manifest.column_statistics import Scalar
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import VerifiedColumns
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
@@ -113,7 +112,7 @@ class FakeCluster:
                 f"{engine}.runtime.task_runners.default_parallelism": lambda session: self.cores,
                 f"{engine}.runtime.task_runners.require_readable": lambda node: None,
                 f"{engine}.runtime.task_runners.require_writable": lambda directory: None,
-                f"{engine}.spark.shared_file_checks.run_callables": self.run_callables,
+                f"{engine}.spark.page_header_checks.run_callables": self.run_callables,
                 f"{engine}.runtime.result_storage.query.write_parquet": self.query,
                 # Which reads some rows.
                 f"{engine}.execution.plan_executor.has_few_groups": lambda node, keys: not self.many_groups,

@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.scale.shapes import FEW_GROUPS, ROWS_OF_A_GROUP, Shape
 from sframe_spark.storage.datasets.manifest_publication import publish
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.storage.manifest.statistics import ColumnStatistics, Scalar
 
 FOOTER_BYTES = 4_096
 SEED = 7

@@ -21,7 +21,7 @@ import pyarrow as pa
 from benchmarks.scale.programs import PROGRAMS, Frames, Program, Way, opened
 from benchmarks.scale.shapes import FEW_GROUPS, ROWS_OF_A_GROUP, Shape
 from sframe_spark import config
-from sframe_spark.explain.executed_plans import stages_of
+from sframe_spark.explain.executed_spark_plans import stages_of
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.spark_start_and_settings import available_cores
 from sframe_spark.storage.datasets.manifest_publication import publish

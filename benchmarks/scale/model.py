@@ -10,8 +10,8 @@ import attrs
 
 from benchmarks.scale.programs import Program, Way
 from benchmarks.scale.shapes import VALUE_BYTES, Shape
-from sframe_spark.engine.runtime.task_runners import row_ranges
-from sframe_spark.engine.spark.shared_file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
+from sframe_spark.engine.runtime.division_into_row_ranges import row_ranges
+from sframe_spark.engine.spark.page_header_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
 from sframe_spark.engine.spark.shuffle_partitions import BYTES_OF_KEY, Flow, partitions_for
 from sframe_spark.planner.node import PlannerNode
 

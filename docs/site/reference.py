@@ -9,40 +9,39 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, plugin, util, visualization
-from sframe_spark import errors as all_errors
+from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, errors as all_errors, plugin, util, visualization
 
 FENCE = "```"
 # Titles of sections by the modules whose members they list, in the order of the page.
 FRAME_SECTIONS = {
     "sframe": "First and last rows, and their number",
     "columns": "Columns: choosing, adding, replacing, renaming and moving them",
-    "relational": "Sorting, grouping, appending, filtering, random rows",
+    "sort_group_append_filter_and_sample": "Sorting, grouping, appending, filtering, random rows",
     "joins": "Joins, by equal keys and in the order of a key; windows, merges",
     "apply": "Your own functions",
     "missing": "Missing values",
     "reshaping": "Many columns or rows in one, and back",
-    "time_groups": "Intervals of time, cycles and runs",
-    "running": "Running values",
-    "row_order": "What is known of the order of rows",
+    "groups_by_interval_cycle_and_run": "Intervals of time, cycles and runs",
+    "running_aggregates_smoothing_and_time_shift": "Running values",
+    "known_and_assumed_row_order": "What is known of the order of rows",
     "file_io": "Files, CSV among them",
     "database_io": "Databases",
     "interchange": "Other libraries",
     "plotting": "Pictures",
-    "materialization": "When and how rows are computed",
+    "materialization_and_explain": "When and how rows are computed",
 }
 ARRAY_SECTIONS = {
     "sarray": "Making, and first and last values",
     "arithmetic": "Arithmetic, and choosing between values",
     "reductions": "One value of all",
-    "selection": "Sorting, filtering, counting values, random values",
-    "cleaning": "Missing values, casts, single values",
+    "filter_sort_unique_and_sample": "Sorting, filtering, counting values, random values",
+    "missing_values_casts_and_membership": "Missing values, casts, single values",
     "windows": "Running and rolling values",
     "items": "Items of lists, arrays, dicts and texts",
     "datetimes": "Date-times",
     "file_io": "Files",
     "plotting": "Pictures",
-    "materialization_and_export": "When and how values are computed; other libraries",
+    "materialization_explain_and_export": "When and how values are computed; other libraries",
 }
 # Pages of the reference, and what is on them.
 LISTED = {

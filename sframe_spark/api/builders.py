@@ -1,4 +1,4 @@
-"""Builders: columns and frames to which values are appended one at a time."""
+"""The builders of columns and frames: classes to which values or rows are appended one at a time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset
 from sframe_spark.values.plain_values import MISSING, NUMBERS, family_of, plain_number
 from sframe_spark.values.python_to_arrow import column_type_for
+from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
 from sframe_spark.values.single_value_conversion import construct_value
-from sframe_spark.values.value_errors import RoundedNumbers, may_be_rounded
 
 
 class _Builder(NeverPickled, ABC):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.api.sframe import SFrame
     from sframe_spark.planner.node import PlannerNode
-    from sframe_spark.plotting.plot import Plot
+    from sframe_spark.plotting.plot_class_and_chart_choice import Plot
     from sframe_spark.plotting.summary import ColumnFacts, FrameSummary
 else:
     # Annotations are not evaluated, so they need the names only.

@@ -1,4 +1,4 @@
-"""Column names of a frame: finding the position of a name, checks, and names for columns that the user did not name."""
+"""Column names of a frame: finding the position of a name, checking and uniquifying names, and naming columns that the user did not name."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
 
 
 def require_name(name: Any) -> str:
-    """Return the name of a column.
+    """Check that a column name is a string, and return it.
 
     Raises
     ------

@@ -238,7 +238,7 @@ TABLE_STYLE = (
 NOTEBOOK_CELL_WIDTH = 60
 # Characters of a long value in its tooltip, or after it is unfolded.
 MORE_TEXT = 2000
-# Digits of floats that are displayed, and at most this many after the point. The tooltip has all digits.
+# How many digits of a float are displayed, and how many of these at most after the point. The tooltip has all digits.
 _DIGITS, _MAX_DECIMALS = 7, 6
 
 

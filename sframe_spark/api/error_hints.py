@@ -1,4 +1,4 @@
-"""Tables of the names that other libraries use, and errors about unknown names and wrong calls that say what to write instead."""
+"""Tables of names in other libraries with what to write instead; errors for unknown names, and decorators that explain wrong calls."""
 
 from __future__ import annotations
 

@@ -7,23 +7,30 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders
-from sframe_spark.engine.execution.execution_without_plan import needs_no_plan
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.direct_execution_of_few_rows import needs_no_plan
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.explain.executed_plans import work_in_spark
-from sframe_spark.explain.explanation import ExplainedSection, Explanation, explained_sections, names_of_sections, physical_lines, run_lines
+from sframe_spark.explain.executed_spark_plans import work_in_spark
+from sframe_spark.explain.explanation_text_graph_and_pictures import (
+    ExplainedSection,
+    Explanation,
+    explained_sections,
+    names_of_sections,
+    physical_lines,
+    run_lines,
+)
 from sframe_spark.explain.sort_and_exchange_reasons import order_reasons
 from sframe_spark.explain.verification import require_classic_session, verification
-from sframe_spark.laws import STAGES, optimize
 from sframe_spark.message_text import visible
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.printed_plans import plan_text, trace_text
+from sframe_spark.rewrite_laws import STAGES, optimize
 
 WITHOUT_PLAN = "few rows in memory: computed without this plan, one kernel after the other"
 

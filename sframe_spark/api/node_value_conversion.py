@@ -1,4 +1,4 @@
-"""Converts between plan nodes and values: makes nodes of Python values or appended rows, reads rows as Python, numpy or Arrow values; counts rows."""
+"""Converts between plan nodes and values: makes nodes of values or appended rows, reads rows as Python, numpy or Arrow values, and counts rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files
+from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
-from sframe_spark.engine.execution.execution_without_plan import few_rows
-from sframe_spark.engine.execution.materialize import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
+from sframe_spark.engine.execution.direct_execution_of_few_rows import few_rows
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
 from sframe_spark.engine.execution.preview import preview_of
 from sframe_spark.engine.runtime.result_storage import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
@@ -33,10 +33,11 @@ from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import warn_of_nanoseconds
-from sframe_spark.values.input_values import require_valid_arrow, simplify
+from sframe_spark.values.input_copying_simplification_and_validation import require_valid_arrow, simplify
+from sframe_spark.values.invalid_unicode_errors import naming_broken_string, require_unicode_values
 from sframe_spark.values.plain_values import one_value, plain
 from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, encoding_for, infer_type
-from sframe_spark.values.value_errors import naming_broken_string, require_unicode_values, rounding_warnings
+from sframe_spark.values.rounding_warnings import rounding_warnings
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.error_hints import call_hint
-from sframe_spark.api.indexing import is_row_index
+from sframe_spark.api.index_argument_checks import is_row_index
 from sframe_spark.api.node_value_conversion import node_from_batches
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import ArgumentClassError, BeyondRangeError, ColumnCodeError, RowNumberError

@@ -16,7 +16,7 @@ from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import INT
 from sframe_spark.values.plain_values import is_number, one_value

@@ -15,7 +15,7 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.paths_and_uris import is_remote_location, location_of
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.datasets.remote_versions import read_version, removable, remove_all, saved_versions
+from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import read_version, removable, remove_all, saved_versions
 
 MAX_AGE = 36_500
 

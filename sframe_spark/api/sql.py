@@ -15,8 +15,8 @@ from sframe_spark.engine.spark.error_translation import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.message_text import visible
 from sframe_spark.session import is_remote
-from sframe_spark.session.user_session import clone_of, in_session, user_session
-from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.session.users_own_spark_session import clone_of, in_session, user_session
+from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,10 +13,10 @@ from sframe_spark.api.node_value_conversion import preview_values, reduce_values
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.plain_values import families_of, plain_number
 from sframe_spark.values.python_to_arrow import column_type_for
-from sframe_spark.values.tagged_json import display_text
-from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.tagged_json_display_and_canonical_text import display_text
 
 
 def require_prefix(prefix: Any) -> None:

@@ -1,4 +1,4 @@
-"""Prepares functions that users pass: keeps the present values of their variables, and infers the column type of their results."""
+"""Prepares functions that users pass: stores the values that their variables have now, and infers the column type of their results."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import is_materialized, materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, NotCallableError, SchemaError, UnknownResultError, users_level
 from sframe_spark.expressions.python_function import describe_function, retained_copy
-from sframe_spark.operators.udf_calls import remember_first
+from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LOGICAL, ZONED_DATETIME, ColumnType
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.errors import user_error
-from sframe_spark.udf.results import Guess
+from sframe_spark.udf.function_errors import user_error
+from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
 from sframe_spark.values.plain_values import MISSING, family_of
 from sframe_spark.values.python_to_arrow import column_type_for, encode, infer_type
-from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
+from sframe_spark.values.rounding_warnings import DIGITS_OF_FLOAT, rounding_warnings
 
 # How many values of a column, and how many rows of a frame, result types are inferred from, as in Turi Create.
 SAMPLE_VALUES = 100
@@ -40,7 +40,7 @@ def bind_function(
 ) -> FunctionAsNow:
     """Return a wrapper of a user's function that keeps the present values of its global and outer variables for later calls.
 
-    Frames and columns among these are materialized, except small ones.
+    Frames and columns among these values are materialized, except small ones.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def infer_result_type(
 
     The type is ``dtype`` if given. Lists and dicts get an encoding for items of any type, because later rows may hold other types than the first. For
     date-times, the function is called even if ``dtype`` is given, because only the results show whether they have an offset from UTC. ``first``
-    returns the first rows, and whether they are sure to remain the first; otherwise the list of results is empty, as these cannot be reused.
+    returns the first rows, and whether they are sure to remain the first; if not, the returned list is empty, as results cannot be reused.
     """
     declared = None if dtype is None else column_type_for(dtype)
     if declared is not None and declared.kind != DATETIME_KIND:
@@ -101,7 +101,7 @@ def infer_result_type(
         column_type = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
         return column_type, usable_results if suits else [], None
     try:
-        column_type = general(type_of_results(present, "apply() a dtype"))
+        column_type = type_for_any_items(type_of_results(present, "apply() a dtype"))
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
     return column_type, usable_results, Guess.of([(column_type, present)])
@@ -181,6 +181,6 @@ def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode
     return node
 
 
-def general(column_type: ColumnType) -> ColumnType:
+def type_for_any_items(column_type: ColumnType) -> ColumnType:
     """Return a column type for lists or dicts with items of any type; other types are returned as they are."""
     return {"list": ENCODED_LIST, "dict": ENCODED_DICT}.get(column_type.kind, column_type)

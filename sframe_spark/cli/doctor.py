@@ -18,7 +18,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark
 from sframe_spark.engine.spark.executor_version_checks import SAME_VERSIONS, Answer, answers, difference, is_without_package
-from sframe_spark.engine.spark.shared_file_checks import SHARED_DIRECTORY, require_writable
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import SHARED_DIRECTORY, require_writable
 from sframe_spark.errors import NotSharedError, SFrameError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.temporary_file_leases import directory_of_system
@@ -255,7 +255,7 @@ def _registered(seconds: float) -> Diagnosis:
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return Diagnosis("executors", "they begin when there is work")
     while True:
-        # The driver counts as one, too.
+        # The driver counts as an executor, too.
         if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
             return Diagnosis("executors", "there are some")
         if time.monotonic() > until:

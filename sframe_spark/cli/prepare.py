@@ -11,9 +11,9 @@ from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError
 from sframe_spark.process.directory_trees import size_on_disk
-from sframe_spark.session.class_archive_search import JvmStart
-from sframe_spark.session.class_archive_writing import keep_archive, remove_archives
 from sframe_spark.session.java import find_java
+from sframe_spark.session.jvm_class_archive_lookup import JvmStart
+from sframe_spark.session.jvm_class_archive_writing import keep_archive, remove_archives
 
 ROWS, SEGMENTS = 300, 3
 

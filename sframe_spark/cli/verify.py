@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from sframe_spark.errors import SFrameError
 from sframe_spark.paths_and_uris import is_remote_location, location_of
 from sframe_spark.storage.datasets.dataset_verification import damage_in
-from sframe_spark.storage.datasets.load import load_referred, read_manifest
-from sframe_spark.storage.datasets.remote_versions import load_remote
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_referred, read_manifest
+from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import load_remote
 from sframe_spark.storage.filesystem.local_files import sizes_below
 from sframe_spark.storage.manifest.manifest import Manifest
 
@@ -32,7 +32,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
     try:
         location = location_of(path)
         manifest = load_remote(location) if is_remote_location(location) else read_manifest(location, verify=True)
-        referred = load_referred(manifest, verify=True) if manifest.elsewhere is not None else []
+        referred = load_referred(manifest, verify=True) if manifest.references is not None else []
         problems: list[SFrameError] = [*damage_in(manifest)]
     except SFrameError as error:
         problems = [error]
@@ -40,7 +40,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
         show(" ".join(str(problem).split()))
     if problems:
         return DAMAGED
-    rows = manifest.rows if manifest.elsewhere is None else manifest.elsewhere.rows
+    rows = manifest.rows if manifest.references is None else manifest.references.rows
     also = "".join(f", and rows in {other.directory}" for other in referred)
     show(f"{manifest.directory}: ok, {rows:,} rows, {len(manifest.segments):,} files, {_size_of(manifest):,} bytes{also}")
     return WHOLE

@@ -34,7 +34,7 @@ MAX_SPAN, MAX_SPREAD = 1 << 12, 4
 
 
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return an array whose entries have the same bits exactly if the keys are equal by the rule of *instants*.
+    """Return an array in which two entries have the same bits exactly if their keys are equal by the rule of *instants*.
 
     Lists, dicts and arrays become strings that are the same for equal values; -0.0 becomes 0.0, and all NaN become the same NaN.
 
@@ -52,7 +52,7 @@ def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def comparable_values(column: pa.Array, column_type: ColumnType) -> list[pa.Array]:
-    """Return arrays whose entries are all the same exactly if the keys are equal by the rule of *values*.
+    """Return arrays in which two rows have the same entries exactly if their keys are equal by the rule of *values*.
 
     For datetimes with an offset these are the instant and the offset; otherwise one array, see :func:`comparable`.
     """
@@ -130,7 +130,9 @@ def _encoded_near(array: pa.Array, smallest: int, count: int) -> tuple[npt.NDArr
 
 
 def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
-    """Return a hashable for each row, which is equal for rows that are equal in all arrays; unlike codes, also across batches.
+    """Return a hashable for each row, which is equal for rows that are equal in all arrays.
+
+    Unlike codes, these can be compared between batches.
 
     Examples
     --------

@@ -61,7 +61,7 @@ class RangePartitioner:
         positions = np.arange(1, count) * (missing + len(ordered)) // count - missing
         result = ordered.take(pa.array(positions[(positions >= 0) & (positions < len(ordered))]))
         # A value that was chosen as an edge more than once gets its successor as a further edge, and if an edge fell among the missing values, the
-        # smallest value becomes one. So these have ranges of their own.
+        # smallest value becomes an edge. So that value, and missing values, have ranges of their own.
         often = result[1:].filter(pc.equal(result[1:], result[:-1]))
         edges = pa.concat_arrays([smallest_value(result.type)[: int((positions < 0).any())], result, followers(often)]).unique()
         return cls(column_type, ascending, edges.take(pc.array_sort_indices(edges)))
@@ -167,7 +167,7 @@ def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
     return low
 
 
-HALF = np.uint64(32)
+HALF_WORD = np.uint64(32)
 
 
 @attrs.frozen
@@ -203,9 +203,9 @@ class HashPartitioner:
                 result ^= words_of(values)
                 # Only the upper half of a product depends on all bits, so it is XORed into the lower half.
                 result *= SPREAD
-                result ^= result >> HALF
+                result ^= result >> HALF_WORD
                 result *= SPREAD
-        return ((result >> HALF) * np.uint64(self.count) >> HALF).view(np.int64)
+        return ((result >> HALF_WORD) * np.uint64(self.count) >> HALF_WORD).view(np.int64)
 
 
 def words_of(values: pa.Array) -> np.ndarray:

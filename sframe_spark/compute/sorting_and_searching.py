@@ -16,7 +16,7 @@ from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ColumnType
-from sframe_spark.values.nested.json_spans import bytes_of
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
 
 # Search for the first row that is out of order.
 
@@ -121,7 +121,7 @@ class BucketScratch(NamedTuple):
 
     @classmethod
     def of(cls, targets: int, numbers: int) -> BucketScratch:
-        """Allocate arrays for blocks of at most so many targets and numbers."""
+        """Allocate arrays for blocks of at most ``targets`` targets, with at most ``numbers`` numbers of the array between them."""
         lengths = (numbers, targets, targets, (1 << max_bits(numbers)) + 2)
         return cls(*(new_array(length, np.int64) for length in lengths))
 
@@ -303,7 +303,7 @@ def _search_ascending_targets(ascending: np.ndarray, targets: np.ndarray, side: 
         return np.repeat(first + (starts if side == "left" else stops), lengths)
     if 2 * (last - first) > len(targets):
         return search_ascending(ascending, targets, side)
-    # The number of array numbers before a target is the number of those whose own position among the targets is not after it.
+    # A number of the array comes before a target if the number's own position among the targets is not after the target.
     between = ascending[first : np.searchsorted(ascending, targets[-1], side)]
     edges = np.searchsorted(targets, between, "left" if side == "right" else "right")
     return np.repeat(np.arange(first, first + len(between) + 1), np.diff(edges, prepend=0, append=len(targets)))
@@ -448,7 +448,7 @@ class Words:
     def at(self, number: int, rows: np.ndarray | None = None) -> np.ndarray:
         """Return word ``number`` of each string as an int, so that ints sort as the bytes do; strings that have ended have the smallest int.
 
-        Only for ``rows``, if given.
+        With ``rows``, only the words of these strings are returned.
         """
         starts, lengths = (self.starts, self.lengths) if rows is None else (self.starts[rows], self.lengths[rows])
         left = np.clip(lengths - WORD * number, 0, WORD)

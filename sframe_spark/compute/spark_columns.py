@@ -1,4 +1,4 @@
-"""Builds Spark types for column types, and Spark columns for literals, kernels (as Arrow UDFs) and datetimes."""
+"""Builds Spark types for column types, and Spark columns for literals, kernels (as Arrow UDFs), datetimes and int division."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ class _SparkFunctions:
 
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-    from pyspark.sql import functions as F
+    from pyspark.sql import Column, functions as F
 else:
     # Importing PySpark takes half a second, which programs that run without Spark do not spend.
     Column, F = Any, _SparkFunctions()
@@ -84,7 +83,7 @@ def _plain_literal(value: Any, physical: pa.DataType) -> Column:
 
 def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> Column:
     """Return a kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
-    from sframe_spark.udf.errors import error_transport
+    from sframe_spark.udf.error_transport import error_transport
 
     kernel, transport = function.kernel, error_transport()
     physicals = [column_type.physical for column_type in types]

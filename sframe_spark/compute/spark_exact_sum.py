@@ -1,9 +1,9 @@
 """Exact sums of floats in Spark: SQL that splits each float into 30-bit digits, one int column per digit, which Spark's own ``sum`` adds up.
 
 No step of the split rounds. Only the digits of a :class:`Window` have columns; the caller decides what happens to numbers outside it. The sums of
-the digits become a float in Spark, by :func:`carried`, :func:`leading` and :func:`nearest`, or
-:class:`~sframe_spark.compute.exact_grouped_sum.Digits` in Python, by :func:`digits_of_totals`. Each of the three steps should read named columns
-that the step before computed, because Spark evaluates an expression once per occurrence.
+the digits become a float in Spark, by :func:`carried`, :func:`leading` and :func:`nearest`, or :class:`Digits` in Python, by
+:func:`digits_of_totals`. Each of the three steps should read named columns that the step before computed, because Spark
+evaluates an expression once per occurrence.
 
 Expressions are SQL strings: building them from Column objects would take a JVM call per operation.
 """
@@ -17,9 +17,8 @@ from itertools import pairwise
 import attrs
 import numpy as np
 
-from sframe_spark.compute.exact_grouped_sum import BITS as DIGIT_BITS
-from sframe_spark.compute.exact_grouped_sum import Digits
-from sframe_spark.compute.exact_sum import SPLITTER
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BITS as DIGIT_BITS, Digits
+from sframe_spark.compute.exact_sum_and_variance import SPLITTER
 
 # Bits of a digit: 64 bits hold the sum of the digits of 2**32 rows.
 BITS = 30

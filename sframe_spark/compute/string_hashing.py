@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.sorting_and_searching import mostly_differ
-from sframe_spark.values.nested.json_spans import bytes_of
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import bytes_of
 
 # SipHash-2-4.
 
 KEY = b"sframe_spark key"
 WORD = 8
-# The lanes of this many strings fit a processor's cache.
+# The states of the hashes of this many strings (four words each, the lanes) fit a processor's cache.
 CACHED_ROWS = 8192
 _START = tuple(np.frombuffer(b"somepseudorandomlygeneratedbytes", ">u8").astype(np.uint64))
 # Keep the lowest `count` bytes of a word that reads past the end of its string.

@@ -1,4 +1,4 @@
-"""Users' names for the columns of plan nodes, which the planner knows only by position."""
+"""Names for the columns of plan nodes, which the planner knows only by position: those of users' frames, passed along the plan, for messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
-from sframe_spark.operators.sources.segment_subset import STORED_ROWS
+from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace

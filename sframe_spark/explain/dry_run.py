@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.execution.actions import ActionPlan, require_owned, run_action, why_first
-from sframe_spark.engine.execution.materialize import NEW_COLUMNS, NewColumns, is_materialized, new_columns
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, require_owned, run_action, why_first
+from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import fits_driver
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import is_to_be_counted
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
-from sframe_spark.engine.physical.row_count_probes import is_to_be_counted
-from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
-from sframe_spark.engine.physical.user_dataframe_fixing import referenced_directly
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.physical.user_dataframes_to_materialize_first import referenced_directly
+from sframe_spark.engine.size_estimates_and_memory_reservations import fits_driver
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import adds_up_floats
-from sframe_spark.operators.sort import MAX_TIES
-from sframe_spark.operators.udf_calls import calls_user_functions
+from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_TIES
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace

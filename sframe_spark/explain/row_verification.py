@@ -28,9 +28,9 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.parquet.footer import footer_of
 from sframe_spark.storage.parquet.open_file import RequestedChunks, opened
 from sframe_spark.storage.segments.column_statistics_collection import StatisticsCollector, compare_scalars
@@ -216,14 +216,14 @@ ORDER_FACTS = ("ascending", "descending", "strictly_ascending", "strictly_descen
 
 
 @attrs.frozen
-class BrokenClaim:
+class CheckedClaim:
     """A claim, and the index of the first row that contradicts it; None if no row does."""
 
     claim: RowClaim
     row: int | None
 
 
-def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClaim]:
+def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[CheckedClaim]:
     """Check claims about the rows of a materialised node, and return each with the first row that contradicts it.
 
     Few rows, and rows in memory, are checked on the driver. Otherwise one Spark task checks each segment or range, and the row before it.
@@ -235,7 +235,7 @@ def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClai
     rows = 0 if isinstance(node.operator, MemorySource) else known_rows(node)
     results = run_checks(checks, rows, "comparing rows with what is known of them")
     firsts = [min((row for row in rows if row is not None), default=None) for rows in zip(*results, strict=True)]
-    return [BrokenClaim(claim, row) for claim, row in zip(claims, firsts or [None] * len(claims), strict=True)]
+    return [CheckedClaim(claim, row) for claim, row in zip(claims, firsts or [None] * len(claims), strict=True)]
 
 
 def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:

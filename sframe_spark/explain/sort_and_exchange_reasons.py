@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import fits_driver, plan_size_of
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, placement_over
+from sframe_spark.engine.size_estimates_and_memory_reservations import fits_driver, plan_size_of
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.laws import aggregation, algorithm_choice, pruning_by_recorded_bounds, slice_pushdown, sort_elimination
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -19,12 +18,12 @@ from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
-from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.joins.union_of_sorted_inputs import MergeSorted
 from sframe_spark.operators.row_selection import SliceRows
-from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
-from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
+from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.order.order_facts import Column
 from sframe_spark.order.properties import requirement
@@ -33,6 +32,13 @@ from sframe_spark.planner.length_and_order_inference import is_in_order, observe
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.optimizer import Firing, Trace
+from sframe_spark.rewrite_laws import (
+    aggregation,
+    group_join_and_sort_algorithms as algorithm_choice,
+    pruning_by_recorded_bounds,
+    slice_pushdown,
+    sort_elimination,
+)
 from sframe_spark.storage.segments.pruning import Bounds
 from sframe_spark.storage.segments.reader import intersecting
 from sframe_spark.types import DATETIME, INT
@@ -323,7 +329,7 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
 
     Examples
     --------
-    >>> from sframe_spark.operators.sort import sort_rows
+    >>> from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
     >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> plan = sort_rows(range_source(0, 3, -1), [(0, True)])
     >>> print(*order_reasons(plan, names=ColumnNames.of_plan(plan, ["day"]))[0].split(": "), sep="\\n")
@@ -578,7 +584,7 @@ def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[t
     plan
         The optimized plan.
     trace
-        The optimizer's trace; a sort was removed only if the rows have its order.
+        The optimizer's trace. Each sort that a law removed because the rows are in its order relies on that order.
     names
         The names of columns.
     """

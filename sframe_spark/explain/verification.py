@@ -12,22 +12,21 @@ from functools import partial
 
 import attrs
 
-from sframe_spark.engine.execution.actions import ActionPlan, run_action
-from sframe_spark.engine.execution.materialize import is_materialized, materialize
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
+from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
 from sframe_spark.engine.execution.plan_executor import Executor, ReplanNeeded, SectionRunner
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement import Placement, placement_of
-from sframe_spark.engine.physical.sections import Mode, Section
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, Section
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.task_runners import TaskRunner
 from sframe_spark.engine.spark.shuffle_partitions import fits_one_task
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans
+from sframe_spark.explain.executed_spark_plans import ExecutedPlan, recorded_plans
 from sframe_spark.explain.row_verification import InOrder, check_rows, check_segments, claim_in_words, row_claims
 from sframe_spark.explain.sort_and_exchange_reasons import relied_orders
-from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.order.spark_order_preservation import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph_traversal import postorder
@@ -35,6 +34,7 @@ from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import NO_WORK, Need, QueryWork
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
 
@@ -79,7 +79,7 @@ def query_work(plan: PlannerNode) -> QueryWork | None:
     Examples
     --------
     >>> from sframe_spark.config import config
-    >>> from sframe_spark.operators.sort import sort_rows
+    >>> from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
     >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> with config.using(single_task_rows=0):
     ...     query_work(sort_rows(range_source(9, 3, -1), [(0, True)]))

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-import sframe_spark.expressions.functions  # noqa: F401 - importing fills the table
+import sframe_spark.expressions.functions  # noqa: F401 - importing fills the table of functions
 from sframe_spark.compute.spark_columns import Column, kernel_column, literal_column
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction

@@ -143,8 +143,7 @@ def append_relations(inputs: Sequence[Relation]) -> Relation:
 
     Keys of the same types share columns; otherwise each input gets its own key columns, null for other inputs.
     """
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as F
+    from pyspark.sql import DataFrame, functions as F
 
     columns_of = [[(column, relation.df.schema[column.name].dataType) for column in relation.key] for relation in inputs]
     shapes = [[(column.ascending, str(data_type)) for column, data_type in columns] for columns in columns_of]

@@ -1,4 +1,4 @@
-"""The row-wise operators. Each one is a program of scalar functions over the columns of its inputs."""
+"""The row-wise operators, each a program of scalar functions over the columns of its inputs, and functions that make nodes of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sframe_spark.planner.spark_relation import LoweringContext, Relation
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType
-    from sframe_spark.udf.results import Guess
+    from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
 
 
 @attrs.frozen
@@ -109,7 +109,7 @@ class RowWise(Operator):
         return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """Return the same program, with the additional first column copied."""
+        """Return an operator over one more column, before the others, which copies that column and runs the same program over the others."""
         if len(inputs) != 1:
             return None
         width = inputs[0].width
@@ -261,7 +261,7 @@ def apply_function(function: str, *arguments: PlannerNode | Literal, parameters:
     Raises
     ------
     TypeError, RuntimeError
-        If the function does not take the types of the operands; the same error as in SFrame.
+        If the function does not take the types of the operands; the same error as in Turi Create.
     """
     nodes = [argument for argument in arguments if isinstance(argument, PlannerNode)]
     positions = iter(range(len(nodes)))

@@ -1,4 +1,4 @@
-"""The explode operator, which makes one row of each item of a list, an array or a dict."""
+"""The explode operator, which makes a row for each item of a list, an array or a dict; and the base class of operators that multiply rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 
 @attrs.frozen
 class Expansion(Operator):
-    """Base class of operators that make any number of rows of each row."""
+    """Base class of operators that make any number of rows from each row."""
 
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
@@ -166,7 +166,7 @@ class Explode(Expansion):
         """Return the column in a form that Spark can explode: Python converts columns whose items may have any type."""
 
         from sframe_spark.compute.spark_columns import arrow_function, ddl, fit
-        from sframe_spark.udf.errors import error_transport
+        from sframe_spark.udf.error_transport import error_transport
 
         column_type, types, transport = relation.schema[self.position], self.types, error_transport()
         column = relation.df[f"c{self.position}"]

@@ -25,10 +25,10 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
-from sframe_spark.udf.errors import error_like, user_error
-from sframe_spark.udf.results import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, min_size, stored_results
+from sframe_spark.udf.function_errors import error_like, user_error
+from sframe_spark.udf.result_caching_size_limits_and_storage import ROWS_PER_CHECK, CallMemo, Guess, Part, advice_on, min_size, stored_results
 from sframe_spark.values.arrow_to_python import decode_columns, scalar_array
-from sframe_spark.values.input_values import UNCHANGING, snapshots
+from sframe_spark.values.input_copying_simplification_and_validation import UNCHANGING, snapshots
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
 
 
@@ -54,7 +54,7 @@ class FlatMap(Expansion):
         return self.types
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Call the function once per row, and yield results as soon as there are enough. Beyond that only the results of one row are in memory."""
+        """Call the function once per row, and yield results as soon as there are enough, so that only few more results are in memory."""
         chunk, schema = inputs[0], facts[0].schema
         memo = self.function.memo
         if memo is None or not self.function.numbered:
@@ -166,7 +166,8 @@ class FlatMap(Expansion):
     def _rows_of(self, result: Sequence[Any], row: dict[str, Any]) -> list[Sequence[Any]]:
         """Return a snapshot of the rows that the function returned, like :func:`snapshot_rows`.
 
-        It is inlined, because further calls would take as long as the function. Tuples of immutable values are not tracked by the garbage collector.
+        The code of that function is repeated here, because further calls would take as long as the user's function. Tuples of immutable values are
+        not tracked by the garbage collector.
         """
         rows, width = list[Sequence[Any]](), len(self.types)
         for item in result:
@@ -233,7 +234,7 @@ def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], gu
 def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable[[Any], Any]:
     """Return the function that Spark calls with batches: results carry the hidden columns of their input row."""
     from sframe_spark.compute.spark_columns import fit
-    from sframe_spark.udf.errors import error_transport
+    from sframe_spark.udf.error_transport import error_transport
 
     facts, transport = Facts(schema, Length.unknown()), error_transport()
 

@@ -1,4 +1,4 @@
-"""The operators that choose and combine columns: project, zip and arrange, and helpers for positions of columns."""
+"""The operators that choose and combine columns: project, zip and arrange, and functions that pick, add and replace columns of a node."""
 
 from __future__ import annotations
 
@@ -466,7 +466,7 @@ def _picked(items: tuple[Item, ...], positions: Sequence[int]) -> tuple[Item, ..
 def _arranged(inputs: tuple[PlannerNode, ...], slots: tuple[int, ...], positions: tuple[int, ...], facts: Facts) -> PlannerNode:
     if len(inputs) > MAX_INPUTS_FOR_A_COLUMN * len(slots) + FEW_INPUTS:
         used = {slot: number for number, slot in enumerate(dict.fromkeys(slots))}
-        # Without columns the rows of the first input are kept.
+        # If there are no columns, the first input is kept, because it determines the number of rows.
         inputs, slots = tuple(inputs[slot] for slot in used) or inputs[:1], tuple(map(used.__getitem__, slots))
     return PlannerNode(Arrange(slots, positions), inputs, facts)
 

@@ -200,7 +200,7 @@ class SliceRows(RowsByIndex):
         return (self.start + start * self.step, self.start + (stop - 1) * self.step + 1)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return a filter by row number, or a limit (after a sort if there is a key) for the first rows, and for a range without order."""
+        """Return a filter by row number; or a limit for first rows (after a sort if there is a key), and for any range if no order is observed."""
         from pyspark.sql import functions as F
 
         relation = inputs[0]

@@ -1,6 +1,6 @@
 """Facts about the order of a row sequence: their types, and functions that read, merge, rename, reverse and combine them.
 
-A fact restricts how two rows can compare in columns: the *outcomes* of a column.
+A fact restricts in which ways two rows can compare in a column. These ways are called the *outcomes* of the column.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def exchange_rows(outcomes: int) -> int:
 
 
 def one_of(outcomes: int) -> int:
-    """Return one outcome of a set, a tie only if there is no other outcome, because ties activate dependencies and later entries of orderings.
+    """Return one outcome of a set: a tie only if there is no other, because dependencies and later entries of orderings apply only to rows that tie.
 
     Examples
     --------
@@ -400,6 +400,7 @@ def turned_facts(facts: SequenceFacts) -> SequenceFacts:
     )
 
 
+# A hidden column that tells the rows of two sides apart: it is null in left rows, and has one value in all right rows.
 SIDE = Hidden("side")
 
 
@@ -415,7 +416,7 @@ def right_side(facts: SequenceFacts) -> SequenceFacts:
 
 
 def facts_of_either(left: SequenceFacts, right: SequenceFacts, orderings: Iterable[Ordering]) -> SequenceFacts:
-    """Return the facts about rows for which all facts of one side hold, if it is not known of which side.
+    """Return the facts about a row sequence for which all facts of one of two sides hold, if it is not known which side that is.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
 """Decides which orderings follow from the facts about a row sequence, by reasoning about two arbitrary rows, an earlier and a later row.
 
+It also lists the columns by which rows are sorted, and finds two example rows that violate an ordering which does not follow.
+
 Facts are compiled to constraints on how the two rows compare in each column, which are propagated until they imply nothing more. Equal columns
 form one class of a union-find; a strictly decreasing function of a column is in the same class with the opposite sign.
 
@@ -236,7 +238,11 @@ def is_class_link(fact: Monotone) -> bool:
 
 
 def signed_classes(source: SequenceFacts) -> SignedClasses:
-    """Return the classes of all columns that facts mention. Equivalences, and strict functions of one argument, are merged, except within cases."""
+    """Return the classes of all columns that facts mention.
+
+    Columns that are equivalent, or linked by a strict function of one argument, share a class. Facts within cases merge no
+    classes, because they hold only for some pairs of rows.
+    """
     classes = SignedClasses()
     for group in source.equivalences:
         for column in group:
@@ -335,7 +341,7 @@ def _narrow_argument(index: int, value: int, turned: Sequence[int], effects: Seq
 class PairState:
     """What is known about two rows: the outcomes that are possible in each class of columns, after all restrictions so far.
 
-    Every restriction is propagated through all facts at once. ``impossible`` is true if the restrictions contradict each other.
+    Every restriction is immediately propagated through all facts. ``impossible`` is true if the restrictions contradict each other.
 
     Parameters
     ----------
@@ -379,7 +385,7 @@ class PairState:
         return not self.column_outcomes(column) & ~TIES
 
     def has_learned_more(self, other: PairState, columns: Iterable[Column]) -> bool:
-        """Return whether more is known here than in another state of the same problem and from ties in some columns.
+        """Return whether more is known here than the knowledge of another state of the same problem together with ties in some columns.
 
         The result is true, too, if one of the two states is impossible.
         """
@@ -536,7 +542,7 @@ SEARCH_BUDGET = 500
 
 
 class Undecided(enum.Enum):
-    """The type of the result of a search that used up its budget without an answer."""
+    """The result of a search that used up its budget without an answer."""
 
     UNDECIDED = 0
 
@@ -547,8 +553,8 @@ UNDECIDED = Undecided.UNDECIDED
 def find_rows(state: PairState) -> PairState | Undecided | None:
     """Search for two rows for which all facts hold, and return them as a state.
 
-    In the returned state one outcome is chosen for each class in a case or a function. The result is None if there are no such rows, and
-    ``UNDECIDED`` if the search used up its budget. The given state is not changed.
+    In the returned state one outcome is chosen for each class of columns to which a case or a monotone function refers. The result is None if there
+    are no such rows, and ``UNDECIDED`` if the search used up its budget. The given state is not changed.
     """
     if state.impossible:
         return None

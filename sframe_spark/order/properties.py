@@ -1,4 +1,4 @@
-"""Known facts about rows: :class:`OrderingProperties` of a row sequence, in normal form, and :class:`RelationProperties` of a plan node."""
+"""What is known about the order and values of rows: :class:`OrderingProperties` of a row sequence, :class:`RelationProperties` of a node's rows."""
 
 from __future__ import annotations
 
@@ -580,7 +580,7 @@ class OrderingProperties:
         return OrderingProperties.of(merged(self._facts, right_side(other._facts)))
 
     def join(self, other: OrderingProperties) -> OrderingProperties:
-        """Return the properties of rows for which all facts of one side hold, if it is not known of which side.
+        """Return the properties of rows for which the facts of one of the two sides hold, when it is not known which.
 
         The result satisfies a requirement only if both sides satisfy it.
 

@@ -30,8 +30,8 @@ class Law:
     whole_graph
         Whether the law gets the root of the graph and rewrites the graph in one pass, once per stage.
     alone
-        How many levels of first inputs no other node may read, because the law computes them in another form. 0: no condition; 1: the node's first
-        input; 2: also the first input of that input.
+        How many of the nodes on the path along first inputs, from the node downwards, must have no other reader, because the law computes them in
+        another form. 0: no condition; 1: the node's first input; 2: also the first input of that input.
     """
 
     equation: str

@@ -117,7 +117,7 @@ def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
 def observers(root: PlannerNode, root_observed: bool = True) -> dict[int, PlannerNode | None]:
     """For each node whose row order affects the result, return by ``id`` a node that observes the order.
 
-    That is a node that needs the order to compute values, or None if the order of the result depends on it.
+    The observing node needs the order to compute values. It is None if only the order of the result depends on the order of the node.
     """
     observer_of: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
     for node in reversed(list(postorder([root]))):

@@ -1,4 +1,4 @@
-"""PlannerNode: an operator applied to inputs, which is one node of the lazy query graph."""
+"""PlannerNode: an operator applied to inputs, which is one node of the lazy query graph; and the inference of the facts about its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sframe_spark.types import ColumnType
 if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
 
-# A frame whose columns were assigned one by one has an input per column, so no Python function is called for each.
+# A frame whose columns were assigned one by one has an input per column, and these functions are faster than functions in Python.
 _READS_FILES, _IS_UNFIXED = attrgetter("reads_files"), attrgetter("is_unfixed")
 
 
@@ -42,8 +42,10 @@ class PlannerNode:
         self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
         # Whether a source below could yield different rows each time it is read, when the node was made.
         self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
+        # The claim of the latest action that computes the rows of the node (see action_planning_and_function_call_claims).
+        # None if it is released, or if there was none.
         self.claim: Any = None
-        # Memoised results of the user functions that the operator calls, for the rows computed so far (operators.udf_calls).
+        # Memoised results of the user functions that the operator calls, for the rows computed so far.
         self.calls: Any = ()
         # Cache of `planner.length_and_order_inference.properties_of`, which follow from operator and inputs.
         self.known: Any = None
@@ -86,7 +88,7 @@ class PlannerNode:
             return PlannerNode(self.operator, inputs, facts_of_types(self.operator, inputs, self.schema))
         return PlannerNode(self.operator, inputs)
 
-    def call_columns(self, names: Sequence[str]) -> None:
+    def record_column_names(self, names: Sequence[str]) -> None:
         """Record the user's names of the columns, for messages, unless names are recorded already."""
         if self.names is None and len(names) == self.facts.width:
             # Not copied: a frame never changes its list of names, and copying would take quadratic time when columns are added one at a time.

@@ -1,4 +1,4 @@
-"""Facts: what the planner knows about a node's output without computing it, which is column types by position, length and row domain."""
+"""What the planner knows about a node's output without computing it: column types by position, number of rows, and which nodes have aligned rows."""
 
 from __future__ import annotations
 

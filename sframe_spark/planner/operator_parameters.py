@@ -17,7 +17,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, NotPortable, listed, near_names
 from sframe_spark.message_text import brief, is_unicode
 from sframe_spark.types import TYPES_BY_NAME, ColumnType
-from sframe_spark.values.tagged_json import decode_value, encode_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, encode_value
 
 Validator = Callable[[Any, Any, Any], None]
 

@@ -28,7 +28,8 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.operator_parameters import check_fields, from_portable, to_portable, value_classes
-from sframe_spark.planner.registry import is_registered, load_operators, planner_node_name_to_type, planner_node_type_to_name
+from sframe_spark.planner.plugin_discovery import load_operators
+from sframe_spark.planner.registry import is_registered, planner_node_name_to_type, planner_node_type_to_name
 from sframe_spark.values.arrow_layouts import stream_of, table_of
 
 FORMAT_NAME = "sframe_spark.plan"

@@ -34,7 +34,7 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
 
 
 def registers_of(root: PlannerNode) -> dict[int, str]:
-    """Return, by ``id`` of each node, its name (``r1``, ``r2``, ...) in the text of a plan."""
+    """Return, by ``id`` of each node, its name (``r0``, ``r1``, ...) in the text of a plan."""
     return {id(node): f"r{number}" for number, node in enumerate(postorder([root]))}
 
 
@@ -62,5 +62,5 @@ def quoted(name: str) -> str:
 
 
 def trace_text(trace: Trace) -> str:
-    """Return the laws that were applied, and how often, one law in a line."""
+    """Return the laws that were applied, and how often, one law per line."""
     return "\n".join(f"{count:4d} x {equation}" for equation, count in trace.counts().items()) or "no law fired"

@@ -1,16 +1,12 @@
-"""The registry: operator classes by name, from this package and from plug-ins, and the laws of plug-ins."""
+"""The registry of operator classes by name."""
 
 from __future__ import annotations
 
 import importlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from importlib.metadata import Distribution, EntryPoint, distributions
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
-from sframe_spark.errors import PlanInvariantError, SFrameError
-from sframe_spark.planner.law import Law
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.operator import Operator
 
 _OPERATORS: dict[str, type[Operator]] = {}
@@ -24,7 +20,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.elementwise": ("binary_transform", "generalized_transform", "lambda_transform", "ternary_transform", "transform"),
     "sframe_spark.operators.explode": ("explode",),
     "sframe_spark.operators.flat_map": ("flat_map",),
-    "sframe_spark.operators.groupby.cycles_of_equal_time": ("map_cycles",),
+    "sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time": ("map_cycles",),
     "sframe_spark.operators.groupby.groupby": ("group_by", "reduce"),
     "sframe_spark.operators.groupby.resampling": ("assign_intervals", "fill_intervals"),
     "sframe_spark.operators.groupby.streaming_groupby": ("streaming_group_by",),
@@ -32,13 +28,13 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.joins.hash_join": ("hash_join",),
     "sframe_spark.operators.joins.equi_join": ("join",),
     "sframe_spark.operators.joins.key_window_aggregates": ("key_window",),
-    "sframe_spark.operators.joins.merge_sorted": ("merge_sorted",),
+    "sframe_spark.operators.joins.union_of_sorted_inputs": ("merge_sorted",),
     "sframe_spark.operators.joins.sorted_join": ("sorted_join",),
     "sframe_spark.operators.row_number": ("row_number",),
     "sframe_spark.operators.row_selection": ("filter", "filter_rows", "reverse", "slice"),
-    "sframe_spark.operators.sort": ("assume_order", "sort", "suffix_sort", "top_rows"),
+    "sframe_spark.operators.sort_top_rows_and_assumed_order": ("assume_order", "sort", "suffix_sort", "top_rows"),
     "sframe_spark.operators.sources.in_memory": ("constant_source", "memory_source", "range_source"),
-    "sframe_spark.operators.sources.segment_subset": ("segment_parts",),
+    "sframe_spark.operators.sources.segment_row_ranges": ("segment_parts",),
     "sframe_spark.operators.sources.base_and_segment_source": ("segment_source",),
     "sframe_spark.operators.sources.spark_frame": ("spark_source",),
     "sframe_spark.operators.window.cumulative": ("cumulative",),
@@ -157,7 +153,7 @@ def import_builtin_operators() -> None:
 
 
 def registered_names() -> list[str]:
-    """Return the sorted names of all operators of this package, whether imported or not, and of plug-ins.
+    """Return the sorted names of all operators of this package, whether imported or not, and of plug-ins that are loaded.
 
     Examples
     --------
@@ -165,90 +161,3 @@ def registered_names() -> list[str]:
     True
     """
     return sorted({*BUILTIN_MODULES, *_OPERATORS})
-
-
-OPERATOR_GROUP = "sframe_spark.operators"
-LAW_GROUP = "sframe_spark.laws"
-GROUPS = (OPERATOR_GROUP, LAW_GROUP)
-# Package names that differ only in case or in these characters are equal (PEP 503).
-SEPARATORS = re.compile("[-_.]+")
-
-
-@lru_cache(maxsize=1)
-def _announced() -> Mapping[str, Sequence[EntryPoint]]:
-    """Return the entry points of each group. This reads a file of each installed package, so it is done once for all groups."""
-    # Only files that mention a group are parsed, because parsing takes as long as reading.
-    entries = [entry for package in _installed(filter(_names_a_group, distributions())) for entry in package.entry_points]
-    return {group: sorted((entry for entry in entries if entry.group == group), key=lambda entry: entry.name) for group in GROUPS}
-
-
-def _installed(packages: Iterable[Distribution]) -> Iterable[Distribution]:
-    """Return one distribution for each normalised package name: the first on the path, which Python would import.
-
-    Every distribution without a name is kept.
-    """
-    first_of: dict[str | Distribution, Distribution] = {}
-    for package in packages:
-        (name, *_) = package.metadata.get_all("Name") or [""]
-        key = SEPARATORS.sub("-", name).lower() or package
-        if key not in first_of:
-            first = Distribution.discover(name=name) if name else ()
-            first_of[key] = next(iter(first), package)
-    return first_of.values()
-
-
-def _names_a_group(package: Distribution) -> bool:
-    entry_points = package.read_text("entry_points.txt") or ""
-    return any(group in entry_points for group in GROUPS)
-
-
-def announced(group: str) -> Sequence[EntryPoint]:
-    """Return the entry points that installed packages announce in a group, sorted by name."""
-    return _announced()[group]
-
-
-def _loaded(entry: EntryPoint) -> Any:
-    """Return the object that an entry point refers to.
-
-    Raises
-    ------
-    PlanInvariantError
-        If it cannot be imported. (Errors of this package's own classes pass unchanged.)
-    """
-    try:
-        return entry.load()
-    except SFrameError:
-        raise
-    except Exception as error:
-        message = f"the entry point {entry.name!r} = {entry.value!r} of {entry.group} cannot be loaded: {type(error).__name__}: {error}"
-        raise PlanInvariantError(f"{message}; mend or uninstall its package") from error
-
-
-@lru_cache(maxsize=1)
-def load_operators() -> tuple[str, ...]:
-    """Import all modules of the operator group once, so that they register their operators, and return the names of their entry points."""
-    entries = announced(OPERATOR_GROUP)
-    for entry in entries:
-        _loaded(entry)
-    return tuple(entry.name for entry in entries)
-
-
-@lru_cache(maxsize=1)
-def plugin_laws() -> tuple[Law, ...]:
-    """Return the laws of all installed plug-ins, sorted by entry-point name.
-
-    Raises
-    ------
-    PlanInvariantError
-        If an entry point refers to something that is not a law or a list of laws.
-    """
-    laws: list[Law] = []
-    for entry in announced(LAW_GROUP):
-        loaded = _loaded(entry)
-        if not isinstance(loaded, (Law, list, tuple)):
-            raise PlanInvariantError(f"entry point {entry.name!r} of {LAW_GROUP} gives {loaded!r:.80}, which is neither a law nor a list of laws")
-        for item in [loaded] if isinstance(loaded, Law) else loaded:
-            if not isinstance(item, Law):
-                raise PlanInvariantError(f"entry point {entry.name!r} of {LAW_GROUP} gives {item!r}, which is not a law")
-            laws.append(item)
-    return tuple(laws)

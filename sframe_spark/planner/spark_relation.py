@@ -72,7 +72,7 @@ class Relation:
 
     def sorted(self, names: Sequence[str] | None = None) -> DataFrame:
         """Return the visible columns in row order, renamed if names are given. This costs one range exchange and sort, or nothing without a key."""
-        # The result is cached, because each call of the JVM takes time, and each step of a plan some milliseconds.
+        # The result is cached, because each step of a plan takes some milliseconds for calls of the JVM.
         requested = None if names is None else tuple(names)
         if requested not in self._sorted:
             if not self.key:
@@ -98,8 +98,7 @@ class Relation:
         """
         if self.position is not None:
             return self
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import Window, functions as F
 
         number = F.row_number().over(Window.orderBy(*self.order())) - 1 if self.key else F.monotonically_increasing_id()
         return attrs.evolve(self, df=self.df.withColumn("p", number.cast("bigint")), position="p")

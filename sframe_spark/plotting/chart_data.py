@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import reduce_values, row_count, row_tuples
-from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.expressions.aggregates.profiling import FREQUENT_SHARE
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
+from sframe_spark.expressions.aggregates.histograms_summaries_and_rank_counts import FREQUENT_SHARE
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import apply_function
@@ -22,7 +22,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.project_zip_arrange import column_of, project, zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
 
@@ -141,7 +141,7 @@ def _over(minimum: float, largest: float, step: float) -> Bins:
     return Bins(first, step, max(math.floor(largest / step) - first, 0) + 1)
 
 
-# --- The range of the numbers in a column, and how many rows contain none: one pass
+# --- The range of the numbers in a column, and how many rows have no finite number, in one pass
 
 
 @attrs.frozen
@@ -316,12 +316,12 @@ class TopValues:
 
     @property
     def remaining(self) -> int:
-        """The number of distinct values that are not in ``values``: at least 1 if there are rows with others, as ``different`` may be an estimate."""
+        """The number of distinct values that are not in ``values``: at least 1 if rows have other values, even if ``different`` is too low."""
         left = self.rows > sum(count for _, count in self.values)
         return max(self.different - len(self.values), 1) if left else 0
 
     def note(self) -> str:
-        """Return a phrase about ``values``, if the column has others; else an empty string.
+        """Return a phrase that says that ``values`` are only the most frequent values; an empty string if the column has no others.
 
         Examples
         --------
@@ -505,7 +505,7 @@ class Quantile:
 
     @property
     def number(self) -> float:
-        """The result; if the search ended before it was found, the edge of the last bins."""
+        """The result; if the search ended before it was found, the lower end of the last range that was searched."""
         return self.bins.edge(1) if self.result is None else self.result
 
 

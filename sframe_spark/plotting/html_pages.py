@@ -21,7 +21,7 @@ from sframe_spark.session.progress import notebook_shell
 
 # Whatever the data contains, a page can load nothing, and can submit forms only to its own address.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'self'"
-# Pages without scripts, with scripts, and with Vega, which compiles the expressions of charts ('unsafe-eval').
+# Additions to the policy for pages with scripts, and for pages that draw charts with Vega, which compiles expressions ('unsafe-eval').
 _SCRIPTS, _DRAWING_SCRIPTS = "; script-src 'unsafe-inline'", "; script-src 'unsafe-inline' 'unsafe-eval'"
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --quiet: #5c646d; --bar: #4c78a8; }

@@ -15,7 +15,7 @@ import attrs
 from sframe_spark.api.display import TABLE_STYLE, CellForm, table_parts
 from sframe_spark.api.node_value_conversion import row_count, row_tuples
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.errors import SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of

@@ -13,23 +13,23 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import reduce_values, row_count
-from sframe_spark.expressions.aggregates.profiling import bin_numbers
+from sframe_spark.expressions.aggregates.histograms_summaries_and_rank_counts import bin_numbers
 from sframe_spark.message_text import visible
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.project_zip_arrange import column_of, zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plotting import chart_data, vega
 from sframe_spark.plotting.html_pages import page
-from sframe_spark.plotting.plot import Plot
+from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 from sframe_spark.plotting.vega import Scale
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND, ColumnType
 
-# --- Statistics of columns: one pass over each column, and a few more, for several columns at once, over those with many distinct values
+# --- Statistics of columns: one pass over each column; columns with many distinct values take a few more passes, which several columns share
 
 
-# Number of columns that are counted in one pass, because each may take some megabytes.
+# At most this many columns are counted in one pass, because each may take some megabytes.
 COLUMNS_AT_ONCE = 8
-# Number of sets of bins that are counted in one pass, because each takes some hundred kilobytes.
+# At most this many sets of bins are counted in one pass, because each takes some hundred kilobytes.
 BINS_AT_ONCE = 48
 # Number of finer bins in each bar of a histogram, for computing quartiles.
 PARTS_OF_A_BAR = 200
@@ -191,7 +191,7 @@ def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
 Badges = Mapping[str, Sequence[str]]
 WIDTH, HEIGHT = 160, 40
 _MAX_LABELS = 6
-# A histogram with fewer bars is drawn as if it had this many, so that its bars do not fill the whole picture.
+# A histogram with fewer bars than this is drawn as if it had this many, so that its bars do not fill the whole picture.
 _FEW_BARS = 5
 _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
 # Class names begin with "sf" and rules override the notebook's own styles. The layout depends on the width of the container, as notebook cells are
@@ -291,7 +291,9 @@ def _numbers(facts: ColumnFacts) -> list[str]:
 
 
 def number_text(value: float, kind: str, between: bool = False) -> str:
-    """Return a number in a few characters. A date-time is given in seconds since 1970. ``between``: means and deviations, which may be fractions.
+    """Return a number in a few characters; a date-time is given in seconds since 1970.
+
+    ``between`` is true for means and deviations, which may be fractions even in a column of ints.
 
     Examples
     --------

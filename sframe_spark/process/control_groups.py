@@ -75,7 +75,10 @@ class ControlGroups:
         return cls(*(directories.get(name, ()) for name in ("", "memory", "cpu", "cpuset")))
 
     def memory_files(self) -> Iterator[MemoryFiles]:
-        """Yield the files about memory of all groups. The second limit of version 2 counts, too: above it a group is slowed down almost to a stop."""
+        """Yield the files about memory of all groups.
+
+        Of version 2, ``memory.high`` counts, too: a group that uses more is slowed down almost to a stop.
+        """
         for directory in self.unified:
             for name in ("memory.max", "memory.high"):
                 yield MemoryFiles(directory / name, directory / "memory.current", directory / "memory.stat")

@@ -1,4 +1,4 @@
-"""Safe forks: the parent's Spark stays the parent's, and locks that threads of the parent hold are free in the forked process.
+"""Safe forks: the forked process does not use the parent's connections to Spark, finds no lock held, and Ctrl-C is deferred during a fork.
 
 A forked process has copies of the parent's sockets. If it wrote to one, the parent's JVM would take that for a message of the parent, and answers
 would be mixed up. If it closed one, as Python does for threads that do not exist in the forked process, that would end the parent's connection. See
@@ -144,7 +144,7 @@ FORKED = (
     "get_context('spawn'); PyTorch: multiprocessing_context='spawn'), start a SparkSession of its own in it, or call "
     "sframe_spark.session.stop() to let a local one be started on the next use"
 )
-# The longest wait for a lock: its holder may itself be waiting for this fork, which starts Spark.
+# The longest wait for a lock: if the fork starts Spark, the holder of the lock may itself be waiting for the fork.
 SECONDS_FOR_LOCKS = 5.0
 
 _PROCESS = os.getpid()
@@ -319,7 +319,7 @@ if hasattr(os, "register_at_fork"):
     # All steps are registered as one function each: Ctrl-C, which would abort any of them for good, is deferred by the first step and handled after
     # the last. Functions that were registered earlier are covered, too; hence logging, whose own function would keep its lock, is imported above. So
     # are thread pools: if they were imported while another thread starts the JVM, they would release, after that fork, a lock that was not acquired
-    # before it, and Python would print that.
+    # before it, and Python would print an error.
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
     os.register_at_fork(after_in_parent=partial(list, _INTERRUPTS), after_in_child=partial(list, _INTERRUPTS))
     if is_inherited():

@@ -53,7 +53,9 @@ class Deferral:
 
 @contextlib.contextmanager
 def interrupts_deferred(on_interrupt: Callable[[], object] | None = None) -> Iterator[None]:
-    """Let a Ctrl-C that comes during the block take effect after it. For short calls of the JVM, which an exception would leave unfinished.
+    """Let a Ctrl-C that comes during the block take effect after it.
+
+    This is for short blocks that an exception must not leave unfinished, such as calls of the JVM.
 
     Parameters
     ----------

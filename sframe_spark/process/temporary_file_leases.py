@@ -139,7 +139,7 @@ def is_running(mark: ProcessMark) -> bool | None:
 
 PREFIX = "sframe_spark-"
 HIDDEN = "."
-# Spark's sockets need short paths: see `sockets.LONGEST_PARENT`.
+# Spark's sockets need short paths: see `worker_sockets.LONGEST_PARENT`.
 LONGEST_NAME = 44
 SECONDS_BETWEEN_HEARTBEATS = 600
 
@@ -170,7 +170,7 @@ def new_name() -> str:
 
 
 def owner_in(name: str) -> ProcessMark | None:
-    """Return the process whose mark is in a name; None if there is none.
+    """Return the process whose mark is in a name; None if the name has no mark.
 
     Examples
     --------
@@ -270,7 +270,7 @@ class Claims:
         self.start_over()
 
     def start_over(self) -> None:
-        """Start without claims and heartbeat in a forked process, as those are the parent's."""
+        """Start without claims and heartbeat in a forked process, because the parent keeps its own."""
         # The lock is reentrant: the garbage collector may run while a thread holds it, and finalize a temporary dataset, which discards its paths.
         self._lock = threading.RLock()
         self._paths: dict[str, weakref.ref[object] | None] = {}
@@ -366,7 +366,7 @@ def orphans_in(parent: str) -> list[str]:
     if may_be_renamed_by_anyone(parent):
         return []
     try:
-        # A cheap test comes first: each save goes through all names in a directory, few of which are ours.
+        # A cheap test comes first: each save goes through all names in a directory, few of which are this package's.
         names = sorted(name for name in [name for name in os.listdir(parent) if PREFIX in name] if owner_in(name) is not None)
     except OSError:
         # The caller's own access to the directory will raise the appropriate error.
@@ -377,7 +377,10 @@ def orphans_in(parent: str) -> list[str]:
 
 
 def time_in(directory: str) -> float | None:
-    """Return the time of the file system of a directory, in seconds since the epoch; None if no file can be written. It may be another machine's."""
+    """Return the time of the file system of a directory, in seconds since the epoch; None if no file can be written there.
+
+    The clock may be that of another machine.
+    """
     try:
         with tempfile.TemporaryFile(dir=directory) as stream:
             return os.fstat(stream.fileno()).st_mtime

@@ -1,4 +1,4 @@
-"""Running functions in several threads, and cancelling them on Ctrl-C.
+"""Calls functions in several threads, and cancels the calls on Ctrl-C.
 
 When ``in_threads`` returns or raises, all its threads have ended. ``in_threads_ahead`` yields results while threads compute the next ones.
 """
@@ -48,7 +48,7 @@ def raise_if_cancelled() -> None:
     Raises
     ------
     CancelledError
-        If the action was cancelled. It must not catch this error: its caller gets ``KeyboardInterrupt`` instead.
+        If the action was cancelled. The calling code must not catch the error; the caller of the action gets ``KeyboardInterrupt``.
     """
     cancelled = _CANCELLED.get(None)
     if cancelled is not None and cancelled():

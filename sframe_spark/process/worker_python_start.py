@@ -1,4 +1,4 @@
-"""The command, options and environment with which Python worker processes start, so that they import the same modules as this program.
+"""The command, options and environment with which Python worker processes, also those of Spark, start, so that they import what this program does.
 
 By default an interpreter imports from the directory in which it starts, or from ``PYTHONPATH``, before any code of this package could prevent that: a
 file ``random.py`` there would run.

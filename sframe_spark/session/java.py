@@ -1,4 +1,4 @@
-"""Finding a Java runtime that Spark can use, and adapting the one that is installed from PyPI."""
+"""Finds a Java runtime that Spark can use, and writes a start script for a runtime that lacks a module which Spark's launcher requests."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _shimmed_home(home: Path) -> Path:
     try:
         shim = own_cache() / f"java-{name}"
         (shim / "bin").mkdir(mode=0o700, parents=True, exist_ok=True)
-        # If others could write to the directory in the past, the one inside may still be theirs.
+        # If other users could write to the cache directory in the past, the directory ``bin`` in it may still be theirs.
         require_own((shim / "bin").resolve(strict=True))
         return _write_shim(shim, content)
     except OSError:

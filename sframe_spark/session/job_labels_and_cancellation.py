@@ -22,7 +22,7 @@ from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_base, get_session, own_sessions
 from sframe_spark.session.spark_start_and_settings import is_remote
-from sframe_spark.session.user_session import tags_of_user
+from sframe_spark.session.users_own_spark_session import tags_of_user
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,7 +116,7 @@ def tag_of(text: str) -> str:
 
 @contextlib.contextmanager
 def _tagged(tags: tuple[str, ...]) -> Iterator[None]:
-    """Tag all remote sessions in the block: this package's queries run in its sessions for several query sizes, and in the user's for DataFrames."""
+    """Tag, for the block, all remote sessions in which a query may run: this package's, one for each query size, and the user's, for DataFrames."""
     sessions = remote_sessions()
     new = [(session, tag) for session in sessions for tag in tags if tag not in session.getTags()]
     for session, tag in new:

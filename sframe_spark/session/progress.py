@@ -45,7 +45,7 @@ DELAY_SECONDS = 1.0
 BAR_WIDTH = 30
 # The time between two redraws of running work, and the time after which the drawing thread ends if there is no work.
 SECONDS_BETWEEN_DRAWS, SECONDS_IDLE = 0.2, 3.0
-# A notebook stores every message until the browser has drawn it, so there are fewer of them.
+# A notebook stores every message until the browser has drawn it, so a notebook is updated less often than a terminal.
 SECONDS_BETWEEN_MESSAGES = 0.5
 
 

@@ -1,5 +1,7 @@
-"""Which Python runs the functions of this package in Spark's workers: the Python of this process, or one that the user
-named; and it must not import from the directory in which Spark was started."""
+"""Chooses the Python that runs this package's functions in Spark's workers: that of this process, or one that the user names.
+
+Also keeps these workers from importing modules in the directory in which Spark was started.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,9 @@ class ReplacedSettings:
     lock
         Guards the other fields.
     blocks
-        By setting, how many blocks of all threads replace it.
+        For each setting, how many ``with`` blocks of all threads replace it at the moment.
     before
-        By setting, the value to be restored when the last block ends.
+        For each replaced setting, the value to be restored when the last block ends.
     """
 
     lock: threading.Lock = attrs.field(factory=threading.Lock)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.process.child_processes import WorkerProcesses
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import require_memory_for_thread
+from sframe_spark.process.python_worker_pool_and_message_channel import WorkerProcesses
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session.progress import ProgressBar, covering_progress
 from sframe_spark.session.spark_start_and_settings import (
@@ -102,7 +102,7 @@ class SparkStart:
         return self._error is not None
 
     def wait(self) -> SparkSession:
-        """Wait for the session and return it, or raise the error of the start; a longer wait is shown."""
+        """Wait for the session and return it, or raise the error of the start; a progress bar shows the wait."""
         line = ProgressBar("Spark is starting, once in a session")
         with covering_progress():
             try:
@@ -212,7 +212,7 @@ class SessionHolder:
         session = open_session(base)
         if is_remote(session):
             # At exit, an open connection would wait forever, for threads that no longer run or for a server that was stopped. Each connection
-            # registers its own exit function, and the one registered last runs first, so ours is registered again after it.
+            # registers its own exit function, and the one registered last runs first, so `stop` is registered again after it.
             atexit.unregister(self.stop)
             atexit.register(self.stop)
         assert self._settings is not None
@@ -237,7 +237,7 @@ class SessionHolder:
             self.packages.archive = archive
 
     def follow_user(self) -> None:
-        """Apply settings that the user has changed since the last query to the sessions of this package, except those that decide results.
+        """Apply settings that the user has changed since the last query to the sessions of this package, except settings that affect results.
 
         Called at the start of each query. Without a change it takes one comparison of the user's settings: 0.3 ms for a classic session.
         """
@@ -423,7 +423,7 @@ def default_parallelism(session: SparkSession) -> int:
 _HOLDER = SessionHolder()
 do_in_child(_HOLDER.start_over)
 
-# The functions of this module are methods of the one holder.
+# These functions are methods of the only holder.
 get_session = _HOLDER.get
 get_base = _HOLDER.base
 own_sessions = _HOLDER.own

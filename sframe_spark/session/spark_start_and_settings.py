@@ -1,4 +1,7 @@
-"""Starting Spark on this machine with settings for short queries, fixing settings that decide results, and following those that the user sets."""
+"""Starts Spark or connects to it, fixes the settings of this package's sessions, and copies settings that the user changes to them.
+
+Also finds out whether Spark has a file system for a URI scheme.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from sframe_spark.process.control_groups import available_cores, scheduled_cores
 from sframe_spark.process.memory import all_memory
 from sframe_spark.process.temporary_file_leases import require_directory
 from sframe_spark.process.worker_python_start import environment_of_tasks, interpreter
-from sframe_spark.session.class_archive_search import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.java import find_java
+from sframe_spark.session.jvm_class_archive_lookup import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.worker_sockets import socket_settings
 
 if TYPE_CHECKING:
@@ -62,7 +65,7 @@ PERMITTING_SETTINGS = {"spark.sql.timeType.enabled": "true"}
 # Settings that a Spark Connect server does not have, or that are needed only to report how a query ran, which it does not.
 LOCAL_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-    # The format of the plans that Spark records, which `explain.executed_plans` reads.
+    # The format of the plans that Spark records, which `explain.executed_spark_plans` reads.
     "spark.sql.ui.explainMode": "formatted",
 }
 
@@ -268,22 +271,23 @@ def _set_variables(variables: Mapping[str, str | None]) -> None:
 
 # Settings that users change at run time, which are copied to the sessions of this package.
 
-# Settings that are not copied.
+# Settings of the user's session that are not copied to this package's sessions.
 OWN_SETTINGS = {*FIXED_SETTINGS, *PERMITTING_SETTINGS, *LOCAL_SETTINGS, ROWS_PER_BATCH}
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
-# The setting that replaces it if Spark coalesces partitions that turn out to be small.
+# The setting that Spark reads instead of ``SHUFFLE_PARTITIONS`` if it coalesces partitions that turn out to be small.
 INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 ADAPTIVE = "spark.sql.adaptive.enabled"
-JOINS_PARTITIONS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
+# Spark coalesces partitions if all of these settings are true.
+COALESCING_SETTINGS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
 
 # Settings for small queries, whose time is mostly spent on scheduling: each setting saves tens of milliseconds.
 SMALL_QUERY_SETTINGS = {
     SHUFFLE_PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     ADAPTIVE: "false",
-    # A broadcast is a job of its own.
+    # A broadcast join would start an additional job.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.join.preferSortMergeJoin": "false",
 }
@@ -327,10 +331,10 @@ QuerySize.SMALL, QuerySize.DEFAULT = QuerySize("few rows", 1), QuerySize("usual"
 
 
 def partitions_set(session: SparkSession) -> int:
-    """Return the number of partitions that exchanges start with, by the settings of a session; Spark's default if these have no number."""
+    """Return the number of partitions that exchanges start with in a session; Spark's default if the setting is not a number."""
     number = session.conf.get(SHUFFLE_PARTITIONS)
     initial = session.conf.get(INITIAL_PARTITIONS, None)
-    if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in JOINS_PARTITIONS):
+    if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in COALESCING_SETTINGS):
         number = initial
     # Databricks allows the value `auto`.
     return int(number) if str(number).isdecimal() else DEFAULT_PARTITIONS
@@ -369,7 +373,7 @@ class UserSettings:
 def what_is_set(session: SparkSession) -> object:
     """Return all settings of a session in a form that can be compared.
 
-    For a classic session it is one string, which is a hundred times faster to get.
+    For a classic session it is one string, which is a hundred times faster to get than a dict.
     """
     if is_remote(session):
         return session.conf.getAll

@@ -56,7 +56,7 @@ def acknowledge_at_once() -> None:
         return
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
-            # Descriptors that are no TCP connections raise errors.
+            # Descriptors that are not TCP connections raise errors.
             with contextlib.suppress(OSError):
                 connection = socket.socket(fileno=int(name))
                 try:

@@ -31,7 +31,7 @@ from sframe_spark.storage.hybrid_calendar import instants_to_hybrid
 from sframe_spark.storage.segments.writer import BYTES_PER_GROUP, ROWS_PER_GROUP
 from sframe_spark.types import ColumnType
 from sframe_spark.values.export_to_arrow_and_json import outgoing, outgoing_type
-from sframe_spark.values.value_errors import column_named
+from sframe_spark.values.invalid_unicode_errors import column_named
 
 # Part files in Parquet or ORC, with the user's column names, and row groups that are limited in rows and bytes.
 
@@ -154,6 +154,8 @@ def _orc(sink: Any, schema: pa.Schema) -> _Writer:
 
 _WRITERS: dict[str, Callable[[Any, pa.Schema], _Writer]] = {PARQUET: _parquet, ORC: _orc}
 
+
+# Text files: tasks write parts, which are joined to one file.
 
 # Directories whose entries are open file descriptors, such as standard output.
 DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")

@@ -1,4 +1,7 @@
-"""Converts datetimes between the hybrid calendar of old writers, which is Julian before 15 October 1582, and the proleptic Gregorian one."""
+"""Converts datetimes between the hybrid calendar of old writers, which is Julian before 15 October 1582, and the proleptic Gregorian one.
+
+The metadata of Parquet files shows which of their columns are in the hybrid calendar.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,10 @@ def ticks_to_gregorian(ticks: np.ndarray[Any, Any], per_second: int, zone: Hybri
 
 
 def _difference_of_year(year: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return how many days to add to a Julian day, in a year that starts in March, for the Gregorian day of the same date; negative after 300."""
+    """Return how many days to add to a Julian day, in a year that starts in March, for the Gregorian day of the same date.
+
+    The result is negative from the year 300 on.
+    """
     return 2 - np.floor_divide(year, 100) + np.floor_divide(year, 400)
 
 
@@ -161,11 +167,11 @@ class HybridColumns:
     Parameters
     ----------
     dates
-        Whether columns of dates are.
+        Whether columns of dates are in the hybrid calendar.
     instants
-        Whether columns of timestamps in UTC are.
+        Whether columns of timestamps in UTC are in the hybrid calendar.
     unzoned
-        Whether columns of timestamps in nanoseconds without a time zone are; in Parquet files these are INT96.
+        Whether columns of timestamps in nanoseconds without a time zone, which are INT96 in Parquet files, are in the hybrid calendar.
     zone
         The time zone in which the writer computed the days of timestamps.
     """

@@ -30,10 +30,10 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, placement_over
-from sframe_spark.engine.physical.row_count_probes import with_known_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combine_states
-from sframe_spark.engine.runtime.row_range_tasks import combined_parts, summarize
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.operators.sources.base_and_segment_source import Source, source_of
@@ -49,7 +49,7 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, 
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
-from sframe_spark.session.user_session import keeping_active
+from sframe_spark.session.users_own_spark_session import keeping_active
 from sframe_spark.values.arrow_to_python import decode_columns
 
 Rows = list[tuple[Any, ...]]
@@ -340,7 +340,7 @@ def partitions_for(node: PlannerNode) -> tuple[int, ...]:
 
 
 def has_order(node: PlannerNode, rows: Rows) -> bool:
-    """Return whether a node's rows have a defined order; only several rows of a source without an order have none."""
+    """Return whether a node's rows have a defined order. They have none if there are several, and the node is a leaf whose rows are not numbered."""
     return bool(node.inputs) or node.operator.is_source or len(rows) <= 1
 
 
@@ -523,7 +523,7 @@ def check_value(node: PlannerNode) -> None:
 
 
 def check_pickle(node: PlannerNode) -> None:
-    """Check that an operator can be pickled, unless it has no kernel, and a parameter that is not portable, such as a live DataFrame.
+    """Check that an operator can be pickled, unless it has no kernel and has a parameter that is not portable, such as a live DataFrame.
 
     Raises
     ------

@@ -113,7 +113,7 @@ def missing_if_any(function: Scalar) -> Scalar:
 
 
 def _arithmetic(function: Scalar) -> Scalar:
-    """Return a function of two numbers: ints wrap around, as 64-bit ints, and mixed numbers are floats. Strings are not converted."""
+    """Return a function of two numbers: ints wrap around, as 64-bit ints, and mixed numbers are floats. Strings are passed on unchanged."""
 
     def calculated(left: Any, right: Any) -> Any:
         if isinstance(left, int) and isinstance(right, int):

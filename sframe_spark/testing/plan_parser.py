@@ -22,8 +22,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
 
 OPENING, CLOSING = "([{", ")]}"
@@ -400,7 +400,7 @@ def part_of_column(fact: re.Match[str], number: int, value: type) -> ColumnStati
     )
 
 
-# Whole plans, as :func:`sframe_spark.planner.plan_json.plan_text` prints them.
+# Whole plans, as :func:`sframe_spark.planner.printed_plans.plan_text` prints them.
 
 NODE = re.compile(r"^(?P<register>r\d+) := (?P<operator>\w+)\[(?P<parameters>.*)\]\((?P<inputs>[^()]*)\)$")
 FACTS = re.compile(r"^\((?P<types>.*)\) x (?P<length>\?|<?=?\d+)$")

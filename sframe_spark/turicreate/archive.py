@@ -1,4 +1,4 @@
-"""Opens archives of Turi Create: reads their columns and row counts from the index files, and reads ranges of their rows."""
+"""Opens archives of Turi Create: reads columns and row counts from the index files, reads ranges of rows, and finds narrower column types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.turicreate import archive_files
 from sframe_spark.turicreate.archive_files import Allowed, ArchiveFile, ColumnBlocks, IndexedColumn, IndexedFrame, IndexReader, NamedFile
 from sframe_spark.turicreate.block import COLUMN_TYPES, Block, BlockForm, kind_of
-from sframe_spark.turicreate.number_decoding import OUT_OF_YEARS
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import OUT_OF_YEARS
 from sframe_spark.turicreate.string_and_object_decoding import MISSING
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.arrow_to_python import decode
@@ -165,7 +165,7 @@ class Archive:
     location
         The directory of the archive, or the path of its ``.frame_idx`` or ``.sidx`` file.
     references
-        Directories outside the archive in which files that the archive names may be, too.
+        Directories outside the archive that may also hold files that the archive names.
     encoding_errors
         How strings that are not valid UTF-8 are decoded: one of :data:`ENCODING_ERRORS`.
     contents
@@ -277,7 +277,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     location
         The directory of the archive, or the path of a ``.frame_idx`` or ``.sidx`` file. Of a ``.sidx`` file the first column is opened.
     references
-        Directories outside the archive in which files that the archive names may be, too.
+        Directories outside the archive that may also hold files that the archive names.
     encoding_errors
         How strings that are not valid UTF-8 are decoded: one of :data:`ENCODING_ERRORS`.
 

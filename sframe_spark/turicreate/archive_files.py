@@ -1,4 +1,4 @@
-"""Reads the files of an archive: the INI and JSON index files, the footers and blocks of segment files, and the file names in them."""
+"""Reads the files of a Turi Create archive: INI and JSON index files, the file names in them, and footers and blocks of segment files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sframe_spark.turicreate.string_and_object_decoding import MISSING, TENSOR
 
 # The bytes that count as blanks at the ends of a line, a key or a name.
 BLANKS = b" \t\n\v\f\r"
-# Numbers in index files with more digits are invalid.
+# Numbers in index files with more digits than this are invalid.
 MAX_DIGITS = 18
 
 Key = TypeVar("Key", bytes, str)
@@ -449,7 +449,7 @@ def require_unchanged(file: ArchiveFile) -> None:
 
 
 def _require_same(file: ArchiveFile, status: os.stat_result) -> None:
-    # The first three fields do not change with hard links and permissions.
+    # Making hard links and changing permissions leave the first three fields as they are.
     if not stat.S_ISREG(status.st_mode) or FileState.of(status)[:3] != file.state[:3]:
         raise StorageError(f"{visible(file.path)} was changed since the archive was opened; open it again when nobody writes it, or read a copy")
 
@@ -539,7 +539,7 @@ def unpacked(content: bytes, record: BlockRecord) -> bytes:
 
 # The versions of ``dir_archive.ini`` and of ``.sidx`` files that are read.
 VERSION, ARRAY_VERSION = 1, 2
-# The entry of the list of prefixes that is the prefix of the index file.
+# The position, in the list of prefixes, of the prefix of the index file.
 CONTENT_PREFIX = 2
 
 

@@ -1,4 +1,4 @@
-"""Decodes one block of an archive column, whose values are of one type or of mixed types; values may be missing."""
+"""Decodes a block of a column of a Turi Create archive: its values, of one type or of mixed types, some of which may be missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.turicreate.number_decoding import Cells, Payload, Vectors, are_alike, datetimes, floats, integers
+from sframe_spark.turicreate.block_payload_reader import Payload
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import Cells, Vectors, are_alike, datetimes, floats, integers
 from sframe_spark.turicreate.string_and_object_decoding import (
     DICTIONARY,
     IMAGE,
@@ -49,7 +50,7 @@ COLUMN_TYPES: dict[int, ColumnType] = {
     IMAGE: ENCODED_DICT,
     TENSOR: ENCODED_LIST,
 }
-# For the type of values and another one of their column, the conversion, and how many times as much memory the converted values take.
+# For the type of values and a different type of their column: the conversion, and how many times as much memory the converted values take.
 _WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array, ColumnType], pa.Array], float]] = {
     # Ints beyond 2**53 are rounded.
     (INT.kind, FLOAT.kind): (lambda values, column_type: values.cast(column_type.physical, safe=False), 1.0),
@@ -79,8 +80,8 @@ class BlockForm:
 class Block:
     """The rows of a block.
 
-    The structure of the block is checked when it is created. Most values are decoded when rows are requested; lists, dicts, images, mixed
-    values and datetimes of unequal length are decoded at once.
+    The structure of the block is checked when the object is created. Most values are decoded when rows are requested; lists, dicts, images, mixed
+    values, and datetimes that take different numbers of bytes, are decoded when the object is created.
 
     Parameters
     ----------

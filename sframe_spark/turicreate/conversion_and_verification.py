@@ -89,7 +89,7 @@ def archive_segments(
     return in_threads(write, ranges, available_cores())
 
 
-# For tasks with fewer rows, starting the task takes longer than decoding them.
+# If a task has fewer rows than this, starting the task takes longer than decoding the rows.
 MIN_TASK_ROWS = 65_536
 
 

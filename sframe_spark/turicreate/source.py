@@ -27,7 +27,7 @@ from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.turicreate.archive import Archive, ArchiveReader, open_archive, with_narrow_types
 from sframe_spark.turicreate.conversion_and_verification import archive_segments, require_readable_rows, task_bounds
-from sframe_spark.udf.errors import ErrorTransport, error_transport
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 # --- Lowering to Spark, where each task decodes a range of rows
 

@@ -1,4 +1,4 @@
-"""Decodes the strings, lists, dicts, images and tensors of a block."""
+"""Decodes the strings, lists, dicts, images and tensors in a block of a column that Turi Create has saved."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ import pyarrow as pa
 
 from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.turicreate.number_decoding import GROUP, MAX_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_datetime
+from sframe_spark.turicreate.block_payload_reader import MAX_ALLOWED, Payload
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import GROUP, Cells, FloatRun, NumberRun, floats_between, offsets_of, read_datetime
 from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain
-from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, encode_value
 
 # --- Strings, stored one after the other or dictionary-encoded
 
 
-# The byte that says how the strings of a block are stored.
+# The two values of the byte that says how the strings of a block are stored.
 DIRECT, BY_DICTIONARY = 0, 1
-# Memory reserved per dictionary entry. It is large in order to limit the time of the loop over entries; Turi Create writes at most 64.
+# Bytes of memory reserved per dictionary entry: so many that damaged files cannot cause long loops; Turi Create writes at most 64 entries.
 BYTES_OF_ENTRY = 1_024
 
 

@@ -15,13 +15,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import StateNotSharedError
-from sframe_spark.udf import process_state
+from sframe_spark.udf import captured_locale_decimal_and_time_zone_state as process_state
+from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import state_now
 from sframe_spark.udf.captured_variables import Family, copied, itself, meanings
 from sframe_spark.udf.code_analysis import is_class, is_importable, names_in
 from sframe_spark.udf.pickling import PackedFunction, addressed, copy_of_program, pack_program
-from sframe_spark.udf.process_state import state_now
 from sframe_spark.udf.received_program import ReceivedFunction
-from sframe_spark.udf.user_modules import objects_of, reaches_state, users_module
+from sframe_spark.udf.user_module_detection_and_reached_variables import objects_of, reaches_state, users_module
 
 if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram
@@ -63,9 +63,9 @@ class FunctionAsNow:
         self._called = self._form(given)
         self._is_copied = False
         self._state, self._context = state_now(), contextvars.copy_context()
-        # The pickled function as it was when given, if it reaches state; and that state after the latest call.
+        # The pickled function as it was when given, if it reaches state; and that state as it was recorded last, at first or after a call.
         self._saved: PackedProgram | None = None
-        self._rested: tuple[bytes | None, bytes | None] | None = None
+        self._state_when_recorded: tuple[bytes | None, bytes | None] | None = None
         # The mutable objects that its variables hold, as long as the function only reads them.
         self._objects: list[Any] = []
         self._is_to_be_compared = False
@@ -85,7 +85,7 @@ class FunctionAsNow:
         if reaches_state(self.given, self._family):
             self._saved = self._snapshot()
             self._objects = objects_of(self._family) if self._family is not None else []
-            self._rested = self._state_reached()
+            self._state_when_recorded = self._state_reached()
 
     def record_state(self, is_called: bool = True) -> None:
         """Record the state that the function reaches, after it was called, so that later differences are changes by other code.
@@ -94,14 +94,14 @@ class FunctionAsNow:
         ----------
         is_called
             Whether the function has been called for the first rows. If it has not changed the objects that its variables hold, it only reads them,
-            and later calls see their present content. Otherwise later calls see later changes to these objects.
+            and later calls see the content that the objects have now. Otherwise later calls see later changes to these objects.
         """
         self._is_to_be_compared = False
         if self._saved is not None and self._received is None:
-            before, self._rested = self._rested, self._state_reached()
-            if self._objects and (not is_called or before != self._rested):
+            before, self._state_when_recorded = self._state_when_recorded, self._state_reached()
+            if self._objects and (not is_called or before != self._state_when_recorded):
                 self._objects = []
-                self._rested = self._state_reached()
+                self._state_when_recorded = self._state_reached()
 
     def _state_reached(self) -> tuple[bytes | None, bytes | None] | None:
         if self._saved is None or (self._saved.state.is_none and not self._objects):
@@ -120,7 +120,7 @@ class FunctionAsNow:
     @contextmanager
     def during_action(self) -> Iterator[None]:
         """Return a context manager for an action: before the first call, the state that the function reaches is compared with the recorded state."""
-        self._is_to_be_compared = self._rested is not None
+        self._is_to_be_compared = self._state_when_recorded is not None
         try:
             yield
         except Exception:
@@ -128,7 +128,7 @@ class FunctionAsNow:
             self._objects = []
             raise
         finally:
-            if self._rested is not None and not self._is_to_be_compared:
+            if self._state_when_recorded is not None and not self._is_to_be_compared:
                 self.record_state()
 
     def entered(self) -> AbstractContextManager[None]:
@@ -175,7 +175,7 @@ class FunctionAsNow:
         """Return the function to call now, for some rows."""
         if self._is_to_be_compared:
             self._is_to_be_compared = False
-            if self._saved is not None and self._received is None and self._rested != self._state_reached():
+            if self._saved is not None and self._received is None and self._state_when_recorded != self._state_reached():
                 self._call_snapshot(self._saved)
         if not self._is_copied and self._family is not None and not self._family.is_as_it_was():
             self._called, self._is_copied = self._form(copied(self.given, self._family)), True
@@ -190,7 +190,7 @@ class FunctionAsNow:
             raise StateNotSharedError(f"{reason} ({type(error).__name__}: {error}): materialize() the column before it is changed") from error
         self._called, self._is_copied = self._received.function, True
 
-    def was(self, function: Function) -> bool:
+    def is_current(self, function: Function) -> bool:
         """Return whether ``function`` is still what :meth:`now` returns."""
         if self._family is not None and not self._is_copied:
             # This is called after each call of some functions, so variables are compared only once.
@@ -205,7 +205,7 @@ class FunctionAsNow:
         try:
             return function(*values)
         finally:
-            self.was(function)
+            self.is_current(function)
 
 
 def other_threads_run() -> bool:
@@ -252,7 +252,7 @@ def packed(function: Function, description: str) -> PackedFunction:
 
 def still_right(function: Function, used: Function) -> bool:
     """Return whether ``used``, which :func:`now` has returned, is still current after calls: other code may have assigned variables since then."""
-    return type(function) is not FunctionAsNow or function.was(used)
+    return type(function) is not FunctionAsNow or function.is_current(used)
 
 
 def original(function: Function) -> Function:

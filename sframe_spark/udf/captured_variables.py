@@ -14,7 +14,7 @@ from typing import Any
 
 from sframe_spark.udf.code_analysis import CACHED, cells_of, functions_of, is_class, is_full, is_importable, names_in
 
-# At most so many objects are visited; larger structures are data rather than tables of functions.
+# At most this many objects are visited; larger structures are data rather than tables of functions.
 MAX_VISITED = 20_000
 COLLECTIONS = (list, tuple, set, frozenset, dict)
 # Types whose values cannot hold a function.
@@ -25,7 +25,7 @@ _ABSENT = object()
 class Family:
     """The functions that a function can call: through variables, defaults, methods, partial functions, small collections and attributes of objects.
 
-    An importable function (its module has it under its name) is not a member: it is called as its module has it at the time of the call.
+    An importable function (one that its module holds under its own name) is not a member: each call uses what the module holds at that time.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ Function = Callable[..., Any]
 
 
 def itself(function: Function) -> Function:
-    """Return the function unchanged; a target for pickling."""
+    """Return the function unchanged; called to unpickle an :class:`AssigningFunction`."""
     return function
 
 

@@ -1,4 +1,6 @@
-"""Analysis of the user's code: the names that the byte code of a function reads, assigns or mentions, and the functions of a class."""
+"""Analysis of users' functions and classes: the names that byte code reads, assigns or mentions, closure cells, the functions of a class, and
+whether a function or class can be imported by its name.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,7 @@ def names_in(code: types.CodeType) -> CodeNames:
 
 
 def _codes_in(code: types.CodeType) -> Iterator[tuple[types.CodeType, set[str]]]:
-    """Yield the code of a function and of each function nested in it, with its variables that belong to functions around the first."""
+    """Yield the code of a function and of each function nested in it, each with its variables that belong to functions around the outermost one."""
     pending = [(code, set(code.co_freevars))]
     while pending:
         part, free = pending.pop()

@@ -1,4 +1,4 @@
-"""Sending functions of users and plug-ins to worker processes: pickling in the driver, loading in the worker."""
+"""Sending functions of users and plug-ins to worker processes: pickling in the driver, loading in the worker, and wrappers for plug-ins."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError, UserFunctionError
 from sframe_spark.planner.node import is_builtin
-from sframe_spark.udf.errors import ErrorTransport, error_transport, failure
-from sframe_spark.udf.process_state import State
+from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import State
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
+from sframe_spark.udf.function_errors import failure
 from sframe_spark.udf.received_program import ReceivedFunction
 
 if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram
 
-
-# Sending users' functions to worker processes: pickling in the driver, loading in the worker.
 
 # The function's description, its pickled bytes, the directories of its modules, and how errors are sent back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]

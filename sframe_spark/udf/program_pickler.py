@@ -1,4 +1,4 @@
-"""Pickling of a user's function together with the variables, classes and functions of the user's modules that it can reach.
+"""Pickles a user's function together with the variables, classes and functions of the user's modules that it can reach, and unpickles it.
 
 Modules of installed packages are pickled by name, because every process that calls functions has these packages. Of the user's modules, only the
 variables that the reached code names are sent; a variable that cannot be pickled causes an error where the function reads it.
@@ -28,10 +28,10 @@ import attrs
 from pyspark import cloudpickle
 
 from sframe_spark.errors import StateTooLargeError, VariableNotSentError
-from sframe_spark.udf import received_program, user_modules
+from sframe_spark.udf import received_program, user_module_detection_and_reached_variables as user_modules
+from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import State
 from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable
-from sframe_spark.udf.process_state import State
-from sframe_spark.udf.received_program import TEXT, UsersProgram, module_of, owner_of, variables_of
+from sframe_spark.udf.received_program import HASHED_TEXT, UsersProgram, module_of, owner_of, variables_of
 
 _MAX_LEFT_OUT = 200
 _MAX_CULPRIT_DEPTH = 6
@@ -85,7 +85,8 @@ class ProgramPickler(cloudpickle.Pickler):
         self._variable: Any = None
         self._classes: dict[int, type] = {}
         self._spaces: dict[int, types.ModuleType | None] = {}
-        # Methods to call when classes are made. They are set on the classes after all classes have been made.
+        # What is set on classes only after all classes have been made: class, name and value of methods that Python calls when a subclass is made
+        # (see _HOOKS), or, with an empty name, the attributes of the members of an enumeration.
         self._hooks: list[tuple[type, str, Any]] = []
 
     def pickle(self, function: Any, state: State) -> None:
@@ -107,7 +108,7 @@ class ProgramPickler(cloudpickle.Pickler):
             except Exception as error:
                 raise _not_sent(name, attribute, value, error) from error
         self.dump(None)
-        text_hash = hash(TEXT) if self.reached.hashes else None
+        text_hash = hash(HASHED_TEXT) if self.reached.hashes else None
         modules = list(map(self._arguments_of, self.reached.modules.values()))
         self.dump((self._not_sent(), state, self._environment(), text_hash, modules))
 
@@ -310,6 +311,7 @@ class ProgramPickler(cloudpickle.Pickler):
 # Modules of the interpreter and of this package, whose classes are not searched for changes.
 _LEFT_ALONE = user_modules.OF_THE_MACHINE | {"builtins", "sframe_spark", "pyspark", "abc", "typing", "types", "enum"}
 _HEAP_TYPE = 1 << 9
+# Methods that Python calls when a subclass is made.
 _HOOKS = ("__init_subclass__",)
 # Attributes that every member of an enumeration has.
 _OF_MEMBERS = ("_name_", "_value_", "__objclass__", "_sort_order_")
@@ -435,7 +437,7 @@ class ReachedState:
         return not (self.variables or self.classes or self.changed or self.environment)
 
     def now(self) -> bytes | None:
-        """Return the current state in a form that can be compared; None if it cannot be pickled or is larger than MAX_COMPARED."""
+        """Return the current state in a form that can be compared; None if it cannot be pickled, or takes more than ``MAX_COMPARED`` bytes."""
         variables = [(module.__name__, name, vars(module).get(name)) for module, name in self.variables]
         contents = [type.__dict__["__dict__"].__get__(kind) for kind in self.classes]
         attributes = [
@@ -451,7 +453,7 @@ class ReachedState:
 
 
 def content_now(values: list[Any]) -> bytes | None:
-    """Return some values pickled for comparison; None if they cannot be pickled or are larger than MAX_COMPARED."""
+    """Return some values pickled for comparison; None if they cannot be pickled, or take more than ``MAX_COMPARED`` bytes."""
     file = _Limited(MAX_COMPARED)
     pickler = _StatePickler(file, contextvars.copy_context(), {})
     pickler._is_of_module = True

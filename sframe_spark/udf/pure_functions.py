@@ -17,7 +17,7 @@ from typing import Any
 
 from sframe_spark.udf.captured_variables import meanings
 from sframe_spark.udf.code_analysis import is_class
-from sframe_spark.values.input_values import UNCHANGING
+from sframe_spark.values.input_copying_simplification_and_validation import UNCHANGING
 
 # The cost of the call itself, in byte code steps.
 STEPS_OF_CALL = 10
@@ -78,7 +78,7 @@ def steps_of_call(function: Any) -> int | None:
         return None
     attributes = [step.argval for step in steps if step.opname in ("LOAD_ATTR", "LOAD_METHOD")]
     names = [step.argval for step in steps if step.opname == "LOAD_GLOBAL"]
-    # The value of a name that is not defined is None.
+    # A name that is defined nowhere counts as None, a constant, since reading it raises an error.
     values = [*meanings(function), *(function.__builtins__.get(name) for name in names if name not in function.__globals__)]
     return len(steps) + STEPS_OF_CALL if all(_is_known(value, attributes) for value in values) else None
 

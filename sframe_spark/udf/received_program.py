@@ -17,11 +17,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from sframe_spark.errors import StateNotSharedError
-from sframe_spark.udf.process_state import changed_since, entered, set_environment_variable
+from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import changed_since, entered, set_environment_variable
 
 _ABSENT = object()
 # Processes with the same hash of this string have the same hashes of all strings.
-TEXT = "a text"
+HASHED_TEXT = "a text"
 
 
 class UsersProgram:
@@ -72,7 +72,7 @@ class UsersProgram:
             if self.is_users_process:
                 self._require_unchanged()
             else:
-                if self.text_hash not in (None, hash(TEXT)):
+                if self.text_hash not in (None, hash(HASHED_TEXT)):
                     message = "hash() of a text is another number in the Python process that would call the function than in yours"
                     raise StateNotSharedError(f"{message}: start your program, and Spark's executors, with PYTHONHASHSEED=0, or use hashlib")
                 stack.callback(_put_back, {name: sys.modules.get(name, _ABSENT) for name in self.modules})
@@ -245,8 +245,8 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
     Parameters
     ----------
     maker
-        The metaclass that makes the class: not a user's one, which may have side effects, such as filling a registry, that have happened in the
-        user's program.
+        The metaclass whose ``__new__`` makes the class. A user's metaclass is not called, as it may have side effects, such as filling a
+        registry, which have already happened in the user's program.
     kind, name, bases, content
         The metaclass of the class, its name, its bases, and its first attributes.
     """

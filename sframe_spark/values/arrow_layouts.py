@@ -4,6 +4,8 @@ Arrow has several layouts for the same values: strings with 32-bit or 64-bit off
 dictionaries, run-end encodings, extensions. Arrow's own casts between them are not safe: some ignore the sizes of views, others let 32-bit offsets
 wrap around. So an array is first *widened*, to layouts with 64-bit offsets, which cannot overflow; then it is cut into parts that are small enough
 for 32-bit offsets; and then the parts are *narrowed* to 32-bit offsets.
+
+The module also makes map arrays of dicts, and writes and reads tables as Arrow IPC streams.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Converts Arrow arrays of any type to the column type that fits them."""
+"""Converts Arrow arrays of any type to the column type that fits them, and warns of decimals that lose digits."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from sframe_spark.types import (
 from sframe_spark.values.arrow_layouts import TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
 from sframe_spark.values.datetimes import DAY, MAX_OFFSET, MINUTE, SECOND, arrow_microseconds, floored
 from sframe_spark.values.plain_values import LARGEST_INT, plain, plain_dict, plain_list
-from sframe_spark.values.spark_variant import VariantType, is_stored_variant, variant_value
-from sframe_spark.values.tagged_json import encode_value
-from sframe_spark.values.value_errors import DIGITS_OF_FLOAT
+from sframe_spark.values.rounding_warnings import DIGITS_OF_FLOAT
+from sframe_spark.values.spark_variant_decoding_and_json import VariantType, is_stored_variant, variant_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
 
 # Decimals without a fraction and of at most 18 digits become ints. Others become floats, with a warning if they have too many digits.
 
@@ -75,7 +75,7 @@ def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
 
 
 def _has_long_values(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Return whether a decimal has more digits than floats hold, without zeros at both ends."""
+    """Return whether a decimal has more digits than floats hold, not counting zeros at both ends."""
     digits = pc.replace_substring_regex(pc.replace_substring_regex(values.cast(pa.string()), "E.*$", ""), "[-.]", "")
     longest = pc.max(pc.utf8_length(pc.utf8_trim(digits, "0"))).as_py()
     return longest is not None and longest > DIGITS_OF_FLOAT
@@ -369,7 +369,7 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_uint64(data_type):
         return _signed
     if pa.types.is_decimal(data_type):
-        # Because of the type, a warning of rounded digits was given already.
+        # Users have already been warned that digits are rounded, because the type shows it.
         return float
     return plain
 

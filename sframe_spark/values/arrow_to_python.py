@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.datetimes import from_microseconds, is_in_years_of_python, timestamp_text
+from sframe_spark.values.invalid_unicode_errors import invalid_string_message
 from sframe_spark.values.nested.json_items import FlatItems, is_known, items_of
 from sframe_spark.values.nested.python_and_tagged_json import python_values
-from sframe_spark.values.tagged_json import decode_value
-from sframe_spark.values.value_errors import words_for
+from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value
 
 
 def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[Any]:
@@ -42,7 +42,7 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
         return _decoded(values, column_type)
     except UnicodeDecodeError as error:
         # Spark strings may hold bytes that are not UTF-8.
-        raise InvalidArgumentError(words_for(error.object)) from None
+        raise InvalidArgumentError(invalid_string_message(error.object)) from None
     except (OverflowError, ValueError) as error:
         out_of_range = _range_error(values, column_type)
         if out_of_range is None:
@@ -70,7 +70,7 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
 
 def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
     """Decode lists and dicts from tagged JSON, all at once if :func:`is_known` allows it, otherwise one by one."""
-    # For values with four levels, decoding one by one is as fast.
+    # Values that are nested four levels deep are not decoded all at once: decoding them one by one is as fast.
     if is_known(values, column_type.kind, many_rows=len(values) + 1):
         try:
             return python_values(values.fill_null("null"), decode_value)

@@ -1,7 +1,8 @@
-"""Casts of columns to another kind, as ``SArray.astype`` does, and canonical strings for the comparison of lists and dicts.
+"""Casts of columns to another kind, as ``SArray.astype`` does; and canonical strings for the comparison of lists and dicts.
 
 As in SFrame, every cast of a float column makes NaN missing, and floats become strings with six significant digits. Unlike
-there, strings are parsed to floats with all their digits.
+in SFrame, strings are parsed to floats with all their digits. The module also converts columns of
+datetimes to microseconds.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from sframe_spark.values.nested.text_writer import CANONICAL, DISPLAY, written
 from sframe_spark.values.plain_values import SMALLEST_INT
 from sframe_spark.values.python_to_arrow import encode_plain, recode
 from sframe_spark.values.single_value_conversion import list_to_array, parse_array, parse_dict, parse_float, parse_int, parse_list
-from sframe_spark.values.tagged_json import canonical_value, display_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value, display_text
 
 # Strings for which Arrow and our own parsers agree: the only sign is a minus, and the number is in range whatever its digits are.
 PLAIN_INT = r"^-?[0-9]{1,18}$"

@@ -1,7 +1,7 @@
 """Conversion between datetimes and microseconds since 1970 with an offset in minutes east of UTC, and formatting of datetimes.
 
-All arithmetic is on integers, never on floats or with the platform's time functions, so it works for every year from 1 to 9999 and does not
-depend on the machine's time zone.
+Values are converted by arithmetic on integers, never on floats or with the platform's time functions, so conversions work for every year from 1 to
+9999 and do not depend on the machine's time zone. Nanoseconds, which columns do not hold, are cut off, and a warning says so.
 """
 
 from __future__ import annotations

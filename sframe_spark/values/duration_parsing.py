@@ -1,4 +1,4 @@
-"""Parses durations that users write, such as ``"1h30min"``, to numbers in the unit of a key column."""
+"""Converts durations that users give, such as ``"1h30min"`` or a ``timedelta``, to numbers in the unit of a key column."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Converts columns for other programs: to Arrow types from which the values can be read back unchanged, and to JSON.
+"""Converts columns for other programs: to Arrow types from which the values can be read back unchanged, and to JSON; and parses such JSON.
 
 Numbers, strings, datetimes without an offset, and native lists and dicts keep their physical type. The Arrow type of other columns depends on
 their values:
 
 ===========================================  ==========================================================================
-datetimes that all have one offset           ``timestamp[us, tz]``, where the offset has a zone (whole hours)
+datetimes that all have one offset           ``timestamp[us, tz]``, if a zone has the offset (whole hours)
 datetimes with other offsets                 ``arrow.timestamp_with_offset``
 datetimes, some of which have no offset      the physical type, ``struct<instant, offset>``
 lists and dicts whose values share one type  ``list`` and ``struct`` of it, at any depth
@@ -34,7 +34,7 @@ from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.plain_values import plain_dict, plain_list
-from sframe_spark.values.tagged_json import decode_value, exact_float_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, exact_float_text
 
 # The most specific Arrow type of nested values: items of lists need one type, and dicts the same keys in the same order.
 
@@ -51,7 +51,7 @@ def type_of(value: Any, levels: int) -> pa.DataType:
     Raises
     ------
     NotOneTypeError
-        If there is none, or the value is nested deeper than ``levels``.
+        If there is no such type, or the value is nested deeper than ``levels``.
     """
     if value is None:
         return pa.null()
@@ -91,7 +91,7 @@ def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     Raises
     ------
     NotOneTypeError
-        If there is none.
+        If there is no such type.
     """
     if left == right or pa.types.is_null(right):
         return left

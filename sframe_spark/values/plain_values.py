@@ -19,8 +19,8 @@ import numpy as np
 from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.datetimes import to_datetime
-from sframe_spark.values.tagged_json import MAX_LEVELS, hashable_key, too_deep
-from sframe_spark.values.value_errors import is_rounded, note_rounded
+from sframe_spark.values.rounding_warnings import is_rounded, note_rounded
+from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, hashable_key, too_deep
 
 MISSING = "missing"
 NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
@@ -80,7 +80,8 @@ def _find_family(python_class: type) -> str:
             return family
     if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
         return LIST_KIND
-    # Numpy arrays, pandas series, dict views, SArrays. Inherited methods only: an Enum class is iterable (by its metaclass), its members are not.
+    # Numpy arrays, pandas series, dict views, SArrays. Only methods of the class and its bases count: an Enum class is iterable by a method of
+    # its metaclass, and its members are not iterable.
     if all(any(name in vars(above) for above in python_class.__mro__) for name in ("__len__", "__iter__")):
         return LIST_KIND
     raise SchemaError(

@@ -22,7 +22,7 @@ from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts
 from sframe_spark.values.arrow_to_column_types import BEYOND_64_BITS, arrow_column_type, list_from_lengths, normalize, normalized_parts, zoned_array
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import to_datetime, to_microseconds
-from sframe_spark.values.input_values import simplify
+from sframe_spark.values.input_copying_simplification_and_validation import simplify
 from sframe_spark.values.nested.json_items import flat_items, stored_lists
 from sframe_spark.values.nested.python_and_tagged_json import stored_cells
 from sframe_spark.values.plain_values import (
@@ -42,7 +42,7 @@ from sframe_spark.values.plain_values import (
     require_items,
 )
 from sframe_spark.values.single_value_conversion import construct_value
-from sframe_spark.values.tagged_json import encode_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
 
 # The column type that fits Python values, or a dtype that a user asked for.
 
@@ -229,7 +229,7 @@ def _dict_type(values: Sequence[Any]) -> ColumnType:
 
 
 def _element_type(elements: Callable[[], Iterable[Any]]) -> ColumnType | None:
-    """Return the native type that all elements have (int, float or str), or None if there is none; ``elements`` yields them, several times."""
+    """Return the native type that all elements have (int, float or str), or None if there is none; each call of ``elements`` yields them all."""
     families = families_of(elements())
     element = _ELEMENT_TYPES.get(families.pop()) if len(families) == 1 else None
     return None if element is types.INT and not _fits_int(list(elements())) else element

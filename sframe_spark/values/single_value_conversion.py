@@ -15,8 +15,8 @@ from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values import plain_values
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
-from sframe_spark.values.tagged_json import MAX_LEVELS, display_text
-from sframe_spark.values.value_errors import RoundedNumbers, may_be_rounded
+from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
+from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, display_text
 
 
 def construct_value(value: Any, kind: str) -> Any:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.engine.execution import actions, execution_without_plan
+from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions, direct_execution_of_few_rows as execution_without_plan
 from sframe_spark.expressions.scalar_function_program import Program
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.planner.graph_traversal import postorder

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.execution import actions, execution_without_plan
-from sframe_spark.laws import optimize
+from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions, direct_execution_of_few_rows as execution_without_plan
 from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.rewrite_laws import optimize
 from tests.work import calls_of
 
 FEW, MANY, ROWS = 8, 32, 20

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api import indexing
-from sframe_spark.api.indexing import MAX_RANGE_BYTES, MAX_RANGE_ROWS, MAX_RANGES
+from sframe_spark.api import single_row_access_and_recent_row_cache
+from sframe_spark.api.single_row_access_and_recent_row_cache import MAX_RANGE_BYTES, MAX_RANGE_ROWS, MAX_RANGES
 
 ROWS = 3 * MAX_RANGE_ROWS + 5
 
@@ -20,13 +20,13 @@ ROWS = 3 * MAX_RANGE_ROWS + 5
 def ranges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The ranges that are read."""
     found: list[tuple[int, int]] = []
-    rows_of = indexing.rows_of
+    rows_of = single_row_access_and_recent_row_cache.rows_of
 
     def noted(node: Any, start: int, stop: int, **options: Any) -> Any:
         found.append((start, stop))
         return rows_of(node, start, stop, **options)
 
-    monkeypatch.setattr(indexing, "rows_of", noted)
+    monkeypatch.setattr(single_row_access_and_recent_row_cache, "rows_of", noted)
     return found
 
 

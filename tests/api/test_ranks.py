@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray
-from sframe_spark.api.sarray import rank_selection
-from sframe_spark.expressions.aggregates import profiling as keys
+from sframe_spark.api.sarray import number_search_by_rank
+from sframe_spark.expressions.aggregates import histograms_summaries_and_rank_counts as keys
 from sframe_spark.types import FLOAT, INT
 from tests.examples import examples
 
@@ -27,11 +26,11 @@ def in_order(values: list[Any]) -> list[Any]:
 @settings(max_examples=examples(60), deadline=None)
 def test_numbers_at_all_places_are_those_of_a_sort(numbers: Any, dtype: type, data: Any) -> None:
     values = [*data.draw(st.lists(st.one_of(st.none(), numbers), max_size=12)), data.draw(numbers)]
-    most = data.draw(st.sampled_from([0, 1, 3, rank_selection.MAX_KEYS]))
+    most = data.draw(st.sampled_from([0, 1, 3, number_search_by_rank.MAX_KEYS]))
     wanted = in_order(values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_selection, "MAX_KEYS", most)
-        found = rank_selection.Ranks(SArray(values, dtype)._node).numbers_at(list(range(len(wanted))))
+        patch.setattr(number_search_by_rank, "MAX_KEYS", most)
+        found = number_search_by_rank.Ranks(SArray(values, dtype)._node).numbers_at(list(range(len(wanted))))
     assert list(map(repr, found)) == [repr(value + 0.0 if dtype is float else value) for value in wanted]
     # NaN is no number that has a middle place, in the reference too.
     numbered = [value for value in wanted if value == value]
@@ -50,9 +49,9 @@ def test_keys_are_in_the_order_of_their_numbers(floats: list[float], ints: list[
 def test_a_quantile_takes_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No sort: each pass leaves a small part of the numbers, and what was counted once is known for the next quantile."""
     asked: list[str] = []
-    real = rank_selection.reduce_values
-    monkeypatch.setattr(rank_selection, "reduce_values", lambda node, wanted: asked.append(wanted[0].function) or real(node, wanted))
-    monkeypatch.setattr(rank_selection, "MAX_KEYS", 1000)
+    real = number_search_by_rank.reduce_values
+    monkeypatch.setattr(number_search_by_rank, "reduce_values", lambda node, wanted: asked.append(wanted[0].function) or real(node, wanted))
+    monkeypatch.setattr(number_search_by_rank, "MAX_KEYS", 1000)
     sketch = SArray([number * 7919 % 100_003 / 8 for number in range(100_003)]).summary()
     assert sketch.quantile(0.5) == 50_001 / 8
     assert asked == ["column_min", "key_counts", "key_counts", "keys_between"]

@@ -9,16 +9,15 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import SArray, config
-from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.planner.length_and_order_inference import properties_of
+from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.values.arrow_to_python import decode
 from tests.examples import part
 

@@ -11,8 +11,8 @@ import pytest
 
 from sframe_spark import SArray, Sketch
 from sframe_spark.errors import SchemaError
-from sframe_spark.expressions.aggregates import profiling
-from sframe_spark.testing.functions import check_aggregate
+from sframe_spark.expressions.aggregates import histograms_summaries_and_rank_counts as profiling
+from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
 
 UTC = datetime.UTC
 COLUMNS: dict[str, list[Any]] = {

@@ -13,7 +13,7 @@ from sframe_spark.api.interchange.to_spark import require_view_name
 from sframe_spark.api.sql import require_distinct_names, require_query
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.session.session import get_base
-from sframe_spark.session.user_session import clone_of, in_session, user_session
+from sframe_spark.session.users_own_spark_session import clone_of, in_session, user_session
 
 ODD = {"a.b": [3, 1, 2], "c d": ["x", "y", "z"], "e`f": [1.5, 2.5, 3.5], "日本": [1, 2, 3]}
 

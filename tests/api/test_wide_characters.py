@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import unicodedata
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import SFrame
 from sframe_spark.api.display import CELL_WIDTH, TABLE_WIDTH, cell_text, display_width

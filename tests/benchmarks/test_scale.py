@@ -19,9 +19,9 @@ from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
-from sframe_spark.engine.spark.shared_file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
+from sframe_spark.engine.spark.page_header_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
 from sframe_spark.engine.spark.shuffle_partitions import flow_of, partitions_for
-from sframe_spark.storage.manifest import sidecar_file
+from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
 
 SHAPE, CORES = Shape(10**8, 5, 10_000), 800
 RANGES = [program.name for program in PROGRAMS if program.way in (Way.RANGES, Way.PARTS)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.compute import sorting_and_searching as places_module
 from sframe_spark.compute.sorting_and_searching import SMALL_SAMPLE, Side, are_even, search_ascending

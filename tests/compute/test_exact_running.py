@@ -5,12 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark.compute import exact_running_and_rolling_sum
-from sframe_spark.compute.exact_running_and_rolling_sum import Sums, running_sum, running_sums
-from sframe_spark.compute.exact_sum import ExactSum, VarianceState
+from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as exact_running_and_rolling_sum
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Sums, running_sum, running_sums
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from tests.compute.odd_numbers import NUMBERS
 from tests.examples import part
 

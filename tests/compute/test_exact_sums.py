@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark.compute import exact_grouped_sum, exact_sum
-from sframe_spark.compute.exact_grouped_sum import FIRST_PLACE, Digits, digits_of, digits_to_lists, longer, squared_deviations
-from sframe_spark.compute.exact_running_and_rolling_sum import running_sum
-from sframe_spark.compute.exact_sum import ExactSum, VarianceState
+from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum, exact_sum_and_variance
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
+    FIRST_PLACE,
+    Digits,
+    digits_of,
+    digits_to_lists,
+    merged_digit_lists,
+    squared_deviations,
+)
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import running_sum
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.operators.groupby import accumulators
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
@@ -37,7 +43,7 @@ def columns(rows: list[tuple[float, int]]) -> tuple[np.ndarray, np.ndarray]:
 def blocks(request: Any, monkeypatch: Any) -> None:
     """Blocks of few rows, or as they are."""
     if request.param:
-        for module in (exact_sum, exact_grouped_sum, exact_sum):
+        for module in (exact_sum_and_variance, exact_grouped_sum, exact_sum_and_variance):
             monkeypatch.setattr(module, "BLOCK", request.param)
 
 
@@ -114,7 +120,7 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(exact_grouped_sum, "MAX_UNMERGED_DIGITS", most)
-            assert digits_to_lists(digits_of(longer(lists, starts))).equals(digits_to_lists(whole))
+            assert digits_to_lists(digits_of(merged_digit_lists(lists, starts))).equals(digits_to_lists(whole))
 
 
 @given(CODED)

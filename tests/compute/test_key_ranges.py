@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of, sort_parts

@@ -9,11 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.compute.exact_sum import VarianceState
+from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk

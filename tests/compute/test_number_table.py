@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import aggregate, load_sframe
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource

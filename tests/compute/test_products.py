@@ -5,10 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark.compute.exact_sum import product_error, split_halves, squares_with_errors
+from sframe_spark.compute.exact_sum_and_variance import product_error, split_halves, squares_with_errors
 
 # Products of these, and what they lack, are neither near the largest floats nor near the smallest ones.
 FLOATS = st.one_of(

@@ -6,8 +6,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.compute import sorting_and_searching
 from sframe_spark.compute.sorting_and_searching import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, search_sorted

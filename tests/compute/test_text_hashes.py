@@ -2,8 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pandas._libs.hashing import hash_object_array
 
 from sframe_spark.compute.string_hashing import KEY, text_hashes

@@ -7,8 +7,7 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.compute import sorting_and_searching
 from sframe_spark.compute.sorting_and_searching import text_ranks

@@ -205,7 +205,7 @@ CONNECT_IN = {"Connect": DOORS_OF_SPARK["Spark"]}
 
 def column_of_spark(door: str) -> dict[str, str]:
     """A column of the third table."""
-    from sframe_spark.session.user_session import user_session
+    from sframe_spark.session.users_own_spark_session import user_session
 
     spark = user_session()
     before = spark.conf.get(TIMES)

@@ -11,11 +11,11 @@ from typing import Any
 
 import sframe_spark
 import sframe_spark.operators
-from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
-from sframe_spark.testing.laws import LawCase, read_case_files
+from sframe_spark.rewrite_laws import STAGES, builtin_laws
+from sframe_spark.testing.golden_plans_of_laws import LawCase, read_case_files
 from sframe_spark.types import ColumnType
 from tests.api.members import MEMBERS, ONE_BY_ONE, OTHERS, planned
 from tests.expressions.functions.row_by_row import is_row_by_row, kernels

@@ -13,7 +13,7 @@ import pytest
 import sframe_spark
 from sframe_spark import aggregate, util
 from sframe_spark.data_structures import serialization
-from sframe_spark.session.user_session import user_session
+from sframe_spark.session.users_own_spark_session import user_session
 from tests.derby import keep_quiet
 from tests.examples import in_one_test
 

@@ -15,7 +15,7 @@ import pytest
 import sframe_spark
 from sframe_spark import SArray, SFrame
 from sframe_spark.api import error_hints
-from sframe_spark.session.user_session import user_session
+from sframe_spark.session.users_own_spark_session import user_session
 from tests.docs import porting
 from tests.docs.porting import PORTING, Row
 

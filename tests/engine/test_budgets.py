@@ -15,18 +15,17 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import BatchSize, fits_driver, plan_size_of
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.laws import optimize
+from sframe_spark.engine.size_estimates_and_memory_reservations import BatchSize, fits_driver, plan_size_of
 from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import sizes_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_started
-from sframe_spark.storage.segments import reader
-from sframe_spark.storage.segments import row_sizes as segments_row_sizes
+from sframe_spark.storage.segments import reader, row_sizes as segments_row_sizes
 
 ROWS, LONG = 2_000, 1_000
 
@@ -201,8 +200,7 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_large_row_group_of_others_is_several_blocks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators.lookup import cached_reader
-    from sframe_spark.operators.lookup import cached_reader as blocks
+    from sframe_spark.operators.lookup import cached_reader, cached_reader as blocks
 
     monkeypatch.setattr(blocks, "LARGEST_BLOCK_BYTES", 20 * LONG)
     table = pa.table({"k": pa.array(range(0, 200, 2)), "t": pa.array([f"{row:05d}" * (LONG // 5) for row in range(100)])})

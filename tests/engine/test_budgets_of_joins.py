@@ -95,7 +95,7 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
 
 @pytest.mark.parametrize("how", JOINS)
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.engine.physical import row_count_probes
+    from sframe_spark.engine.physical import join_match_first_row_and_group_probes as row_count_probes
 
     monkeypatch.setattr(row_count_probes, "MAX_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.engine.execution.execution_without_plan import needs_no_plan
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.direct_execution_of_few_rows import needs_no_plan
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.run_log import SectionOutcome
-from sframe_spark.engine.physical.sections import Alternative, Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Alternative, Mode
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode

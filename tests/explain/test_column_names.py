@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sframe_spark import SFrame, load_sframe
-from sframe_spark import aggregate as agg
+from sframe_spark import SFrame, aggregate as agg, load_sframe
 from sframe_spark.config import config
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.equi_join import join
 from sframe_spark.operators.project_zip_arrange import zip_columns
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.rewrite_laws import optimize
 from tests.work import calls_of
 
 
@@ -87,10 +86,10 @@ def test_a_key_that_is_not_shown_goes_by_its_own_name_or_by_the_key_it_is_matche
 
 def test_what_a_node_was_called_first_stays_and_passes_on_to_nobody_else() -> None:
     node = range_source(5, 3)
-    node.call_columns(["first", "second"])
+    node.record_column_names(["first", "second"])
     assert node.names is None
-    node.call_columns(["first"])
-    node.call_columns(["second"])
+    node.record_column_names(["first"])
+    node.record_column_names(["second"])
     assert node.names == ["first"]
     assert sort_rows(node, [(0, True)]).names is None
 

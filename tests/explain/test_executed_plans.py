@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.explain.executed_plans import read_plan, recorded_plans
+from sframe_spark.explain.executed_spark_plans import read_plan, recorded_plans
 from sframe_spark.session import get_session
 
 # As Spark 4.3.0 describes a sorted frame written to files, and an outer join; details that are not read are left out.

@@ -14,12 +14,12 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import SectionOutcome
-from sframe_spark.engine.physical.sections import Mode, Section
-from sframe_spark.explain import explanation
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, Section
+from sframe_spark.explain import explanation_text_graph_and_pictures as explanation
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.explain.explanation import Explanation, explained_sections, physical_lines, what_ran
-from sframe_spark.operators.sort import Sort
+from sframe_spark.explain.explanation_text_graph_and_pictures import Explanation, explained_sections, physical_lines, what_ran
+from sframe_spark.operators.sort_top_rows_and_assumed_order import Sort
 from sframe_spark.operators.sources.in_memory import range_source
 from tests.random_programs.plans import DRIVER_STEPS, random_program
 

@@ -15,7 +15,7 @@ from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.plan_executor import task_runner_for
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical import placement
-from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode
 from sframe_spark.explain.dry_run import plan_dry_run
 from tests.examples import part
 from tests.explain.looked_at import program_of

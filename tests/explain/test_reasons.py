@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sframe_spark as tc
-from sframe_spark import SArray, SFrame
-from sframe_spark import aggregate as agg
+from sframe_spark import SArray, SFrame, aggregate as agg
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import INT

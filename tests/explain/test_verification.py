@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import sframe_spark as tc
-from sframe_spark import SFrame
-from sframe_spark import aggregate as agg
+from sframe_spark import SFrame, aggregate as agg
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.explain import verification

@@ -8,8 +8,8 @@ from sframe_spark.config import config
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.sort_and_exchange_reasons import order_reasons
 from sframe_spark.explain.verification import verification
-from sframe_spark.laws import optimize
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.rewrite_laws import optimize
 from tests.examples import examples
 from tests.random_programs.plans import DRIVER_STEPS, RandomProgram, programs
 

@@ -16,8 +16,8 @@ from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.manifest_publication import publish
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import ColumnStatistics
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import FLOAT, INT
 

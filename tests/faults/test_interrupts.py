@@ -29,12 +29,12 @@ WATCHED = tuple(
     os.path.join(PACKAGE, *file.split("/"))
     for file in (
         "storage/export_files.py",
-        "engine/execution/actions.py",
+        "engine/execution/action_planning_and_function_call_claims.py",
         "process/interrupt_deferral.py",
         "process/temporary_file_leases.py",
         "process/threads.py",
         "process/directory_trees.py",
-        "storage/datasets/load.py",
+        "storage/datasets/manifest_loading_and_open_dataset_registry.py",
         "storage/datasets/atomic_directory_save.py",
         "storage/filesystem/temporary_datasets.py",
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from sframe_spark import laws
-from sframe_spark.laws import LAWS, STAGES, builtin_laws
+from sframe_spark import rewrite_laws
 from sframe_spark.planner.law import Law
-from sframe_spark.testing.laws import LawCase, laws_without_cases, main, read_case_files, rewritten, run_case
+from sframe_spark.rewrite_laws import LAWS, STAGES, builtin_laws
+from sframe_spark.testing.golden_plans_of_laws import LawCase, laws_without_cases, main, read_case_files, rewritten, run_case
 
 DIRECTORY = Path(__file__).parent / "laws"
 FILES = read_case_files(DIRECTORY)
@@ -36,7 +36,7 @@ def test_files_mirror_the_modules_of_laws() -> None:
 
 
 def test_every_law_of_a_module_is_in_the_list_of_laws() -> None:
-    modules = [importlib.import_module(f"{laws.__name__}.{module.name}") for module in pkgutil.iter_modules(laws.__path__)]
+    modules = [importlib.import_module(f"{rewrite_laws.__name__}.{module.name}") for module in pkgutil.iter_modules(rewrite_laws.__path__)]
     defined = [value for module in modules for value in vars(module).values() if isinstance(value, Law)]
     assert len(set(LAWS)) == len(LAWS) and set(LAWS) == set(defined)
 

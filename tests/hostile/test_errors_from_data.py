@@ -26,7 +26,8 @@ from sframe_spark.errors import (
     UserFunctionError,
 )
 from sframe_spark.session import get_session
-from sframe_spark.udf.errors import MARKER, ErrorTransport, error_like, error_of_text, error_text, error_transport
+from sframe_spark.udf.error_transport import MARKER, ErrorTransport, error_of_text, error_text, error_transport
+from sframe_spark.udf.function_errors import error_like
 
 
 class Canary:

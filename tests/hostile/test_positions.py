@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json

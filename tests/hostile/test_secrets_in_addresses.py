@@ -22,10 +22,10 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, config, load_sframe, util
-from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_json import graph_to_json
-from sframe_spark.plotting.plot import Plot
+from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 from sframe_spark.storage.filesystem import remote_operations
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 

@@ -9,28 +9,27 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from sframe_spark import config
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws import STAGES, optimize
-from sframe_spark.laws.filter_pushdown import filter_below
-from sframe_spark.laws.slice_pushdown import last_rows_of_sort
-from sframe_spark.laws.sort_elimination import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
-from sframe_spark.operators.sort import AssumeOrder, TopRows, sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import AssumeOrder, TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.testing.laws import apply_law
+from sframe_spark.rewrite_laws import STAGES, optimize
+from sframe_spark.rewrite_laws.filter_pushdown import filter_below
+from sframe_spark.rewrite_laws.slice_pushdown import last_rows_of_sort
+from sframe_spark.rewrite_laws.sort_elimination import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
+from sframe_spark.testing.golden_plans_of_laws import apply_law
 from sframe_spark.testing.oracle import sorted_rows
 from sframe_spark.types import FLOAT, INT, STR
 from sframe_spark.values.arrow_to_python import decode

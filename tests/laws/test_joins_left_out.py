@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.laws import optimize
 from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.rewrite_laws import optimize
 
 ROWS = 40
 

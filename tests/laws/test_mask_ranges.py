@@ -8,13 +8,12 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from sframe_spark.expressions.scalar_function_program import Literal, Operand, Program, Register, Step
-from sframe_spark.laws.pruning_by_recorded_bounds import ValueRanges, intersection, mask_ranges, union
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import key_numbers
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.rewrite_laws.pruning_by_recorded_bounds import ValueRanges, intersection, mask_ranges, union
 from sframe_spark.storage.segments.pruning import Bounds
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
 from tests.random_tables import column_array

@@ -6,14 +6,11 @@ import math
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.expressions.scalar_function_program import Literal
-from sframe_spark.laws import optimize
-from sframe_spark.laws.aggregation import SKIPPING, aggregates_skip_missing
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
@@ -21,6 +18,8 @@ from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.rewrite_laws import optimize
+from sframe_spark.rewrite_laws.aggregation import SKIPPING, aggregates_skip_missing
 from sframe_spark.types import INT
 
 

@@ -11,14 +11,13 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.expressions.scalar_function_program import Register
-from sframe_spark.laws import fusion, optimize
 from sframe_spark.operators.elementwise import GeneralizedTransform, apply_function
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
-from sframe_spark.order import OrderingProperties
-from sframe_spark.order import properties as ordering_module
+from sframe_spark.order import OrderingProperties, properties as ordering_module
 from sframe_spark.order.properties import RelationProperties
+from sframe_spark.rewrite_laws import fusion, optimize
 
 
 def shifted(columns: int) -> SFrame:

@@ -9,18 +9,18 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api import indexing, node_value_conversion
+from sframe_spark.api import index_argument_checks, node_value_conversion
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.laws import optimize
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import optimize
 from tests.model.programs import program_of
 from tests.model.run import failure_of
 
@@ -67,7 +67,7 @@ def counts_bounds(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_steps(patch: pytest.MonkeyPatch) -> None:
     """Slices take every row."""
-    patch.setattr(indexing, "slice_rows", lambda node, start, stop, step=1: slice_rows(node, start, stop))
+    patch.setattr(index_argument_checks, "slice_rows", lambda node, start, stop, step=1: slice_rows(node, start, stop))
 
 
 def changes_copies(patch: pytest.MonkeyPatch) -> None:

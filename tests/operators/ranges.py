@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.row_range_tasks import summarize
-from sframe_spark.laws import builtin_optimizer
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import summarize
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.values.arrow_to_python import decode
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.explain.row_verification import EqualColumns, InOrder, NotMissing, OneValue, RowClaim, Within, first_wrong_rows, row_claims
 from sframe_spark.order import OrderingProperties

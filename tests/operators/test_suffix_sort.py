@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sframe_spark as tc
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws import optimize
-from sframe_spark.operators import sort
-from sframe_spark.operators.sort import SuffixSort, sort_rows
+from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
+from sframe_spark.operators.sort_top_rows_and_assumed_order import SuffixSort, sort_rows
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.testing.oracle import Oracle, rows_of
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT, INT, STR
@@ -55,7 +54,7 @@ def test_a_frame_in_order_sorts_its_ties_without_spark() -> None:
 
 @pytest.mark.spark
 def test_too_many_ties_are_sorted_by_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sort, "MAX_TIES", 3)
+    monkeypatch.setattr(sort_operators, "MAX_TIES", 3)
     sf = tc.SFrame({"t": [1] * 4 + [2, 2], "v": [4, 3, 2, 1, 6, 5]})
     executor = Executor(MaterializeOptions())
     source = executor.execute(optimize(sf.sort(["t", "v"])._node))

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark.operators.sort import MAX_ROWS_SENT, SuffixSort, TopRows, first_positions
+from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_ROWS_SENT, SuffixSort, TopRows, first_positions
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import FLOAT, INT, STR
@@ -65,7 +64,7 @@ def test_many_rows_are_not_sent_to_the_driver() -> None:
 @pytest.mark.parametrize("segments", [1, 3, 7])
 def test_the_first_rows_of_a_saved_frame(tmp_path: Any, spark: Any, segments: int) -> None:
     from sframe_spark import SFrame, config, load_sframe
-    from sframe_spark.explain.executed_plans import recorded_plans
+    from sframe_spark.explain.executed_spark_plans import recorded_plans
 
     values = [None if row % 13 == 0 else row * 7919 % 101 for row in range(700)]
     place = str(tmp_path / "frame")

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.compute.exact_sum import ExactSum, VarianceState
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.config import config
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.chunk import Chunk

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.order import OrderingProperties, derive
 from tests.examples import examples

@@ -7,8 +7,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.order import Hidden, Monotone, OrderingItem, OrderingProperties, derive
 from sframe_spark.order.order_facts import columns_of

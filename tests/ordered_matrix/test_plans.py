@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.printed_plans import plan_text
+from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.testing.oracle_functions import rows_equal

@@ -10,8 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import attrs
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SFrame
 from sframe_spark.engine.materialize_options import MaterializeOptions

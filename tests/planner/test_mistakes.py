@@ -12,9 +12,9 @@ import pytest
 import sframe_spark as sf
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
-from sframe_spark.laws import STAGES, builtin_laws, require_sound_laws
 from sframe_spark.planner.optimizer import Optimizer
 from sframe_spark.plugin import FLOAT, Chunk, Operator, column_of, graph_from_json, graph_to_json, law, node_of, register
+from sframe_spark.rewrite_laws import STAGES, builtin_laws, require_sound_laws
 from tests.planner.plan_parameters import leaves, with_leaf
 
 

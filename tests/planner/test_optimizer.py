@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from sframe_spark.errors import NonConvergenceError, PlanInvariantError
-from sframe_spark.laws import STAGES, builtin_laws, builtin_optimizer
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import Law, Stage, law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
+from sframe_spark.rewrite_laws import STAGES, builtin_laws, builtin_optimizer
 from tests.planner.sample import DEEP, Pair, Step, Total, Wider, chain, lattice, leaf, step
 
 FIRST, SECOND = Stage("first", "comes before"), Stage("second", "comes after")

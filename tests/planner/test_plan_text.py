@@ -6,11 +6,11 @@ import attrs
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Stage
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.printed_plans import plan_text, trace_text
+from sframe_spark.rewrite_laws import STAGES, builtin_laws
 from sframe_spark.testing.plan_parser import read_plan
 from tests.planner.sample import DEEP, Pair, chain, lattice, leaf, step
 from tests.planner.test_optimizer import relabel

@@ -8,10 +8,10 @@ import attrs
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.laws import builtin_laws
 from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, register, registered_names
+from sframe_spark.rewrite_laws import builtin_laws
 
 
 def test_names_and_classes_are_each_others_inverse() -> None:

@@ -33,8 +33,7 @@ from sframe_spark.testing.oracle import Oracle
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, TYPES_BY_NAME
 from tests.operator_examples import EXAMPLES, stored, table
-from tests.planner.sample import DEEP, Leaf, Pair, chain, lattice, leaf, step
-from tests.planner.sample import Step as SampleStep
+from tests.planner.sample import DEEP, Leaf, Pair, Step as SampleStep, chain, lattice, leaf, step
 from tests.random_programs.plans import ALL_STEPS, random_program
 
 CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}

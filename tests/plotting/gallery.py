@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark import SArray, SFrame, visualization
-from sframe_spark.plotting.plot import Plot
+from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 from sframe_spark.plotting.row_browser import first_rows
 from tests.chromium import Browser, browser
 

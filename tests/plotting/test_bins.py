@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sframe_spark.expressions.aggregates.profiling import bin_numbers
+from sframe_spark.expressions.aggregates.histograms_summaries_and_rank_counts import bin_numbers
 from sframe_spark.plotting.chart_data import Bins, round_bins, time_bins
 from tests.examples import examples
 

@@ -14,9 +14,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.config import config
-from sframe_spark.expressions.aggregates import profiling
+from sframe_spark.expressions.aggregates import histograms_summaries_and_rank_counts as profiling
 from sframe_spark.plotting import chart_data, summary
-from sframe_spark.testing.functions import check_aggregate
+from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
 from sframe_spark.types import STR
 from tests.examples import part
 

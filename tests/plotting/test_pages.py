@@ -20,7 +20,7 @@ from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.plotting import row_browser
-from sframe_spark.plotting.plot import Plot
+from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 from sframe_spark.plotting.row_browser import PAGE_ROWS, RowPages, RowServer, first_rows
 
 EVIL = "</script><script>document.title='changed'</script><img src=x onerror=\"document.title='changed'\">\x1b[2J\u202e\u2028'`${1}"

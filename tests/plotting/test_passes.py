@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.api import node_value_conversion
-from sframe_spark.expressions.aggregates import profiling
+from sframe_spark.expressions.aggregates import histograms_summaries_and_rank_counts as profiling
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.plotting import chart_data, summary
 from tests.spark_jobs import last_job

@@ -16,7 +16,7 @@ import sframe_spark
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.config import config
 from sframe_spark.plotting import chart_data
-from sframe_spark.plotting.plot import Plot
+from sframe_spark.plotting.plot_class_and_chart_choice import Plot
 
 COLUMNS = {
     "int": SArray([1, 2, 3, None]),

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from sframe_spark.process.child_processes import FIRST_NUMBER, POLL_SECONDS, Channel, above_streams, open_pair
+from sframe_spark.process.python_worker_pool_and_message_channel import FIRST_NUMBER, POLL_SECONDS, Channel, above_streams, open_pair
 
 LONG = os.urandom(5_000_000)
 

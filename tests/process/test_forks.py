@@ -71,9 +71,9 @@ def test_work_on_the_driver_goes_on_whatever_the_parent_was_doing() -> None:
 import multiprocessing, pyarrow.compute as pc, pyarrow as pa
 from concurrent.futures import ProcessPoolExecutor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.execution.actions import NodeClaim
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import NodeClaim
 from sframe_spark.storage.filesystem import temporary_datasets as temporary
-from sframe_spark.storage.datasets.load import OPEN_DATASETS
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})
 frame["b"] = frame["a"] * 2
 assert pc.sum(pa.array(range(10**5))).as_py()

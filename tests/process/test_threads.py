@@ -24,7 +24,7 @@ from sframe_spark.process.temporary_file_leases import CLAIMS
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets import dataset_verification
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import INT
 from tests.interpreters import run_program

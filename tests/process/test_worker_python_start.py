@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.errors import NotSharedError
 from sframe_spark.process import worker_python_start as module
-from sframe_spark.process.child_processes import can_start
+from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import (
     STARTING,
     THREADS_OF_LIBRARIES,

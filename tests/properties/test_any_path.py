@@ -13,8 +13,8 @@ import pytest
 from sframe_spark.engine.physical import physical_planner, placement, udf_planning, whole_input_strategies
 from sframe_spark.engine.physical.udf_planning import calls_pure_functions
 from sframe_spark.engine.physical.whole_input_strategies import can_stay, is_cheaper_locally
-from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
+from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice
 from tests.random_programs.equivalence import AnyPathRunner, check_program
 from tests.random_programs.plans import random_program
 

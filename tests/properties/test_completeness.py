@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sframe_spark.config import config
-from sframe_spark.laws import builtin_laws, builtin_optimizer
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.registry import BUILTIN_MODULES
+from sframe_spark.rewrite_laws import builtin_laws, builtin_optimizer
 from sframe_spark.testing.oracle import MEANINGS
 from tests.properties.counts import IN_EACH_LAYOUT, ON_SPARK, WITHOUT_SPARK
 from tests.properties.test_spark import LAYOUTS

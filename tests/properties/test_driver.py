@@ -6,11 +6,10 @@ import contextlib
 import random
 from unittest import mock
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution import execution_without_plan
+from sframe_spark.engine.execution import direct_execution_of_few_rows as execution_without_plan
 from sframe_spark.session import is_started
 from tests.properties.counts import BUDGETS, DRIVER, SMALL_BATCHES
 from tests.random_programs.equivalence import EngineRunner, check_program

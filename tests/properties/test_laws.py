@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.config import config
 from tests.properties.counts import CLAIMS, FEW_KINDS, LARGE, LAWS

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.operators import project_zip_arrange, sort
+from sframe_spark.operators import project_zip_arrange, sort_top_rows_and_assumed_order as sort_operators
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins import equi_join
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import TopRows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle
@@ -67,9 +67,21 @@ NUMBERS = table_source([[3, None, 1, 2]], [INT], 4)
 
 # The documented order of rows: docs/design.md, table "Order".
 CASES: list[tuple[str, PlannerNode, list[tuple[Any, ...]]]] = [
-    ("sort: missing first, NaN last, ties as they were", sort.sort_rows(FLOATS, [(0, True)]), [(None, 2), (-2.0, 3), (1.0, 0), (1.0, 4), (NAN, 1)]),
-    ("sort down: the same backwards but for ties", sort.sort_rows(FLOATS, [(0, False)]), [(NAN, 1), (1.0, 0), (1.0, 4), (-2.0, 3), (None, 2)]),
-    ("sort by the second column within the first", sort.sort_rows(LEFT, [(0, False), (1, False)]), [(2, "c"), (2, "a"), (1, "b"), (None, "d")]),
+    (
+        "sort: missing first, NaN last, ties as they were",
+        sort_operators.sort_rows(FLOATS, [(0, True)]),
+        [(None, 2), (-2.0, 3), (1.0, 0), (1.0, 4), (NAN, 1)],
+    ),
+    (
+        "sort down: the same backwards but for ties",
+        sort_operators.sort_rows(FLOATS, [(0, False)]),
+        [(NAN, 1), (1.0, 0), (1.0, 4), (-2.0, 3), (None, 2)],
+    ),
+    (
+        "sort by the second column within the first",
+        sort_operators.sort_rows(LEFT, [(0, False), (1, False)]),
+        [(2, "c"), (2, "a"), (1, "b"), (None, "d")],
+    ),
     (
         "inner join: left order, then right order",
         equi_join.join(LEFT, RIGHT, [0], [0], "inner"),

@@ -15,8 +15,8 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.whole_input_strategies import can_stay
 from sframe_spark.engine.runtime import task_runners
-from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
+from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice
 from tests.random_programs.equivalence import EngineRunner, check_program
 from tests.random_programs.plans import ALL_STEPS, random_program
 

@@ -9,9 +9,9 @@ import random
 
 import pytest
 
-from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.optimizer import Optimizer
+from sframe_spark.rewrite_laws import STAGES, builtin_laws
 from tests.properties.counts import RIGHT_LAWS
 from tests.properties.wrong_laws import WRONG_LAWS
 from tests.random_programs.equivalence import LawRunner, NotEquivalent, check_rows

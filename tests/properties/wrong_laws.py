@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.laws.filter_pushdown import filters_merged
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.project_zip_arrange import Project, Zip, zip_columns
 from sframe_spark.operators.row_selection import Filter, SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import Sort, TopRows
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.law import Law, law
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws.filter_pushdown import filters_merged
 
 
 @law("filter(sort(x, by), m) = filter(x, m)", stage="share", on="filter")

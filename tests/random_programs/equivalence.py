@@ -15,14 +15,14 @@ from typing import Protocol
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import compute, materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws import builtin_optimizer
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.planner.length_and_order_inference import current_facts, properties_of, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.printed_plans import plan_text, trace_text
+from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.testing.contract import false_claims
 from sframe_spark.testing.oracle import Meaning, Oracle, Rows, rows_of
 from sframe_spark.testing.oracle_functions import rows_equal

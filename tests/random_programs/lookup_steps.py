@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
-from sframe_spark.operators.joins.merge_sorted import merge_sorted
+from sframe_spark.operators.joins.union_of_sorted_inputs import merge_sorted
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node import PlannerNode

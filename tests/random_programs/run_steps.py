@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.cycles_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.groupby.resampling import SIDES, AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by
+from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.project_zip_arrange import project
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.expressions.scalar_function_program import Literal
-from sframe_spark.operators import elementwise, explode, flat_map, project_zip_arrange, row_number, row_selection, sort
+from sframe_spark.operators import (
+    elementwise,
+    explode,
+    flat_map,
+    project_zip_arrange,
+    row_number,
+    row_selection,
+    sort_top_rows_and_assumed_order as sort_operators,
+)
 from sframe_spark.operators.append import append
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins import equi_join
 from sframe_spark.operators.row_selection import FilterRows, filter_by_mask, slice_rows
-from sframe_spark.operators.sort import AssumeOrder, TopRows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import AssumeOrder, TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import INT, STR
@@ -230,7 +238,7 @@ def random_order(growth: Growth) -> tuple[PlannerNode, list[tuple[int, bool]]] |
 def sort_some(growth: Growth) -> PlannerNode | None:
     """A node in another order."""
     found = random_order(growth)
-    return None if found is None else growth.add(sort.sort_rows(*found))
+    return None if found is None else growth.add(sort_operators.sort_rows(*found))
 
 
 def promise_some(growth: Growth) -> PlannerNode | None:
@@ -239,7 +247,7 @@ def promise_some(growth: Growth) -> PlannerNode | None:
     if found is None:
         return None
     node, by = found
-    ordered = growth.add(sort.sort_rows(node, by))
+    ordered = growth.add(sort_operators.sort_rows(node, by))
     return growth.add(AssumeOrder(tuple(by)).make_planner_node(ordered))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.errors import CancelledError
 from sframe_spark.process.threads import call_cancellable, raise_if_cancelled
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable

@@ -15,7 +15,7 @@ import sframe_spark as tc
 from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.plan_executor import Executor, SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws import optimize
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import session
 from sframe_spark.session.session import SessionHolder
 

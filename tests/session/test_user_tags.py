@@ -11,7 +11,7 @@ import pytest
 from sframe_spark import SFrame, config
 from sframe_spark.errors import ExecutionError
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
-from sframe_spark.session.user_session import user_session
+from sframe_spark.session.users_own_spark_session import user_session
 
 PROPERTIES = ("spark.scheduler.pool", "spark.jobGroup.id", "spark.job.interruptOnCancel")
 

@@ -15,7 +15,7 @@ from unittest import mock
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.segments import writer
 from tests.storage.saved import save_dataset
 

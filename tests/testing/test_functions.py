@@ -11,7 +11,7 @@ from sframe_spark.errors import ContractBroken, InvalidArgumentError, LengthMism
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.plugin import FLOAT, INT, Decomposition, define_aggregate, define_function
-from sframe_spark.testing.functions import check_aggregate, check_function
+from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate, check_function
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 

@@ -11,11 +11,11 @@ import pytest
 
 from sframe_spark import load_sarray, load_sframe
 from sframe_spark.__main__ import main
-from sframe_spark.cli.convert import pairs_of
+from sframe_spark.cli.convert_turicreate_archives import pairs_of
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.session.progress import TerminalLine, format_line
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.conversion_and_verification import are_disjoint, convert_archive, require_readable_rows, require_same_rows
 from sframe_spark.turicreate.string_and_object_decoding import REAL, TEXT

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sframe_spark.errors import BrokenPayload
-from sframe_spark.turicreate.number_decoding import GROUP, WIDTHS, NumberRun, Payload
+from sframe_spark.turicreate.block_payload_reader import Payload
+from sframe_spark.turicreate.number_datetime_and_vector_decoding import GROUP, WIDTHS, NumberRun
 from tests.examples import examples
 from tests.random_tables import number_bytes, run_bytes
 

@@ -16,8 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
-from sframe_spark.turicreate import archive_files
-from sframe_spark.turicreate import source as module
+from sframe_spark.turicreate import archive_files, source as module
 from sframe_spark.turicreate.archive import ArchiveReader, open_archive
 from sframe_spark.turicreate.source import ArchiveSource
 from sframe_spark.turicreate.string_and_object_decoding import INTEGER, LIST, REAL, TEXT, VECTOR

@@ -11,7 +11,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.udf.errors import MAX_TEXT, displayable, error_of_text, error_text, user_error
+from sframe_spark.udf.error_transport import error_of_text, error_text
+from sframe_spark.udf.function_errors import MAX_TEXT, displayable, user_error
 
 
 def fails(*_: Any, **__: Any) -> Any:

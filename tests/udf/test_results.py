@@ -13,8 +13,8 @@ import pytest
 
 from sframe_spark import SArray
 from sframe_spark.planner.chunk import Chunk, joined
-from sframe_spark.udf import results
-from sframe_spark.udf.results import CallMemo
+from sframe_spark.udf import result_caching_size_limits_and_storage as udf_results
+from sframe_spark.udf.result_caching_size_limits_and_storage import CallMemo
 
 ROWS = 400
 
@@ -39,7 +39,7 @@ def test_a_few_more_rows_do_not_copy_all_that_is_known(monkeypatch: pytest.Monke
         copied.append(first.size + second.size)
         return joined(first, second)
 
-    monkeypatch.setattr(results, "joined", counted)
+    monkeypatch.setattr(udf_results, "joined", counted)
     found = [b[number] for number in range(ROWS - 1, 300, -1)]
     assert [int(text.strip(".")) for text in found] == list(range(ROWS - 1, 300, -1))
     # Each is copied a few times, among its like; all that was known before at most once.
@@ -73,7 +73,7 @@ def test_rows_in_any_order_with_any_number_of_results(steps: tuple[int, ...]) ->
 
 
 def test_results_too_large_for_memory_are_materialised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(udf_results, "MAX_BYTES", 1 << 20)
     calls = LongTexts()
     b = SArray(range(ROWS)).apply(calls, dtype=str)
     assert [int(text.strip(".!")) for text in b + "!"] == list(range(ROWS))
@@ -84,7 +84,7 @@ def test_results_too_large_for_memory_are_materialised(monkeypatch: pytest.Monke
 
 
 def test_first_rows_too_large_for_memory_are_materialised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MAX_BYTES", 1 << 18)
+    monkeypatch.setattr(udf_results, "MAX_BYTES", 1 << 18)
     calls = LongTexts()
     b = SArray(range(ROWS)).apply(calls)
     assert len(b[200]) == 10_000 and not b._node.calls
@@ -101,7 +101,7 @@ def test_a_memo_is_never_seen_half_written() -> None:
 
     def look(frame: FrameType, event: str, argument: Any) -> Any:
         # Whatever is being written, another thread may look now.
-        frame.f_trace_opcodes = frame.f_code.co_filename == results.__file__
+        frame.f_trace_opcodes = frame.f_code.co_filename == udf_results.__file__
         if event == "opcode" and frame.f_code.co_name == "record":
             sys.settrace(None)
             wanted = np.array([7, 1, 5, 0])

@@ -25,7 +25,7 @@ import pytest
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.errors import StateNotSharedError, UserFunctionError
 from sframe_spark.session import is_started
-from sframe_spark.udf.user_modules import ReachedModules
+from sframe_spark.udf.user_module_detection_and_reached_variables import ReachedModules
 
 ROWS = 3_000
 MODULE = """

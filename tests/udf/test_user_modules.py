@@ -15,7 +15,7 @@ from sframe_spark import SArray, SFrame
 from sframe_spark.errors import CarriedError, UserFunctionError
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.types import INT
-from sframe_spark.udf.errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import load_function, search_path
 
 MODULE = """

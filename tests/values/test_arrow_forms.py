@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError

@@ -11,19 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.types import (
-    ARRAY,
-    DATETIME,
-    ENCODED_DICT,
-    ENCODED_LIST,
-    FLOAT,
-    INT,
-    STR,
-    ZONED_DATETIME,
-    ColumnType,
-    dict_of,
-    list_of,
-)
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_column_types import arrow_column_type, normalize
 from sframe_spark.values.arrow_to_python import decode
 from tests.facts import same

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 
 HALF = "\ud83d"
 ENDLESS: list[Any] = ["a"]

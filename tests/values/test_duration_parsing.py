@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.errors import SFrameError
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME

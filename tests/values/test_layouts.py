@@ -6,8 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sframe_spark import SArray
 from sframe_spark.errors import TooLargeError

@@ -11,23 +11,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.types import (
-    ARRAY,
-    DATETIME,
-    ENCODED_DICT,
-    ENCODED_LIST,
-    FLOAT,
-    INT,
-    STANDARD_TYPES,
-    STR,
-    ZONED_DATETIME,
-    dict_of,
-    list_of,
-)
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STANDARD_TYPES, STR, ZONED_DATETIME, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode, decode_scalar
 from sframe_spark.values.column_cast import canonical_text
 from sframe_spark.values.python_to_arrow import encode, encode_plain, infer_type, recode

@@ -14,15 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
 from sframe_spark.api.interchange.from_spark import kinds_of_variants, may_widen, type_of_kinds, variant_column
 from sframe_spark.errors import DateTimeRangeError, SchemaError
 from sframe_spark.types import DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.spark_variant import MAX_NAME_BYTES, VariantType, variant_kind, variant_value
+from sframe_spark.values.spark_variant_decoding_and_json import MAX_NAME_BYTES, VariantType, variant_kind, variant_value
 
 VALUES = (type(None), bool, int, float, str, bytes, list, dict, datetime.date, decimal.Decimal)
 NO_NAMES = b"\x01\x00\x00"
@@ -128,7 +127,7 @@ def test_damaged_bytes_are_refused(what: str) -> None:
 
 def test_names_that_stand_for_many_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_NAME_BYTES == 1 << 30
-    monkeypatch.setattr("sframe_spark.values.spark_variant.MAX_NAME_BYTES", 5_000)
+    monkeypatch.setattr("sframe_spark.values.spark_variant_decoding_and_json.MAX_NAME_BYTES", 5_000)
     parts = made([{"k" * 1_000: 1}] * 5)
     assert len(variant_value(parts["value"], parts["metadata"])) == 5
     parts = made([{"k" * 1_000: 1}] * 6)

@@ -11,7 +11,7 @@ import sframe_spark as sf
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import SchemaError
 from sframe_spark.plugin import reduce
-from sframe_spark.testing.functions import check_aggregate, check_function
+from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate, check_function
 
 CELSIUS = [None if i % 5 == 4 else float(i) for i in range(40)]
 SMALL_ROWS = pytest.mark.parametrize("small_rows", [0, 1_000_000])

@@ -7,7 +7,7 @@ from sframe_lag import Lag, lag
 
 import sframe_spark as sf
 from sframe_spark import SArray, SFrame
-from sframe_spark.planner.registry import load_operators, plugin_laws
+from sframe_spark.planner.plugin_discovery import load_operators, plugin_laws
 from sframe_spark.plugin import Chunk, column_of, node_of, planner_node_name_to_type
 
 VALUES = [None if i % 7 == 3 else i for i in range(50)]

@@ -8,7 +8,7 @@ import pytest
 from sframe_lag.laws import LAWS
 
 from sframe_spark.plugin import STAGES
-from sframe_spark.testing.laws import LawCase, laws_without_cases, read_case_files, run_case
+from sframe_spark.testing.golden_plans_of_laws import LawCase, laws_without_cases, read_case_files, run_case
 
 CASES = [case for cases in read_case_files(Path(__file__).parent / "laws").values() for case in cases]
 

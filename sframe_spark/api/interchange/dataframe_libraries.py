@@ -1,4 +1,4 @@
-"""Converts frames and columns to and from pandas, pyarrow and other libraries with Arrow's C stream interface, such as Polars and DuckDB."""
+"""Converts to and from pandas, pyarrow and libraries with Arrow's C stream interface, such as Polars; recognises their frames and columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.node_value_conversion import collect_chunks, combine_columns, node_from_values, python_columns, rows_of
-from sframe_spark.engine.execution.materialize import iterate, materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of
@@ -24,9 +24,10 @@ from sframe_spark.types import ARRAY, DATETIME_KIND, DICT_KIND, ENCODED_DICT, EN
 from sframe_spark.values.arrow_to_column_types import normalized_parts, warn_of_long_decimals
 from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.export_to_arrow_and_json import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
-from sframe_spark.values.input_values import library_of, require_known_extensions, require_valid_arrow
+from sframe_spark.values.input_copying_simplification_and_validation import library_of, require_known_extensions, require_valid_arrow
+from sframe_spark.values.invalid_unicode_errors import column_named, naming_broken_string
 from sframe_spark.values.python_to_arrow import encode_parts
-from sframe_spark.values.value_errors import column_named, naming_broken_string, rounding_warnings
+from sframe_spark.values.rounding_warnings import rounding_warnings
 
 # Frames made of Arrow tables; metadata of a field may give the original column type
 

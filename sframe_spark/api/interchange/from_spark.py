@@ -38,10 +38,10 @@ from sframe_spark.types import (
     ColumnType,
 )
 from sframe_spark.values.arrow_to_column_types import arrow_column_type, normalize, warn_of_decimal_types
+from sframe_spark.values.invalid_unicode_errors import column_named
 from sframe_spark.values.plain_values import plain_dict, plain_list
 from sframe_spark.values.python_to_arrow import encode_plain
-from sframe_spark.values.spark_variant import MISSING_KIND, ZONED_KIND, VariantType, refuse_damaged, variant_kind, variant_value
-from sframe_spark.values.value_errors import column_named
+from sframe_spark.values.spark_variant_decoding_and_json import MISSING_KIND, ZONED_KIND, VariantType, refuse_damaged, variant_kind, variant_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -314,7 +314,7 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
 def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
     """Return a column whose batches Arrow converts, with the same result as for a column of an Arrow table."""
-    from sframe_spark.udf.errors import error_transport
+    from sframe_spark.udf.error_transport import error_transport
 
     transport = error_transport()
 
@@ -408,7 +408,7 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     TakenNameError
         If two columns have the same name.
     """
-    from sframe_spark.engine.physical.user_dataframe_fixing import shared_node
+    from sframe_spark.engine.physical.user_dataframes_to_materialize_first import shared_node
     from sframe_spark.engine.spark.error_translation import translated_errors
     from sframe_spark.session.session import require_frame_open
 
@@ -433,7 +433,7 @@ def _require_dataframe(data: Any) -> None:
 def _source(df: Any) -> SparkSource:
     from pyspark.sql import functions as F
 
-    from sframe_spark.engine.spark.shared_file_checks import files_with_columns
+    from sframe_spark.engine.spark.user_dataframe_files import files_with_columns
 
     require_distinct(df.columns)
     refuse_files_of_saved_for_spark(files_with_columns(df, file_column(0), KEY_NAME))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.compute.spark_columns import microseconds_of
-from sframe_spark.engine.execution.actions import run_action
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import run_action
 from sframe_spark.engine.execution.lost_row_recovery import restore_lost_rows
-from sframe_spark.engine.execution.materialize import compute, materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, materialize
 from sframe_spark.engine.execution.plan_executor import Executor
-from sframe_spark.engine.execution.preview import open_plan
+from sframe_spark.engine.execution.preview import row_by_row_plan
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import source_for_users
@@ -27,7 +27,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import is_remote
-from sframe_spark.session.user_session import in_session, keeping_active, starts_our_python, user_session
+from sframe_spark.session.users_own_spark_session import in_session, keeping_active, starts_our_python, user_session
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.types import ColumnType
 
@@ -88,7 +88,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
     # The user's queries read the files later, when this package can no longer check them.
     restore_lost_rows(node, materialize)
     converted = with_json_texts(node)
-    plan = open_plan(converted, parts=False)
+    plan = row_by_row_plan(converted, allows_limit=False)
     unchanged = None if plan is None else _unchanged_dataframe(plan, names, user)
     if unchanged is not None:
         return unchanged

@@ -19,9 +19,9 @@ import attrs
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.api.io.databases import MODES, require_choice
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark, run_spark
-from sframe_spark.engine.spark.shared_file_checks import require_writable
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_writable
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -37,7 +37,7 @@ from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.spark_start_and_settings import is_remote
-from sframe_spark.session.user_session import user_session
+from sframe_spark.session.users_own_spark_session import user_session
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 

@@ -36,11 +36,12 @@ from sframe_spark.errors import (
 from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.chunk import aligned_chunks
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.user_session import user_session
+from sframe_spark.session.users_own_spark_session import user_session
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT_KIND, LIST_KIND, STR, ColumnType, of_any_offset
+from sframe_spark.values.invalid_unicode_errors import column_named
 from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, infer_type
+from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
 from sframe_spark.values.single_value_conversion import construct_value
-from sframe_spark.values.value_errors import RoundedNumbers, column_named, may_be_rounded
 
 # JDBC, which Spark reads and writes in parallel
 
@@ -53,7 +54,7 @@ _RESERVED_FOR_READING = (*_RESERVED, "partitioncolumn", "lowerbound", "upperboun
 _DEFAULTS = {"fetchsize": "10000", "preferTimestampNTZ": "true"}
 _NO_DRIVER = ("No suitable driver", "ClassNotFoundException", "ClassNotFound")
 _HIDDEN = "..."
-# Spark puts column names between such characters without escaping them.
+# Depending on the database, Spark quotes column names with one of these characters, without escaping it inside a name.
 _QUOTES = '"`[]'
 
 

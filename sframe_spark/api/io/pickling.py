@@ -156,7 +156,7 @@ def restored(kind: Any, name: Any) -> Any:
     frame_or_column._node = node
     if issubclass(kind, ClassRegistry.frame):
         frame_or_column._names = FrameNames(names)
-        node.call_columns(frame_or_column._names)
+        node.record_column_names(frame_or_column._names)
     elif len(names) != 1:
         raise StorageError(f"{path} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
     return frame_or_column

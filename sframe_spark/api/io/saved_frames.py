@@ -1,4 +1,7 @@
-"""Saves frames and columns, loads them again, loads archives of Turi Create, merges short files, and tells what is saved at a path."""
+"""Saves frames and columns, loads them again, makes checkpoints, merges short files, and tells what is saved at a path.
+
+A saved frame may refer to columns of other saved frames. Archives of Turi Create are loaded, too.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ import attrs
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.io.path_arguments import file_path_text, path_text
-from sframe_spark.engine.execution.actions import ActionPlan, awaited, run_action
-from sframe_spark.engine.execution.materialize import is_decoded_on_read, materialize
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, awaited, run_action
+from sframe_spark.engine.execution.materialize_count_and_read_rows import is_decoded_on_read, materialize
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column
-from sframe_spark.engine.physical.user_dataframe_fixing import keep_frames
+from sframe_spark.engine.physical.user_dataframes_to_materialize_first import keep_frames
 from sframe_spark.errors import (
     ConcurrentSaveError,
     InvalidArgumentError,
@@ -31,22 +34,22 @@ from sframe_spark.errors import (
     SchemaError,
     StorageError,
 )
-from sframe_spark.laws import optimize
 from sframe_spark.lazily_imported_subpackages import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of, project, zip_columns
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.storage.datasets import atomic_directory_save, dataset_copies
 from sframe_spark.storage.datasets.dataset_verification import damage_in
-from sframe_spark.storage.datasets.load import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
-from sframe_spark.storage.datasets.remote_versions import load_remote, saving_version
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import OPEN_DATASETS, digest_for_reference, load_referred, read_manifest
+from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import load_remote, saving_version
 from sframe_spark.storage.filesystem.compression import require_clear_name, without_packing
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, is_archive
-from sframe_spark.storage.filesystem.input_urls import WEB, Download
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import WEB, Download
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
-from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, DatasetElsewhere, Elsewhere, Manifest
+from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, ColumnReferences, Manifest, ReferencedDataset
 
 # Archives of Turi Create, local or remote; an optional part of the package reads them
 
@@ -131,9 +134,9 @@ def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
     return columns
 
 
-def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
+def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> ColumnReferences | None:
     """Return the columns of other saved frames to which a frame saved at ``target`` can refer; None if there are no such columns."""
-    datasets: dict[DatasetElsewhere, int] = {}
+    datasets: dict[ReferencedDataset, int] = {}
     digests: dict[tuple[object, ...], str | None] = {}
     # For each column of another frame, the number of the dataset and the position in it.
     external: dict[int, tuple[int, int]] = {}
@@ -142,21 +145,21 @@ def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) ->
         if manifest.identity not in digests:
             digests[manifest.identity] = digest_for_reference(manifest, target)
         if (digest := digests[manifest.identity]) is not None:
-            item = DatasetElsewhere(manifest.directory, digest, source.start, source.stop)
+            item = ReferencedDataset(manifest.directory, digest, source.start, source.stop)
             external[column] = datasets.setdefault(item, len(datasets)), position
     if not external:
         return None
     own = itertools.count()
     columns = tuple(external[column] if column in external else (OWN, next(own)) for column in range(len(names)))
-    return Elsewhere(tuple(names), columns, tuple(datasets))
+    return ColumnReferences(tuple(names), columns, tuple(datasets))
 
 
-def own_columns(external: Elsewhere) -> list[int]:
+def own_columns(external: ColumnReferences) -> list[int]:
     """Return the positions of the columns that are stored in the frame's own files."""
     return [column for column, (dataset, _) in enumerate(external.columns) if dataset == OWN]
 
 
-def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
+def with_external_columns(own: Manifest, external: ColumnReferences) -> Manifest:
     """Return the manifest of a frame with some columns in its own files (``own``) and some in files of other frames (``external``).
 
     Raises
@@ -168,7 +171,7 @@ def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
         external.check_own(len(own.types), own.rows)
     except ValueError as error:
         raise PlanInvariantError(f"columns of one frame do not fit together: {error}") from error
-    return attrs.evolve(own, elsewhere=external)
+    return attrs.evolve(own, references=external)
 
 
 def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
@@ -179,7 +182,7 @@ def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list
     StorageError
         If one of these frames cannot be read.
     """
-    external = manifest.elsewhere
+    external = manifest.references
     assert external is not None
     nodes: dict[int, PlannerNode] = {OWN: segment_source(manifest)} if own_columns(external) else {}
     for number, (item, referred) in enumerate(zip(external.datasets, load_referred(manifest, verify), strict=True)):
@@ -217,7 +220,7 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     return run_action(node, lambda action: _save(action, target, names, kind), materialize)
 
 
-def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: Elsewhere | None = None) -> Manifest:
+def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: ColumnReferences | None = None) -> Manifest:
     """Save the rows of a plan; with ``external``, these are the frame's own columns, and it refers to the others."""
 
     def attempt(plan: PlannerNode) -> Manifest:
@@ -377,7 +380,7 @@ def load_frame(
     InvalidArgumentError
         If ``version`` is not an int, or the path is a local directory, which has only one version.
     """
-    from sframe_spark.storage.datasets.load import load_manifest
+    from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 
     missing: NotSavedError | None = None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
@@ -396,7 +399,7 @@ def load_frame(
         raise missing
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
-    if manifest.elsewhere is not None:
+    if manifest.references is not None:
         if own_files_only:
             raise StorageError(f"{location} refers to rows elsewhere, which are not read here")
         return referring_frame(manifest, verify)
@@ -465,7 +468,7 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
 
 
 def _identity(manifest: Manifest) -> tuple[object, ...]:
-    """Return what distinguishes a save from others: column types and random file names. Without rows there are no files, and types suffice."""
+    """Return what distinguishes a save from others: column types and random file names. Without rows there are no files, so only types differ."""
     return (*manifest.types, *(entry.file for entry in manifest.segments if entry.rows))
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.external_byte_streams import open_unpacked
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import open_unpacked
 from sframe_spark.storage.filesystem.format_recognition import TEXT, UTF_16, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState

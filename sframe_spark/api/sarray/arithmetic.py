@@ -17,7 +17,7 @@ from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.sources.in_memory import constant_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, ColumnType, common_encoding
-from sframe_spark.values.input_values import library_of
+from sframe_spark.values.input_copying_simplification_and_validation import library_of
 from sframe_spark.values.plain_values import NUMBERS, family_of, one_value
 
 LOGICAL = ("and_", "or_", "xor")

@@ -9,9 +9,9 @@ from typing import cast
 from sframe_spark.api.class_registry import SArray, make_array
 from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.io import saved_frames
+from sframe_spark.api.io.column_from_text_or_json_files import column_from_path, read_json_column
 from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
-from sframe_spark.api.io.text_files import column_from_path, read_json_column
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest.manifest import SARRAY
 

@@ -1,4 +1,4 @@
-"""Members of SArray for the items of lists, arrays and dicts, and the characters of strings."""
+"""Members of SArray for the items of lists, arrays and dicts, which may also become rows or columns; and for the characters of strings."""
 
 from __future__ import annotations
 

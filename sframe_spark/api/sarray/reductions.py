@@ -6,9 +6,9 @@ from typing import Any
 
 from sframe_spark.api.class_registry import make_array
 from sframe_spark.api.error_hints import call_example
-from sframe_spark.api.indexing import head_count
+from sframe_spark.api.index_argument_checks import head_count
 from sframe_spark.api.node_value_conversion import literal_of, reduce_values, row_count
-from sframe_spark.api.sarray.rank_selection import Ranks
+from sframe_spark.api.sarray.number_search_by_rank import Ranks
 from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
@@ -16,7 +16,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
-from sframe_spark.operators.sort import SORTABLE
+from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND
 
@@ -318,7 +318,7 @@ class Reductions:
         """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
-        # NaN is left out here, although it counts as a value elsewhere.
+        # NaN is left out here, although other statistics count it as a value.
         rows = row_count(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
         middle = Ranks(self._node).number_at(rows // 2) if rows else None
         return float(middle) if approximate and middle is not None else middle

@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from sframe_spark import errors
-from sframe_spark.api import display, indexing
+from sframe_spark.api import display, index_argument_checks
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
+from sframe_spark.api.io.column_from_text_or_json_files import column_from_path
 from sframe_spark.api.io.path_arguments import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
-from sframe_spark.api.io.text_files import column_from_path
 from sframe_spark.api.node_value_conversion import column_values, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
 from sframe_spark.api.sarray.arithmetic import Arithmetic
-from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.file_io import ColumnFiles
+from sframe_spark.api.sarray.filter_sort_unique_and_sample import Selection
 from sframe_spark.api.sarray.items import Items
-from sframe_spark.api.sarray.materialization_and_export import ColumnMaterialization
+from sframe_spark.api.sarray.materialization_explain_and_export import ColumnMaterialization
+from sframe_spark.api.sarray.missing_values_casts_and_membership import Cleaning
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
-from sframe_spark.api.sarray.selection import Selection
 from sframe_spark.api.sarray.windows import Windows
+from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.api.user_functions import SAMPLE_VALUES, bind_function, infer_result_type, with_first_results
 from sframe_spark.message_text import brief
 from sframe_spark.operators.append import append
@@ -51,7 +52,7 @@ class SArray(
     ColumnPlotting,
     ColumnFiles,
     ColumnMaterialization,
-    indexing.RowAccess,
+    RowAccess,
     Pickled,
     metaclass=HintedClass,
 ):
@@ -131,9 +132,9 @@ class SArray(
         """
         if dtype is None:
             raise errors.SchemaError("dtype is the class of the values: leave it out to have it found")
-        if not indexing.is_row_index(size) or int(size) < 0:
+        if not index_argument_checks.is_row_index(size) or int(size) < 0:
             raise errors.RowNumberError(f"size must be a number of rows, not negative, got {brief(size)}")
-        if size > indexing.ROW_LIMIT:
+        if size > index_argument_checks.ROW_LIMIT:
             raise errors.BeyondRangeError(f"size must be a number of rows, got {brief(size)}")
         value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
@@ -164,7 +165,7 @@ class SArray(
         ([0, 1, 2], [10, 11, 12])
         """
         for bound in (start, stop):
-            if bound is not None and not indexing.is_row_index(bound):
+            if bound is not None and not index_argument_checks.is_row_index(bound):
                 raise errors.SchemaError(f"bounds of a sequence must be ints, got {brief(bound)}")
         if stop is None and start < 0:
             raise errors.NegativeSizeError(f"a sequence cannot have {brief(start)} rows: give the first number and the one after the last")
@@ -226,20 +227,20 @@ class SArray(
         if is_mask(key):
             key = SArray(key)
         if isinstance(key, SArray):
-            return SArray(_node=indexing.masked(self._node, key._node, "SArray"))
-        if indexing.is_row_index(key):
-            return self._recent_rows().row(indexing.row_number(key, len(self), "this SArray"))[0]
+            return SArray(_node=index_argument_checks.masked(self._node, key._node, "SArray"))
+        if index_argument_checks.is_row_index(key):
+            return self._recent_rows().row(index_argument_checks.row_number(key, len(self), "this SArray"))[0]
         if isinstance(key, slice):
-            return SArray(_node=indexing.sliced(self._node, key, self.__len__))
+            return SArray(_node=index_argument_checks.sliced(self._node, key, self.__len__))
         asks_for_items = isinstance(key, str) and self._node.schema[0].kind == DICT_KIND
         items = f"; unpack() makes columns of the items of dicts, apply(lambda items: items[{key!r:.40}]) one" if asks_for_items else ""
         raise errors.RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well{items}")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise indexing.immutable_rows_error("sa")
+        raise index_argument_checks.immutable_rows_error("sa")
 
     def __delitem__(self, key: Any) -> None:
-        raise indexing.immutable_rows_error("sa")
+        raise index_argument_checks.immutable_rows_error("sa")
 
     def head(self, n: int = 10) -> SArray:
         """Return a column of the first ``n`` rows.
@@ -261,7 +262,7 @@ class SArray(
         >>> list(SArray([5, 3, 4]).head(2))
         [5, 3]
         """
-        return SArray(_node=slice_rows(self._node, 0, indexing.head_count(n)))
+        return SArray(_node=slice_rows(self._node, 0, index_argument_checks.head_count(n)))
 
     def tail(self, n: int = 10) -> SArray:
         """Return a column of the last ``n`` rows.
@@ -283,7 +284,7 @@ class SArray(
         >>> list(SArray([5, 3, 4]).tail(2))
         [3, 4]
         """
-        count = indexing.head_count(n)
+        count = index_argument_checks.head_count(n)
         rows = len(self)
         return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
 

@@ -1,4 +1,4 @@
-"""The class Sketch: many statistics of a column, most of them computed in one pass, and printed as tables."""
+"""The class Sketch: many statistics of a column, most of them computed in one pass; and the tables in which a sketch is printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sframe_spark.api.error_hints import with_call_hints
 from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_value_conversion import node_from_values, reduce_values, row_tuples
 from sframe_spark.api.sarray.items import unpacked
-from sframe_spark.api.sarray.rank_selection import Ranks
+from sframe_spark.api.sarray.number_search_by_rank import Ranks
 from sframe_spark.api.unpacked_columns import merged_type, types_of_keys
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
@@ -32,7 +32,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.plain_values import family_of, is_number, one_value, plain_number
 from sframe_spark.values.single_value_conversion import construct_value
-from sframe_spark.values.tagged_json import display_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import display_text
 
 
 @with_call_hints
@@ -262,7 +262,7 @@ class Sketch(NeverPickled):
         return math.sqrt(self.var())
 
     def quantile(self, quantile_val: float) -> float:
-        """Return the number at a share of all numbers in sorted order; NaN if there are none.
+        """Return a quantile: the number at a given share of the way through all numbers in sorted order; NaN if there are none.
 
         Parameters
         ----------
@@ -500,7 +500,7 @@ def _items(node: PlannerNode, target: ColumnType) -> PlannerNode:
 
 
 def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
-    """Return the ``sub_sketch_keys`` of a user as a tuple, after checking them.
+    """Check the ``sub_sketch_keys`` that a user gives, and return them as a tuple.
 
     Raises
     ------
@@ -568,7 +568,7 @@ def _frequent_text(sketch: Sketch) -> str:
     return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
 
 
-# Values in a smaller share of the rows are not frequent.
+# Values in a smaller share of the rows than this are not frequent.
 MIN_SHARE = 0.0001
 # A format that ``datetime.fromisoformat`` can parse after removing the letters GMT before an offset.
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"

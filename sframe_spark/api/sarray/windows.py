@@ -6,9 +6,9 @@ from typing import Any
 
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
-from sframe_spark.api.indexing import is_row_index, whole
+from sframe_spark.api.index_argument_checks import is_row_index, whole
 from sframe_spark.api.node_value_conversion import literal_of, recoded
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.physical.placement import is_at_hand
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.scalar_function_program import Literal
@@ -24,7 +24,7 @@ from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import encoding_for
 
 # With `min_observations=0`, these aggregates of a window without values are zero instead of missing.
-KINDS_OF_NOTHING = ("sum", "var", "stdv")
+KINDS_ZERO_IF_EMPTY = ("sum", "var", "stdv")
 
 
 class Windows:
@@ -50,7 +50,7 @@ class Windows:
         # A window cannot contain more values than rows, so more need not be required.
         needed = None if minimum is None else min(minimum, max(end - start + 1, 0))
         node = rolling(self._node, kind, start, end, needed)
-        if minimum == 0 and kind in KINDS_OF_NOTHING and self._node.schema[0].is_numeric:
+        if minimum == 0 and kind in KINDS_ZERO_IF_EMPTY and self._node.schema[0].is_numeric:
             values = rolling(self._node, "count", start, end)
             node = ClassRegistry.array.where(make_array(values), make_array(node), 0)._node
         return make_array(node, typed_by_values=True)
@@ -93,7 +93,7 @@ class Windows:
         Raises
         ------
         RuntimeError
-            If the values are not numbers.
+            If the values are neither numbers nor date-times.
 
         Examples
         --------
@@ -109,7 +109,7 @@ class Windows:
         Raises
         ------
         RuntimeError
-            If the values are not numbers.
+            If the values are neither numbers nor date-times.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Windows:
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are not numbers, or ``window_end`` is before ``window_start``.
+            If the values are neither numbers nor arrays, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -196,7 +196,7 @@ class Windows:
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are not numbers, or ``window_end`` is before ``window_start``.
+            If the values are neither numbers nor arrays, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -222,7 +222,7 @@ class Windows:
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are not numbers, or ``window_end`` is before ``window_start``.
+            If the values are neither numbers nor date-times, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -248,7 +248,7 @@ class Windows:
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are not numbers, or ``window_end`` is before ``window_start``.
+            If the values are neither numbers nor date-times, or ``window_end`` is before ``window_start``.
 
         Examples
         --------

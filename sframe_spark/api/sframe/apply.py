@@ -12,14 +12,22 @@ from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.node_value_conversion import preview_rows
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.user_functions import SAMPLE_ROWS, bind_function, first_results, general, infer_result_type, type_of_results, with_first_results
+from sframe_spark.api.user_functions import (
+    SAMPLE_ROWS,
+    bind_function,
+    first_results,
+    infer_result_type,
+    type_for_any_items,
+    type_of_results,
+    with_first_results,
+)
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, snapshot_rows
-from sframe_spark.operators.udf_calls import remember_first
+from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.udf.bound_function import FunctionAsNow
-from sframe_spark.udf.results import Guess
+from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
 from sframe_spark.values.python_to_arrow import column_type_for
 
@@ -143,7 +151,7 @@ class RowFunctions(Columns):
 
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
-    """Return the column type of results. Lists of numbers stay lists, as in Turi Create; elsewhere a column of such lists becomes arrays."""
+    """Return the column type of results. Lists of numbers stay lists, as in Turi Create; in other new columns they become arrays."""
     column_type = type_of_results(values, "flat_map() column_types")
     are_lists = column_type.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
-    return ENCODED_LIST if are_lists else general(column_type)
+    return ENCODED_LIST if are_lists else type_for_any_items(column_type)

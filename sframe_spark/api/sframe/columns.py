@@ -11,7 +11,7 @@ from sframe_spark import errors
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions, require_name
 from sframe_spark.api.error_hints import call_example
-from sframe_spark.api.indexing import immutable_rows_error, is_row_index
+from sframe_spark.api.index_argument_checks import immutable_rows_error, is_row_index
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.node_value_conversion import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
@@ -85,12 +85,12 @@ class Columns:
     def _column(self, name: str) -> PlannerNode:
         """Return the node of a column; error messages use the column's name."""
         node = column_of(self._node, self._position(name))
-        node.call_columns((name,))
+        node.record_column_names((name,))
         return node
 
     def _with(self, node: PlannerNode, names: Sequence[str]) -> SFrame:
         self._node, self._names = node, names if isinstance(names, FrameNames) else FrameNames(names)
-        node.call_columns(self._names)
+        node.record_column_names(self._names)
         return self  # type: ignore[return-value]
 
     def _empty(self) -> SFrame:

@@ -1,4 +1,4 @@
-"""Functions that make frames of columns, rows, files, tables of other libraries, and combinations of values."""
+"""Functions that make frames from columns, rows, files, tables of other libraries, and combinations of values."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from sframe_spark.operators.sources.base_and_segment_source import segment_sourc
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.external.parquet import manifest_of_files, natural
+from sframe_spark.storage.external.parquet_footers_to_manifest import manifest_of_files, natural_sort_key
 from sframe_spark.storage.filesystem.compression import without_packing
 from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.types import ColumnType
-from sframe_spark.values.input_values import is_of_spark, library_of, snapshot
-from sframe_spark.values.value_errors import column_named
+from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark, library_of, snapshot
+from sframe_spark.values.invalid_unicode_errors import column_named
 
 Frame = tuple[PlannerNode, list[str]]
 
@@ -132,7 +132,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     for name in columns:
         if not isinstance(name, str):
             raise SchemaError(f"a column name is a str, got {brief(name)}")
-    # As in Turi Create: first the names of plain values, then of SArrays, each sorted.
+    # As in Turi Create, columns of plain values come first, then SArrays; both groups are sorted by name.
     names = sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
     parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
     for name in names:
@@ -142,7 +142,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
             parts.append(values._node if isinstance(values, SArray) else column_from_values(values, name=name))
     in_memory = [part for part in parts if isinstance(part, tuple)]
     if len(in_memory) == len(parts) and len({sum(map(len, arrays)) for arrays, _ in in_memory}) == 1:
-        # The usual case; one source at once takes half the time of a source for each column.
+        # This is the usual case: making one source for all columns takes half the time of making one for each.
         return memory_source_of_parts([arrays for arrays, _ in in_memory], [kind for _, kind in in_memory]), with_automatic_names(names)
     return _frame_of_nodes([memory_source_of_parts([part[0]], [part[1]]) if isinstance(part, tuple) else part for part in parts], names)
 
@@ -168,7 +168,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
-    files = resolve(path, natural, "Parquet file", in_place=True)
+    files = resolve(path, natural_sort_key, "Parquet file", in_place=True)
     with files.named_in_errors():
         manifest = manifest_of_files(files)
         names = list(manifest.names or ())

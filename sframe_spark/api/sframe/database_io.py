@@ -9,7 +9,7 @@ from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.project_zip_arrange import project
-from sframe_spark.operators.sort import SORTABLE, sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE, sort_rows
 
 
 class FrameDatabases(Columns):
@@ -25,7 +25,7 @@ class FrameDatabases(Columns):
         column_type_hints: Any = None,
         cursor_arraysize: int = 128,
     ) -> SFrame:
-        """Return a frame of the rows of a database query, in its order.
+        """Return a frame of the rows of a database query, in the order in which the database returns them.
 
         Parameters
         ----------
@@ -36,7 +36,7 @@ class FrameDatabases(Columns):
         params
             Values for the placeholders in the query.
         type_inference_rows
-            The type of a column is that of its first value in this number of rows; string if there is none.
+            The type of a column is that of its first value that is not missing, among this number of first rows; string if there is none.
         dbapi_module
             The library that made the connection; needed only if it cannot be found by the connection's class.
         column_type_hints
@@ -76,7 +76,7 @@ class FrameDatabases(Columns):
 
         On a connection in autocommit mode, a transaction that the program has begun stays open, with the rows in it. If an error occurs, earlier
         statements that are not committed yet are kept, if the database has savepoints. All of this depends on what the connection reveals of its
-        state; if nothing, it is assumed not to be in autocommit mode, as the standard requires.
+        state; a connection that reveals nothing is assumed not to be in autocommit mode, as the standard requires.
 
         Parameters
         ----------

@@ -26,8 +26,8 @@ from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError,
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.export_directories import exporting
 from sframe_spark.storage.export_files import ORC, PARQUET, PartForm
-from sframe_spark.storage.external.orc import orc_table
-from sframe_spark.storage.external.parquet import natural
+from sframe_spark.storage.external.orc_reader import orc_table
+from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
 from sframe_spark.storage.filesystem.input_files import resolve
 
 
@@ -352,7 +352,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_orc(directory + "/rows")["a"])
         [1, None]
         """
-        files = resolve(path, natural, "ORC file")
+        files = resolve(path, natural_sort_key, "ORC file")
         with files.named_in_errors():
             table = orc_table(files)
             return make_frame(orc_rows(table), table.names)

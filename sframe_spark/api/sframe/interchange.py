@@ -19,7 +19,7 @@ from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
 from sframe_spark.errors import NoAttributeError, SchemaError, listed
 from sframe_spark.types import STR_KIND
-from sframe_spark.values.input_values import library_of
+from sframe_spark.values.input_copying_simplification_and_validation import library_of
 
 # Kinds of nested values.
 NESTED = ("list", "dict", "array")

@@ -14,13 +14,13 @@ from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.node_value_conversion import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import other_frame
-from sframe_spark.api.sframe.relational import Relational, narrowed
-from sframe_spark.api.value_membership import require_comparable_offsets
+from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
+from sframe_spark.api.utc_offset_checks import require_comparable_offsets
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.equi_join import KINDS, join
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
-from sframe_spark.operators.joins.merge_sorted import SIDES, merge_sorted, unsorted_message
+from sframe_spark.operators.joins.union_of_sorted_inputs import SIDES, merge_sorted, unsorted_message
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import check_keys
 from sframe_spark.operators.lookup.nearest_key_search import first_row_out_of_order
 from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, columns_of

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sframe_spark.api.class_registry import ColumnFacts, FrameSummary, Plot
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.node_value_conversion import row_count
-from sframe_spark.api.sframe.row_order import RowOrder
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.lazily_imported_subpackages import ROW_BROWSER, SUMMARY, optional_part
 
 
 class FramePlotting(RowOrder):
-    """Mixin of SFrame: charts of its columns. Only counts, not rows, are collected in this process."""
+    """Mixin of SFrame: a summary page of its columns, for which only counts, not rows, are collected in this process; and pages of its rows."""
 
     @call_example("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")
     def plot(self) -> Plot:

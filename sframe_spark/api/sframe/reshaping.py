@@ -12,9 +12,9 @@ from sframe_spark.api.class_registry import SFrame, make_array, make_frame
 from sframe_spark.api.column_names import automatic_name, name_list, with_automatic_names
 from sframe_spark.api.node_value_conversion import preview_values
 from sframe_spark.api.sframe.columns import without
-from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.unpacked_columns import names_for_new_columns
-from sframe_spark.api.user_functions import general
+from sframe_spark.api.user_functions import type_for_any_items
 from sframe_spark.expressions.functions.column_packing import value_parameter
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.message_text import brief
@@ -121,7 +121,7 @@ class Reshaping(Relational):
 
     def _type_of_items(self, position: int, sample: Sequence[Any]) -> ColumnType:
         try:
-            return general(infer_type(sample, of_rows=False)) if any(item is not None for item in sample) else FLOAT
+            return type_for_any_items(infer_type(sample, of_rows=False)) if any(item is not None for item in sample) else FLOAT
         except errors.MixedTypesError as error:
             message = f"column {self._names[position]!r}: its items become a column, and {error}"
             raise errors.MixedTypesError(f"{message}; give stack() new_column_type, of texts for example") from None

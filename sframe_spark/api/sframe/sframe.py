@@ -12,7 +12,7 @@ from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
-from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, head_count, is_row_index, masked, row_number, sliced
+from sframe_spark.api.index_argument_checks import ROW_LIMIT, head_count, is_row_index, masked, row_number, sliced
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
@@ -23,21 +23,22 @@ from sframe_spark.api.sframe.apply import RowFunctions
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.database_io import FrameDatabases
 from sframe_spark.api.sframe.file_io import FrameFiles
+from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.joins import Joins
-from sframe_spark.api.sframe.materialization import FrameMaterialization
+from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
+from sframe_spark.api.sframe.materialization_and_explain import FrameMaterialization
 from sframe_spark.api.sframe.missing import MissingValues
 from sframe_spark.api.sframe.plotting import FramePlotting
-from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.api.sframe.reshaping import Reshaping
-from sframe_spark.api.sframe.row_order import RowOrder
-from sframe_spark.api.sframe.running import RunningColumns
-from sframe_spark.api.sframe.time_groups import TimeGroups
+from sframe_spark.api.sframe.running_aggregates_smoothing_and_time_shift import RunningColumns
+from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
+from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.input_values import NO_VALUES, is_of_spark
+from sframe_spark.values.input_copying_simplification_and_validation import NO_VALUES, is_of_spark
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
 from sframe_spark.values.plain_values import one_value
 
@@ -136,7 +137,7 @@ class SFrame(
         else:
             self._node, names = construction.frame_from(data, format, verify)
             self._names = FrameNames(names)
-        self._node.call_columns(self._names)
+        self._node.record_column_names(self._names)
 
     if not TYPE_CHECKING:
 

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.actions import ActionPlan, run_action
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.plan_executor import Executor, task_runner_for
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import over_ranges
 from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_faster_locally
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.pipeline import Pipeline
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, chunks_of
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -63,7 +63,7 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_faster_locally(section):
         return _run_in_this_process(section, placement, work, staging.local)
     workers = task_runner_for(over_ranges(section))
-    tasks = executor.runs().tasks_of(section, placement, workers)
+    tasks = executor.new_section_runner().tasks_of(section, placement, workers)
     directory = staging.local if workers.is_on_this_machine else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)
     return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)
@@ -78,7 +78,7 @@ def _run_in_this_process(section: PlannerNode, placement: Placement, work: Range
 
 
 def write_parts(node: PlannerNode, staging: Staging, form: PartForm) -> list[str]:
-    """Write the rows of a node as files, and return their paths in row order. If there are no rows, there is one file."""
+    """Write the rows of a node as files, and return their paths in row order. If there are no rows, one file without rows is written."""
     written: list[tuple[str, int]] = by_ranges(node, partial(write_range_as, form=form), staging, f"writing {form.ending}")
     return [file for file, rows in written if rows] or [file for file, _ in written[:1]]
 

@@ -15,7 +15,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode

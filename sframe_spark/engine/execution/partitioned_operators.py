@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.engine.memory_budget import BlockingReservation, plan_size_of
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.physical.whole_input_strategies import (
     COPIES_OF_GATHERED,
@@ -24,12 +23,13 @@ from sframe_spark.engine.physical.whole_input_strategies import (
     partitions_of_join,
     ranges_for,
 )
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, chunks_of
-from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner, range_tasks
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
+from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
+from sframe_spark.engine.size_estimates_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError
-from sframe_spark.laws import optimize
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
@@ -38,6 +38,7 @@ from sframe_spark.planner.operator import Operator, PartitionPairRows
 from sframe_spark.planner.row_sizes import value_bytes
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.types import INT
 
 # Range partitioning: the ranges come from a sample of the column, threads exchange the rows, and a kernel runs on each range.
@@ -220,7 +221,7 @@ def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
     return Exchange(RowRangePartitioner(node.operator.split_by[0], ranges), node.inputs[0].schema, bytes_gathered())
 
 
-def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:
+def add_rows_of_task(exchange: Exchange, number: int, task: RangeTask) -> None:
     """Run a task and add its rows to an exchange as the rows of task ``number``."""
     for chunk in chunks_of(task):
         exchange.add(number, chunk)
@@ -289,7 +290,7 @@ class PartitionedJoin:
     def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
         """Run the tasks of a side and add their rows to its exchange."""
         assert self.join.numbered_slots is not None
-        give = give_numbered if slot in self.join.numbered_slots else give_to
+        give = add_rows_of_task_with_ids if slot in self.join.numbered_slots else add_rows_of_task
         callables = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
         ThreadRunner().run(callables, f"exchanging for {self.node.operator.called()}", tasks)
 
@@ -432,7 +433,7 @@ def room_of_exchange() -> int:
     return bytes_gathered() // EXCHANGES
 
 
-def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
+def add_rows_of_task_with_ids(exchange: Exchange, number: int, task: RangeTask) -> None:
     """Run a task and add its rows to an exchange, with their row ids as an additional last column."""
     row = number << BITS_OF_ROW
     for chunk in chunks_of(task):

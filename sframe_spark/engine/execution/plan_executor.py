@@ -13,12 +13,12 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.actions import not_owned, require_owned
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
     ExchangedRows,
     PartitionedJoin,
+    add_rows_of_task,
     exchange_below,
-    give_to,
     key_ranges_of,
     passed_on,
     rows_by_ranges,
@@ -27,14 +27,14 @@ from sframe_spark.engine.execution.partitioned_operators import (
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions, Work
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
 from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
 from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
-from sframe_spark.engine.physical.row_count_probes import first_rows, has_few_groups, joined_rows, with_all_counted
-from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.engine.physical.whole_input_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks, sequential_if_faster
 from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads, require_inferred
 from sframe_spark.engine.runtime.result_storage import (
@@ -50,20 +50,20 @@ from sframe_spark.engine.runtime.result_storage import (
     write_in_memory,
     write_query,
 )
-from sframe_spark.engine.runtime.row_range_tasks import EarlyStop, RangeTask, chunks_of, collect_rows, combined_parts, part_of_range, write_range
-from sframe_spark.engine.runtime.task_runners import (
-    InProcessRunner,
-    ProcessRunner,
-    SparkTaskRunner,
-    TaskRunner,
-    ThreadRunner,
-    name_of,
-    range_tasks,
-    sequential_if_faster,
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
+    EarlyStop,
+    RangeTask,
+    chunks_of,
+    collect_rows,
+    combined_parts,
+    part_of_range,
+    write_range,
 )
+from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner, name_of
+from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries
-from sframe_spark.engine.spark.shared_file_checks import rechecking_after_failure
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
 from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -271,7 +271,7 @@ class SectionRunner:
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
         with exchange_below(node, ranges) as exchange:
-            callables = [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)]
+            callables = [partial(add_rows_of_task, exchange, number, task) for number, task in enumerate(tasks)]
             workers.run(callables, f"exchanging for {node.operator.called()}", tasks)
             self.spilled = exchange.written
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
@@ -446,9 +446,11 @@ class Executor:
     log
         Filled with one line for each section that ran: its mode, its operator and its number of rows.
     owned
-        ``id`` of the memos of the applications of users' functions that may run in Spark tasks (see :mod:`sframe_spark.engine.execution.actions`).
+        ``id`` of the result memo of each call of a user's function that this action may run in Spark tasks (see
+        :mod:`sframe_spark.engine.execution.action_planning_and_function_call_claims`).
     free
-        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframe_fixing`).
+        ``id`` of users' DataFrames that the plan may read as they are (see
+        :mod:`sframe_spark.engine.physical.user_dataframes_to_materialize_first`).
     run_log
         Filled with the outcome of each section.
     prefix
@@ -495,9 +497,13 @@ class Executor:
             root = fold([root], partial(over_rows, replaced))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
-        """Run a plan. If too many rows tie for a sort of ties only, run it again with full sorts by Spark."""
+        """Run a plan. If it fails because too many rows tie, run it again with full sorts by Spark.
+
+        Rows that are known to ascend by the first sort columns are sorted only within rows of equal values of these ("ties"), in memory. That fails
+        if there are too many of such rows.
+        """
         with GRAPH_LOCK:
-            # The plan shares unchanged nodes with the user's graph, which other threads may splice meanwhile.
+            # Other threads may replace nodes of the user's graph while the plan runs, so the plan gets copies of the nodes that both have.
             plan = private_copy(root)
         with rechecking_after_failure(plan, self.options.directory):
             produced = self.run_log.mark()
@@ -519,7 +525,8 @@ class Executor:
     def _start_for(self, section: Section) -> None:
         """Start Spark in the background if a section that is not the first to run certainly needs it."""
         sections = list(in_order_of_running([section]))
-        # A plan that calls functions in other processes without owning them will be replaced, and may then need no Spark.
+        # If another action has claimed a user's function that the plan calls in other processes, the plan is made again after that action, and may
+        # then need no Spark.
         is_replaced = any(not_owned(planned.root, self.owned) for planned in sections if planned.mode.runs_in_other_processes)
         if any(map(needs_spark, sections[1:])) and not is_replaced:
             start_ahead()
@@ -569,18 +576,18 @@ class Executor:
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
         """Run a section in its mode and log the outcome."""
         began = time.perf_counter()
-        runs = self.runs()
+        runner = self.new_section_runner()
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()
         with measured as work, counting_queries() as counted:
-            result = runs.run(section)
+            result = runner.run(section)
         outcome = outcome_of(section, result, time.perf_counter() - began)
-        outcome.tasks = work.tasks if runs.tasks is None else runs.tasks
-        outcome.spilled = work.spilled if runs.spilled is None else runs.spilled
+        outcome.tasks = work.tasks if runner.tasks is None else runner.tasks
+        outcome.spilled = work.spilled if runner.spilled is None else runner.spilled
         outcome.queries = counted.queries or None
         self.run_log.outcomes.append(outcome)
         return result
 
-    def runs(self) -> SectionRunner:
+    def new_section_runner(self) -> SectionRunner:
         """Return a new runner for sections."""
         return SectionRunner(self.options, self.log, self.owned)
 
@@ -590,12 +597,16 @@ class Executor:
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
-        runs, workers = self.runs(), task_runner_for(over_ranges(source))
+        runner, workers = self.new_section_runner(), task_runner_for(over_ranges(source))
         if isinstance(source.operator, MemorySource):
-            return runs.keep(source.operator.held, source)
+            return runner.keep(source.operator.held, source)
         if source.operator.decodes and not is_small(source) and not is_started():
-            return runs.by_source(source)
-        return runs.on_driver(source, placement) if is_small(source) or streams_faster_locally(source) else runs.by_ranges(source, placement, workers)
+            return runner.by_source(source)
+        return (
+            runner.on_driver(source, placement)
+            if is_small(source) or streams_faster_locally(source)
+            else runner.by_ranges(source, placement, workers)
+        )
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return the plan as a Spark query over sources, and its placement."""
@@ -635,6 +646,6 @@ def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: fl
 
 
 def with_full_sort(node: PlannerNode) -> PlannerNode:
-    """Return a node with a sort of all rows if it sorts ties only, else the node itself."""
+    """Return a node that sorts all rows if its operator sorts only rows that tie in the first sort columns, else the node itself."""
     other = node.operator.otherwise()
     return node if other is None else other.make_planner_node(*node.inputs)

@@ -1,4 +1,4 @@
-"""Previews: the first rows of users' DataFrames, fetched by a limit query that neither fixes nor stores any rows.
+"""Previews: the first rows of users' DataFrames, fetched by a limit query. They are not stored, and later actions may see other first rows.
 
 See docs/decisions/011-spark-frames.md.
 """
@@ -11,17 +11,17 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.row_count_probes import MAX_FIRST_ROWS
-from sframe_spark.engine.physical.user_dataframe_fixing import frames_in, is_chain, is_row_by_row
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import MAX_FIRST_ROWS
+from sframe_spark.engine.physical.user_dataframes_to_materialize_first import frames_in, is_chain, is_row_by_row
 from sframe_spark.engine.spark.error_translation import run_spark
 from sframe_spark.engine.spark.executor_version_checks import check_python_again
 from sframe_spark.engine.spark.query import from_spark_table, lower, with_some_column
 from sframe_spark.errors import ExecutionError
-from sframe_spark.laws import optimize
-from sframe_spark.operators.udf_calls import calls_user_functions
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.graph_traversal import private_copy
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_remote
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
     """
     if count > MAX_FIRST_ROWS:
         return None
-    plan = open_plan(node, parts=True)
+    plan = row_by_row_plan(node, allows_limit=True)
     if plan is None:
         return None
     df = with_some_column(lower(plan, root_observed=False).visible().limit(count), node.schema)
@@ -49,11 +49,11 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
         raise
 
 
-def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
+def row_by_row_plan(node: PlannerNode, allows_limit: bool) -> PlannerNode | None:
     """Return the plan of a node, if its rows are derived row by row from one DataFrame, in any order; None if they are not.
 
-    The plan calls no users' functions: as the rows are not fixed, a function could be called more than once for a row. If ``parts`` is true, a
-    limit to few first rows is allowed, too.
+    The plan calls no users' functions: as the rows are not fixed, a function could be called more than once for a row. If ``allows_limit`` is true,
+    the plan may also take a few first rows of the others.
     """
     with GRAPH_LOCK:
         if not frames_in(node) or calls_user_functions(node):
@@ -61,7 +61,7 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
         plan = private_copy(optimize(node))
 
     def allows(below: PlannerNode) -> bool:
-        row_range = below.operator.row_range if parts else None
+        row_range = below.operator.row_range if allows_limit else None
         is_limit = row_range is not None and row_range.step == 1 and row_range.takes_at_most(MAX_FIRST_ROWS)
         return is_limit or is_row_by_row(below)
 

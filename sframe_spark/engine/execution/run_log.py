@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.physical.sections import THE_RESULT, Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode
 
 
 @attrs.define
@@ -32,7 +32,7 @@ class SectionOutcome:
     spilled
         The bytes that were written to disk during the run; None if not measured.
     queries
-        How many Spark queries were made: more than one if the first left out some floats that a sum needs; None if there was none.
+        How many Spark queries were made: more than one if a sum needed floats that the first query had left out; None if there was none.
     is_on_disk
         Whether the rows are in files.
     instead_of

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.laws import optimize
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import range_source
-from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.rewrite_laws import optimize
 
-# Limits: the number of chosen rows, and the number of stored rows for each chosen row, which may need a whole block to be decompressed.
+# The largest number of chosen rows, and the smallest number of stored rows for each of them: reading one row may decompress a whole block.
 MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000
 
 
 @attrs.frozen(eq=False)
 class NumberedRows:
-    """The plan of first rows of a stored frame, or of filters and row-wise functions over it, that are chosen by row id.
+    """A plan that finds the row ids of the first rows, in some order, of a stored frame or of filters and row-wise functions over one.
 
     Parameters
     ----------

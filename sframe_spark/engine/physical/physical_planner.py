@@ -1,4 +1,4 @@
-"""Physical planning: divides an optimized plan into a tree of sections, before anything runs."""
+"""Physical planning: divides an optimized plan into a tree of sections, and chooses the mode in which each section runs, before anything runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import SENT_BYTES, bytes_of_rows, rows_fit
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.placement import (
     Placement,
     blocking_inputs,
@@ -23,10 +23,9 @@ from sframe_spark.engine.physical.placement import (
     suits_threads,
     why_blocked,
 )
-from sframe_spark.engine.physical.row_count_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
-from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
-from sframe_spark.engine.physical.udf_planning import called_again, calls_for_hashes, calls_pure_functions
-from sframe_spark.engine.physical.user_dataframe_fixing import require_fixed
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
+from sframe_spark.engine.physical.udf_planning import called_again, calls_hashing_functions, calls_pure_functions
+from sframe_spark.engine.physical.user_dataframes_to_materialize_first import require_fixed
 from sframe_spark.engine.physical.whole_input_strategies import (
     are_parts_cheaper_locally,
     gathered_mode,
@@ -36,16 +35,17 @@ from sframe_spark.engine.physical.whole_input_strategies import (
     partitions_of_join,
     query_again,
 )
-from sframe_spark.operators import sort
-from sframe_spark.operators.sources.segment_subset import lacks_key
-from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.engine.size_estimates_and_memory_reservations import SENT_BYTES, bytes_of_rows, rows_fit
+from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
+from sframe_spark.operators.sources.segment_row_ranges import lacks_key
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, postorder, rebuild
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowSlice
 
 Placed = tuple[PlannerNode, Placement]
-MADE_WITHOUT_SPARK = "it is made without a Spark, which what reads it may not need then"
+MADE_WITHOUT_SPARK = "its rows are computed without Spark, so that the operator that reads them may need no Spark either"
 WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 
 
@@ -65,7 +65,7 @@ class SectionOrigin:
     search: Operator | None = None
 
     def over(self, inputs: Sequence[PlannerNode], rows: PlannerNode) -> PlannerNode:
-        """Return the node that replaces the node, given its inputs and the section's rows."""
+        """Return the replacement of the node, given the inputs of the node and the section's rows."""
         return rows if self.search is None else self.search.make_planner_node(inputs[0], rows)
 
 
@@ -76,7 +76,7 @@ class SectionPlanner:
     Parameters
     ----------
     free
-        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframe_fixing`).
+        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes_to_materialize_first`).
     refused
         Modes that the root must not get, as it has failed in them.
     waiting
@@ -255,7 +255,7 @@ class SectionPlanner:
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
             if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_cheaper_locally(node.with_inputs([below]))):
                 return Mode.PARTS_OF_THREADS
-            if needs_this_process() or calls_for_hashes(below):
+            if needs_this_process() or calls_hashing_functions(below):
                 return Mode.PARTS_IN_TURN
             return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
@@ -329,7 +329,7 @@ def over_ranges(root: PlannerNode) -> Mode:
     """Return the mode of a section that computes rows range by range."""
     if suits_threads(root) or is_cheaper_locally(root) or calls_pure_functions(root):
         return Mode.THREADS
-    if needs_this_process() or calls_for_hashes(root):
+    if needs_this_process() or calls_hashing_functions(root):
         return Mode.IN_TURN
     return Mode.PROCESSES if suits_processes() else Mode.TASKS
 
@@ -341,7 +341,7 @@ def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
     """
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_cheaper_locally(root):
         return False
-    return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
+    return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_hashing_functions(root)
 
 
 def takes_first_rows(row_range: RowSlice, below: PlannerNode, placement: Placement) -> bool:
@@ -361,13 +361,14 @@ def takes_few_of_join(row_range: RowSlice, below: PlannerNode, stop: int) -> boo
 def is_few_at_hand(node: PlannerNode) -> bool:
     """Return whether a node is a source of so few rows that they are sorted or joined in memory."""
     most = node.length.at_most
-    return node.operator.is_source and is_small(node) and most is not None and most <= sort.MAX_TIES
+    return node.operator.is_source and is_small(node) and most is not None and most <= sort_operators.MAX_TIES
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
-    """Return whether the partial states of tasks fit in the driver's memory; those that hold first rows may be large.
+    """Return whether the partial states of tasks fit in the driver's memory. Only states that hold rows of the input may be too large.
 
-    The number of groups is unknown before the tasks run, and they may have to be given up: so no users' functions may be below a group-by.
+    The number of groups is unknown before the tasks run. If there are too many, the rows are computed again in another mode: so a group-by over calls
+    of users' functions is not decomposed.
     """
     if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
         return False

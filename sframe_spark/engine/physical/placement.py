@@ -1,4 +1,7 @@
-"""Placement: which nodes run as kernels over row ranges, which as a Spark query, and what must be materialised before."""
+"""Placement: which nodes run as kernels over row ranges and which as a Spark query, what must be materialised before, and where kernels run.
+
+Kernels run on the driver, in threads, in worker processes or in Spark tasks.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ from collections.abc import Hashable, Iterator
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import plan_size_of
+from sframe_spark.engine.size_estimates_and_memory_reservations import plan_size_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.sources.segment_subset import lacks_key
-from sframe_spark.operators.udf_calls import calls_plugins, functions_of
+from sframe_spark.operators.sources.segment_row_ranges import lacks_key
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, functions_of
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.process.child_processes import can_start
+from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import interpreter
 from sframe_spark.session import is_started
 from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
@@ -246,7 +249,7 @@ def is_small(root: PlannerNode, budgets: int = 1) -> bool:
 
 
 def streams_faster_locally(root: PlannerNode) -> bool:
-    """Return whether few but long rows stream through the driver faster than Spark would start."""
+    """Return whether few but long rows stream through the driver in less time than Spark needs to start."""
     return not is_started() and not any(map(functions_of, postorder([root]))) and is_small(root, BUDGETS_STREAMED)
 
 

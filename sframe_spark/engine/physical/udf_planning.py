@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import plan_size_of
 from sframe_spark.engine.physical.placement import is_small, moves_only, runs_on_other_machines, runs_our_code
 from sframe_spark.engine.physical.whole_input_strategies import is_near
+from sframe_spark.engine.size_estimates_and_memory_reservations import plan_size_of
 from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.udf_calls import functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 
-# Steps of the Python interpreter that take as long as one row of ``config.small_rows``; by default all of these take half a second, about as long as
-# starting a process.
+# How many steps of the Python interpreter count as one of the rows of ``config.small_rows``. By default, that many rows of so many steps each take
+# half a second, about as long as starting a process.
 STEPS_OF_SMALL_ROW = 100
 
 
-def calls_for_hashes(root: PlannerNode) -> bool:
+def calls_hashing_functions(root: PlannerNode) -> bool:
     """Return whether a plan over local rows calls a user's function that uses hashes: hashes of strings differ between processes."""
     nodes = list(postorder([root]))
     functions = [function for node in nodes for function in functions_of(node)]

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.engine.physical.late_materialization import numbered_rows
 from sframe_spark.engine.physical.placement import (
     Placement,
@@ -21,11 +20,12 @@ from sframe_spark.engine.physical.placement import (
     runs_on_other_machines,
     suits_threads,
 )
-from sframe_spark.engine.physical.sections import Mode, SectionResult
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import local_threads
+from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
-from sframe_spark.operators.sources.segment_subset import STORED_ROWS
+from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph_traversal import postorder
@@ -45,7 +45,10 @@ def is_cheaper_locally(root: PlannerNode) -> bool:
 
 
 def are_parts_cheaper_locally(node: PlannerNode) -> bool:
-    """Return whether an operator's input runs faster in this process; for an operator that chooses rows, the deciding columns alone may."""
+    """Return whether an operator's input runs faster in this process.
+
+    For an operator that chooses rows by the values of some columns, it suffices that these columns are computed faster in this process.
+    """
     if not config.small_rows:
         return False
     if is_cheaper_locally(node.inputs[0]):
@@ -73,7 +76,7 @@ UNEVEN = 2
 # Target and limit for the bytes of a range that one Spark task sorts.
 BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
 # Limit for the number of tasks times the number of ranges. The rows of one task in one range take a tenth of a millisecond to read, and 300 bytes of
-# the driver.
+# the driver's memory.
 MAX_EXCHANGE_RUNS = 262_144
 # A range of this many rows is sorted within the processor's caches.
 ROWS_OF_RANGE = 524_288
@@ -85,7 +88,7 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
     if plan_size is None:
         return None
     fits = plan_size.size <= bytes_gathered()
-    # If only first rows are required, finding them among all rows is faster than exchanging these.
+    # If only first rows are required, finding them among all rows is faster than exchanging all rows.
     is_quicker = root.operator.rows_of_ranges is None and plan_size.rows >= MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(plan_size) <= MAX_RANGES:
@@ -106,7 +109,7 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     below = root.inputs[0]
     if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
-    plan_size = plan_size_of(below, UNKNOWN_BYTES) if is_section(below) else None
+    plan_size = plan_size_of(below, UNKNOWN_BYTES) if runs_over_row_ranges(below) else None
     if plan_size is None:
         return False
     tasks = max(-(-plan_size.rows // config.segment_rows), config.default_segments or 0)
@@ -141,7 +144,7 @@ def ranges_for(plan_size: PlanSize) -> float:
     return 1 + max(needed, min(MAX_RANGES - 1, plan_size.rows / ROWS_OF_RANGE), UNEVEN * local_threads())
 
 
-def is_section(below: PlannerNode) -> bool:
+def runs_over_row_ranges(below: PlannerNode) -> bool:
     """Return whether a plan is computed by kernels over row ranges."""
     return all(not node.inputs or node.operator.has_kernel for node in postorder([below])) and placement_of(below).segment
 
@@ -152,7 +155,7 @@ def gathered_size(root: PlannerNode) -> PlanSize | None:
     if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return None
     below = root.inputs[0]
-    if not (suits_threads(below) or is_cheaper_locally(below)) or not makes_plainly(root) or not is_section(below):
+    if not (suits_threads(below) or is_cheaper_locally(below)) or not makes_plainly(root) or not runs_over_row_ranges(below):
         return None
     return plan_size_of(below)
 
@@ -166,7 +169,7 @@ BYTES_FOR_EACH_ROW = 64
 def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
     """Return the join that threads of this process run over placed inputs; None if a query is to run it.
 
-    If possible, the right side is sorted and searched; otherwise the keys of both sides are numbered.
+    If possible, the right side is sorted and searched; otherwise it is a hash join, which numbers the keys of both sides.
     """
     numbered = node.operator.in_memory()
     if numbered is None or not numbered.counts_rows or not is_for_threads(node):
@@ -185,7 +188,7 @@ def partitions_of_join(node: PlannerNode) -> int | None:
     numbered = node.operator.in_memory()
     if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
         return None
-    if not all(suits_threads(side) and is_section(side) and has_rows_of_sources(side) for side in node.inputs):
+    if not all(suits_threads(side) and runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
     together = size_of_all(node.inputs)
     count = math.inf if together is None else ranges_for(together)
@@ -201,16 +204,16 @@ def size_of_all(plans: Sequence[PlannerNode]) -> PlanSize | None:
 def has_rows_of_sources(side: PlannerNode) -> bool:
     """Return whether no node of a plan has more rows than its sources together, so that no join below multiplies rows."""
     nodes = list(postorder([side]))
-    # A source that is read twice counts twice.
+    # A source that has two readers counts twice.
     leaves = [side, *(child for node in nodes for child in node.inputs)]
     most = sum(leaf.length.at_most for leaf in leaves if not leaf.inputs and leaf.length.at_most is not None)
     return all(node.length.at_most is None or node.length.at_most <= most for node in nodes)
 
 
 def query_again(node: PlannerNode) -> PlannerNode:
-    """Return a join with numbered keys as the join that a query runs, if a side was written to disk, where random access is slow.
+    """Return the join that a query runs in place of an uncounted hash join of which a side is on disk, where random access is slow.
 
-    Otherwise return the node itself.
+    Return all other nodes unchanged.
     """
     operator = node.operator
     if operator.counts_rows and not operator.is_counted and any(map(is_spilled, node.inputs)):

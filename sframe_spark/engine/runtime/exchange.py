@@ -17,7 +17,7 @@ import numpy as np
 
 from sframe_spark.compute.range_and_hash_partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.engine.runtime.pipeline import require_inferred
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, chunks_of
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
 from sframe_spark.planner.node_facts import Facts, Schema

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
-from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime.result_storage import NewDataset, PartialRows, new_dataset, partial_rows, reservation_for_results, rows_as_produced
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
-from sframe_spark.engine.spark.shared_file_checks import require_writable, why_not_in_tasks
+from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_writable, why_not_in_tasks
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.base_and_segment_source import segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
@@ -29,12 +29,12 @@ from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
-from sframe_spark.storage.external.orc import OrcTable, StripesSeen
+from sframe_spark.storage.external.orc_reader import OrcTable, StripesSeen
 from sframe_spark.storage.filesystem.compression import packing_of
-from sframe_spark.storage.filesystem.external_byte_streams import FileRange, divided
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, divided
 from sframe_spark.storage.filesystem.input_files import DataFile
-from sframe_spark.storage.filesystem.input_urls import AT_A_TIME
 from sframe_spark.storage.filesystem.local_files import FileState
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import AT_A_TIME
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ColumnType
@@ -52,9 +52,10 @@ PARTS_OF_CORE = 4
 THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
 # For files that are shorter on average, most of the time is spent waiting for the first byte.
 SHORT_BYTES = 1 << 20
-# At most this many bytes in at most this many files are read by the driver, one file after the other; at most this many rows are kept in memory.
+# Up to FEW_FILES remote files with up to FEW_BYTES are read by this process, one file after the other. Up to FEW_ROWS rows that were read from
+# up to FEW_BYTES are kept in memory.
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
-# At most this many bytes are not read by Spark tasks on a cluster, as executors are first asked which files they see, and have to start Python.
+# Up to this many bytes are read by this process even on a cluster: executors would first be asked which files they see, and start Python.
 FEW_BYTES_SHARED = 256 << 20
 
 

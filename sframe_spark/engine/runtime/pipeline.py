@@ -1,4 +1,7 @@
-"""Pipelines: a section as a flat, picklable plan, and the runner that computes it batch by batch, in the driver or in a worker."""
+"""Pipelines: a section of a physical plan as a flat, picklable plan, and the runner that computes it batch by batch, in the driver or in a worker.
+
+The runner measures the results of users' functions in order to cut batches, and checks the rows that kernels return.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any, TypeVar
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.memory_budget import BatchSize, bytes_of_batch
+from sframe_spark.engine.size_estimates_and_memory_reservations import BatchSize, bytes_of_batch
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
@@ -26,9 +29,9 @@ from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, 
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import batch_bytes
-from sframe_spark.udf.errors import failure
+from sframe_spark.udf.function_errors import failure
 from sframe_spark.udf.pickling import fresh
-from sframe_spark.udf.results import MadeResults
+from sframe_spark.udf.result_caching_size_limits_and_storage import MadeResults
 
 # The flat plan. An operator is named by its index in the lists.
 
@@ -187,7 +190,7 @@ class MeasuredCalls:
     unnumbered
         The indices of operators whose functions get no row numbers.
     reached
-        For each of these operators, the base row up to which earlier batches have read.
+        For each operator in ``unnumbered``, the base row up to which earlier batches have read.
     """
 
     operators: tuple[Operator, ...]
@@ -232,7 +235,7 @@ class MeasuredCalls:
     def expect(self, indices: Sequence[int], required: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
         """Announce the operators that are computed next: for base rows, or with ``above`` for rows of an expanding operator.
 
-        A batch may be cut only if no function would be called twice for a row: the function gets row numbers, or reads rows strictly in order.
+        A batch may be cut only if no function is then called twice for a row. This is so if each function gets row numbers or reads rows in order.
         """
         called = [index for index in indices if index in self.by_index]
         in_turn = True

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import SENT_BYTES, MemoryReservation, bytes_of_rows
+from sframe_spark.engine.size_estimates_and_memory_reservations import SENT_BYTES, MemoryReservation, bytes_of_rows
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.shared_file_checks import require_all_rows, require_known_rows, require_writable
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
@@ -30,11 +30,12 @@ from sframe_spark.process.memory import result_memory_left
 from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.session import get_session
 from sframe_spark.session.spark_locality import is_spark_requested, reads_our_files
-from sframe_spark.storage.datasets.manifest_publication import adopt, in_row_order, publish
+from sframe_spark.storage.datasets.adoption_of_spark_files import adopt
+from sframe_spark.storage.datasets.manifest_publication import in_row_order, publish
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
 from sframe_spark.types import ColumnType
 

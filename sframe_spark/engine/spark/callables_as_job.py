@@ -21,7 +21,8 @@ from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 from sframe_spark.session.python_of_spark_workers import importing_safely, jobs_start_python_of_queries
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.worker_sockets import acknowledge_at_once
-from sframe_spark.udf.errors import ErrorTransport, error_of_text, error_text, error_transport, process_ended
+from sframe_spark.udf.error_transport import ErrorTransport, error_of_text, error_text, error_transport
+from sframe_spark.udf.function_errors import process_ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,8 +40,8 @@ TaskOutcome = tuple[int, bool, bytes]
 def run_callables(callables: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
     """Run independent callables as one Spark job and return their results in order.
 
-    Starting a Spark task costs more than a row range does, so a task runs several callables one after the other. ``size`` is the number of bytes of
-    all rows that they read; None where it is unknown.
+    Starting a Spark task may take longer than running a callable, so a task runs several callables one after the other. ``size`` is
+    the number of bytes of all rows that they read; None where it is unknown.
 
     Raises
     ------
@@ -145,15 +146,15 @@ def outcomes_of(
         with config.using(storage_options=options or {}):
             outcome = outcome_of(number, payload.unpack(shared), transport)
         yield outcome
-    set_modules_aside(len(sys.modules))
+    exclude_modules_from_collection(len(sys.modules))
 
 
 @functools.lru_cache(maxsize=1)
-def set_modules_aside(modules: int) -> None:
+def exclude_modules_from_collection(modules: int) -> None:
     """Exclude a worker's imported modules from garbage collection, which follows each task and would take 50 ms.
 
-    Cached by the number of modules, so it runs again only when that number has changed: values that a task creates are garbage when it ends.
-    Existing garbage is collected first, as it would stay forever.
+    Cached by the number of modules, so it runs again only when that number has changed; values that tasks create need not be excluded, as they are
+    freed when the task ends. Existing garbage is collected first, as otherwise it would never be freed.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Turns Spark's errors into readable ones of one line; and runs Spark actions so that Ctrl-C cancels them and their errors are turned in this way."""
+"""Turns Spark's errors into readable errors of one line, and runs Spark actions that raise such errors and that Ctrl-C cancels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 from sframe_spark.storage.filesystem.io_errors import file_damage_in_message, full_disk, full_disk_of_executor, is_full_disk_message
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_root
-from sframe_spark.udf.errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 
 LONGEST = 600
 TRACEBACK = "Traceback (most recent call last):"

@@ -1,25 +1,19 @@
-"""Checks of Spark's executors by small tasks that report versions and visible files; executors without this package are sent it."""
+"""Asks Spark's executors, by small tasks, for their versions and visible files, checks the versions, and sends them this package if they lack it."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import io
 import json
-import os
 import platform
 import re
 import sys
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import attr
 import attrs
 import pyarrow as pa
 
 from sframe_spark.engine.spark.error_translation import run_spark
+from sframe_spark.engine.spark.package_archive import SENT_MODULES, write_archive
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import default_parallelism, follow_user, get_session
@@ -29,9 +23,8 @@ from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
-# Each task sleeps so long that the other tasks of its wave are given to other executors.
+# Each task sleeps for this time, so that Spark gives the tasks that start together to different executors.
 SECONDS_OF_A_TASK = 0.3
-LARGEST_PART_READ = 65_536
 
 
 @attrs.frozen
@@ -87,49 +80,10 @@ def versions() -> dict[str, str]:
     return {"python": ".".join(map(str, sys.version_info[:2])), "pyarrow": pa.__version__, "package": package}
 
 
-def reading(file: str) -> Callable[[], str]:
-    """Return a function that reads a file's size and a checksum of its last bytes, where Parquet files have their footer."""
-    part = LARGEST_PART_READ
-
-    def read() -> str:
-        import hashlib
-        import os
-
-        size = os.path.getsize(file)
-        with open(file, "rb") as stream:
-            stream.seek(max(0, size - part))
-            return f"{size}-{hashlib.sha256(stream.read()).hexdigest()}"
-
-    return read
-
-
-def file_states_of(files: Sequence[str]) -> Callable[[], str]:
-    """Return a function that reports, as JSON, which file a process sees at each path, or why it cannot be read.
-
-    A file is reported by its size, modification time and inode, as in :class:`FileState`.
-    """
-    paths = list(files)
-
-    def read_states() -> str:
-        import json
-        import os
-
-        states: list[Any] = []
-        for path in paths:
-            try:
-                status = os.stat(path)
-                states.append([status.st_size, status.st_mtime_ns, status.st_ino])
-            except OSError as error:
-                states.append(error.strerror)
-        return json.dumps(states)
-
-    return read_states
-
-
 def answering(read: Callable[[], str] | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for Spark tasks that calls ``read``, writes what it returned to a new file of a directory, and yields its report.
+    """Return a function for Spark tasks that calls ``read``, writes what it returned to a new file in a directory, and yields the task's report.
 
-    The function is pickled by value, where a function of a module would be imported: so workers without this package can run it.
+    It is a nested function, which is pickled by value, so that workers without this package can run it; a function of a module would be imported.
     """
     seconds = SECONDS_OF_A_TASK
 
@@ -169,55 +123,11 @@ def answering(read: Callable[[], str] | None, directory: str | None) -> Callable
     return answer
 
 
-# The archive that is sent to executors without this package: the package, and the pure Python packages that its import needs.
-
-# The packages in the archive. Other packages that we need are compiled, and cannot be imported from an archive.
-SENT_MODULES = ("sframe_spark", "attr", "attrs")
-_SUFFIXES = (".py", ".properties")
-# The earliest time that a zip archive can store.
-_TIME = (1980, 1, 1, 0, 0, 0)
-
-
-def archive_bytes() -> bytes:
-    """Return the archive's bytes, which are always the same for the same files.
-
-    Raises
-    ------
-    StorageError
-        If a package is not installed as a directory of files.
-    """
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, root in zip(SENT_MODULES, _places(), strict=True):
-            if not root.is_dir():
-                raise StorageError(f"the package {name} is in {root}, from which it cannot be sent to executors: install it there")
-            for file in sorted(root.rglob("*")):
-                if file.suffix in _SUFFIXES and file.is_file():
-                    info = zipfile.ZipInfo((Path(name) / file.relative_to(root)).as_posix(), _TIME)
-                    info.compress_type, info.external_attr, info.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
-                    archive.writestr(info, file.read_bytes())
-    return content.getvalue()
-
-
-def _places() -> tuple[Path, ...]:
-    """Return the directories of the packages, in the order of SENT_MODULES."""
-    return Path(__file__).parents[2], Path(attr.__file__).parent, Path(attrs.__file__).parent
-
-
-def write_archive(directory: str) -> str:
-    """Write the archive into a directory, under a name with a checksum of its content, and return its path."""
-    content = archive_bytes()
-    path = os.path.join(directory, f"sframe_spark-{hashlib.sha256(content).hexdigest()[:16]}.zip")
-    with open(path, "wb") as file:
-        file.write(content)
-    return path
-
-
 # Checks before functions are sent to executors: their Python must have the same versions as this process. Where only this package is missing, it is
 # sent to them.
 
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
-# Parts of the errors that Python and Spark's workers raise where packages are missing or have other versions.
+# Parts of the messages of errors that Python and Spark's workers raise if packages are missing or have other versions.
 _OF_IMPORTS = ("ModuleNotFoundError", "ImportError", "No module named", "Python in worker", "Cannot run program")
 _OWN_PACKAGES = re.compile(rf"No module named '({'|'.join(('pyarrow', 'numpy', 'networkx', *SENT_MODULES))})\b")
 NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
@@ -240,7 +150,7 @@ def require_python() -> None:
 def check_python_once() -> None:
     """Ask executors once in a session for their versions, and send them this package if they lack it.
 
-    A mismatch is recorded, not raised, as a query may need no Python.
+    A mismatch is recorded and no error is raised, because the query may not need Python.
     """
     if not get_packages().checked and not is_one_process(get_session()):
         _ask_python()

@@ -1,4 +1,4 @@
-"""Spark queries: lowering a section to a DataFrame, and fetching its rows or writing them in order."""
+"""Spark queries: lowering a section of a plan to a DataFrame, and fetching its rows or writing them in order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.engine.spark.executor_version_checks import check_python_once
-from sframe_spark.engine.spark.shared_file_checks import observed_rows, require_known_rows, require_readable, require_valid_pages
+from sframe_spark.engine.spark.page_header_checks import require_valid_pages
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import observed_rows, require_known_rows, require_readable
 from sframe_spark.engine.spark.shuffle_partitions import size_of
 from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.udf_calls import calls_user_functions
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.length_and_order_inference import observed_nodes
@@ -33,13 +34,13 @@ from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote
 from sframe_spark.session.python_of_spark_workers import importing_safely, naming_our_python
-from sframe_spark.session.user_session import in_session, keeping_active
+from sframe_spark.session.users_own_spark_session import in_session, keeping_active
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.filesystem.path_joining_and_escaping import spark_path
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import require_computed_as
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
-from sframe_spark.udf.errors import ErrorTransport, error_transport
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +52,7 @@ Value = TypeVar("Value")
 # Limits for users' DataFrames in messages: frames, columns of a frame, and characters of a column's name.
 MAX_FRAMES_SHOWN, MAX_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 
-# Every running task buffers a row group, which Spark does not account for, until it is full: Parquet's default of 128 MiB is half a small heap.
+# Every running task buffers a row group, which Spark does not account for, until it is full: Parquet's default of 128 MiB may be half of the heap.
 # Reading from the middle of a row group decodes it from its start, so it has no more rows than one that this package writes.
 ROW_GROUP_BYTES = 32 << 20
 
@@ -66,7 +67,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     root_observed
         False if the order of the resulting rows is not observed.
     within
-        A user's session in which a source is read; None for a session of this package, which its expressions need.
+        A user's session in which a source is read; None for a session of this package, whose settings this package's expressions need.
     summed
         Which floats sums include. If it is not every float, the caller lowers the plan again when others occur, as :func:`computed` does.
     """
@@ -153,7 +154,7 @@ def computed(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """Return what an action returns for the plan as a query. If its sums left out uncommon floats, the plan is lowered again with more of them."""
     # Users' functions are called once for each row, so a query that calls some includes every float from the start.
     tried = () if calls_user_functions(root) else (SummedFloats.COMMON, SummedFloats.MORE)
-    # Not within an except block, so that errors of the next query neither show the error before nor keep its frames alive.
+    # Not within an except block, so that errors of the next query neither show the error of the previous query nor keep its frames alive.
     for number, summed in enumerate(tried, start=1):
         _count_query(number)
         with suppress(NumbersLeftOutError):
@@ -206,7 +207,7 @@ def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
 
 
 def write_parquet(root: PlannerNode, directory: str) -> int | None:
-    """Write all rows of a section in row order as Parquet files with the hidden key; the caller adds the files to a dataset.
+    """Write all rows of a section in row order as Parquet files, with a column ``_key`` that ascends; the caller adds the files to a dataset.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What an aggregate function must provide, the table of all aggregates, and aggregates over the rows of a group collected in Spark."""
+"""The class, definition and table of aggregate functions, and the computation of an aggregate from rows that Spark has collected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
-from sframe_spark.udf.errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.python_to_arrow import encode_plain
 
@@ -30,7 +30,7 @@ ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, .
 
 
 @attrs.frozen
-class Way:
+class QueryProperties:
     """Properties of a Spark query on which its aggregates depend.
 
     Parameters
@@ -82,10 +82,10 @@ class SeveralColumns:
         return self.finish is the_only and not self.steps
 
 
-Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], Way], SeveralColumns | None]
+Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], QueryProperties], SeveralColumns | None]
 
-# Aggregates of numbers and of vectors that have partial results only for numbers.
-SINGLE = ("sum", "mean")
+# Aggregates of numbers and of vectors; ``AggregateFunction.decomposition`` is for numbers only.
+PARTIAL_FOR_NUMBERS_ONLY = ("sum", "mean")
 
 
 @attrs.frozen(eq=False)
@@ -98,7 +98,7 @@ class AggregateFunction:
         Unique name; plans and JSON refer to the function by it.
     infer
         Result type from the types of the argument columns (there may be none, as for a count) and static parameters;
-        raises an error of the same class as SFrame for types that it refuses.
+        raises an error of the same class as Turi Create for types that it refuses.
     column
         ``column(columns, types, parameters, order)``: a Spark aggregate expression (usable in ``groupBy().agg``) whose
         result, after ``finish``, has exactly the inferred physical type, under ANSI off, UTC, case-sensitive settings.
@@ -131,7 +131,9 @@ class AggregateFunction:
     arguments: tuple[int, int] = (1, 1)
     exact: Exact | None = None
 
-    def in_spark(self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: Way) -> SeveralColumns:
+    def in_spark(
+        self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: QueryProperties
+    ) -> SeveralColumns:
         """Return the Spark aggregates from which this aggregate of the named columns is computed, and the further steps."""
         result = None if self.exact is None else self.exact(names, types, parameters, way)
         if result is not None:
@@ -140,8 +142,8 @@ class AggregateFunction:
         return SeveralColumns(columns) if finish is None else SeveralColumns(columns, lambda names: finish(F.col(names[0]), types, parameters))
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
-        """Return whether the aggregate of columns of these types is computed from partial results; sums of vectors have their own."""
-        return self.decomposition is not None and (ARRAY not in types or self.name not in SINGLE)
+        """Return whether ``decomposition`` is used for columns of these types; sums and means of vectors have other partial results."""
+        return self.decomposition is not None and (ARRAY not in types or self.name not in PARTIAL_FOR_NUMBERS_ONLY)
 
 
 def _receive(packed_functions: PackedFunctions) -> FunctionTable[AggregateFunction]:

@@ -1,4 +1,4 @@
-"""Aggregates whose result holds values of the group: lists, dicts, distinct values, quantiles."""
+"""Aggregates that collect values of the group: lists, dicts, distinct values and their number, value counts, quantiles; and counts of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.values.arrow_to_python import decode
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 PLAIN = (INT, FLOAT, STR)
-"""Types whose values Spark compares, hashes and collects in lists with our results; for other types the rows of groups go through Python."""
+"""Types whose values Spark compares, hashes and collects as this package does; for other types the rows of groups are aggregated in Python."""
 
 
 def _infer_concat(types: Types, parameters: Parameters) -> ColumnType:

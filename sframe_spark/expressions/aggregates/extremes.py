@@ -1,4 +1,4 @@
-"""The aggregates for the smallest and the largest value, and for the value of a second column in the same row."""
+"""The aggregates for the smallest and the largest value, for the value of a second column in the same row, and for the value in the first row."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
         if types[0].kind != FLOAT_KIND:
             return F.max(value) if largest else F.min(value)
         if not skip_nan:
-            # NaN is the largest number in Spark, so a maximum finds it: for the minimum, that of the negated values.
+            # NaN is the largest number in Spark, so a maximum is NaN if there is a NaN. The minimum is minus the maximum of the negated values.
             return (F.max(value) if largest else -F.max(-value)) + POSITIVE_ZERO
         number = F.when(~F.isnan(value), value)
         return F.coalesce(F.max(number) if largest else F.min(number), F.max(value)) + POSITIVE_ZERO

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_sum import ExactSum, VarianceState, wrapped
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, wrapped
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.python_to_arrow import encode
 
@@ -55,7 +55,7 @@ def summed(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Para
     return int(arrays[0].drop_null().to_numpy(zero_copy_only=False).sum(dtype=np.int64))
 
 
-def added(first: Any, second: Any, types: Types) -> Any:
+def added_sums(first: Any, second: Any, types: Types) -> Any:
     """Return the sum of two sums; ints wrap around."""
     return wrapped(first + second) if types[0] == INT else first + second
 
@@ -65,7 +65,7 @@ def sum_of(part: int | ExactSum, types: Types, parameters: Parameters) -> int | 
     return part.value if isinstance(part, ExactSum) else part
 
 
-def counted(first: int, second: int, types: Types) -> int:
+def added_counts(first: int, second: int, types: Types) -> int:
     """Return the sum of two counts."""
     return first + second
 

@@ -1,4 +1,4 @@
-"""The aggregates that count missing values, and sums, means, variances and standard deviations of numbers and vectors."""
+"""The aggregates that count rows and missing values; sums and means of numbers and vectors; variances and standard deviations of numbers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,27 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sum import BLOCK, Digits, digits_of_rows, squared_deviations
-from sframe_spark.compute.exact_sum import VarianceState
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BLOCK, Digits, digits_of_rows, squared_deviations
+from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, SeveralColumns, Way, define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import (
+    AGGREGATES,
+    AggregateFunction,
+    QueryProperties,
+    SeveralColumns,
+    define_aggregate,
+    require,
+)
 from sframe_spark.expressions.aggregates.partial_aggregates import (
     Decomposition,
     VarianceParts,
-    added,
+    added_counts,
     added_pairs,
+    added_sums,
     count_and_sum,
-    counted,
     lifted,
     mean_of,
     merged_variances,
@@ -37,7 +44,7 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
 )
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
-from sframe_spark.udf.errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 
 # Exact sums, means and variances of floats in Spark: they are rounded once, and equal to the results of the kernels.
 
@@ -61,14 +68,14 @@ class DigitSums:
     column_type
         Type of the column.
     way
-        Which floats the query can sum, see :class:`Way`.
+        Which floats the query can sum, see :class:`QueryProperties`.
     has_squares
         Whether the squares of the numbers are summed, too.
     """
 
     name: str
     column_type: ColumnType
-    way: Way
+    way: QueryProperties
     has_squares: bool = False
 
     @property
@@ -132,11 +139,11 @@ class DigitSums:
 
 
 def refused() -> Column:
-    """Return a Spark column that raises the error after which the query is built again, for more floats."""
+    """Return a Spark column that raises an error: after it the query is built again in a way that can sum more floats."""
     return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
 
 
-def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
+def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns | None:
     """Return the Spark aggregates for the sum of floats; None for other types, whose sums need no digits."""
     if types[0] != FLOAT:
         return None
@@ -146,7 +153,7 @@ def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: W
     return numbers.aggregate(numbers.sum_in_spark, is_in_spark=True)
 
 
-def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
+def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns | None:
     """Return the Spark aggregates for the mean of numbers, which is missing if there are none; None for other types."""
     if not types[0].is_numeric:
         return None
@@ -159,7 +166,7 @@ def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: 
     return numbers.aggregate(finish, is_in_spark=not way.has_every_number)
 
 
-def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
+def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
     """Return the Spark aggregates for the variance of numbers, which is zero if there is at most one."""
     numbers = DigitSums(names[0], types[0], way, has_squares=True)
     return numbers.aggregate(partial(numbers.in_python, variances_of_all if way.is_whole else variances))
@@ -502,7 +509,7 @@ def column_deviation_of(part: VarianceParts, types: Types, parameters: Parameter
     return None if result is None else math.sqrt(result)
 
 
-def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
+def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
     numbers, freedom = DigitSums(names[0], types[0], way, has_squares=True), parameters[0]
 
     def finish(made: Sequence[str]) -> Column:
@@ -524,7 +531,7 @@ def column_variances(freedom: int, counts: np.ndarray, totals: Digits, squares: 
 def _root(exact: Callable[..., SeveralColumns]) -> Callable[..., SeveralColumns]:
     """Return a function that builds the Spark aggregates for the square root of an aggregate."""
 
-    def of_root(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
+    def of_root(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
         squared = exact(names, types, parameters, way)
         return attrs.evolve(squared, finish=lambda made: F.sqrt(squared.finish(made)))
 
@@ -544,9 +551,9 @@ def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: P
     return arrays[0].null_count
 
 
-COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, counted, the_part)
-MISSING = Decomposition(lifted(reduce_count_missing), counted, the_part)
-SUMS = Decomposition(summed, added, sum_of)
+COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, added_counts, the_part)
+MISSING = Decomposition(lifted(reduce_count_missing), added_counts, the_part)
+SUMS = Decomposition(summed, added_sums, sum_of)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False)
 AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1)))

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from sframe_spark.expressions.functions import (
-    arithmetic,
+    arithmetic_and_clipping,
     casts,
     column_packing,
     datetimes,
     dicts,
     element_access,
     membership,
-    predicates,
+    predicates_if_else_and_fill,
     strings,
     value_hash,
 )
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 
-__all__ = ["arithmetic", "casts", "column_packing", "datetimes", "dicts", "element_access", "membership", "predicates", "strings", "value_hash"]
+__all__ = [
+    "arithmetic_and_clipping",
+    "casts",
+    "column_packing",
+    "datetimes",
+    "dicts",
+    "element_access",
+    "membership",
+    "predicates_if_else_and_fill",
+    "strings",
+    "value_hash",
+]
 
 FUNCTIONS.close()

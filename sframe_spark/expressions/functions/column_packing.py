@@ -1,4 +1,7 @@
-"""The scalar functions that pack the values of several columns into a list, a dict, an array or JSON."""
+"""The scalar functions that pack the values of several columns into a list, a dict or an array, and the one that writes encoded values as JSON.
+
+Spark makes VARIANTs of that JSON.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, are_numbers, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.nested.json_items import texts_of_items
-from sframe_spark.values.nested.json_spans import AFTER, BEFORE
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import AFTER, BEFORE
 from sframe_spark.values.plain_values import plain
 from sframe_spark.values.python_to_arrow import encode_plain, infer_type
-from sframe_spark.values.spark_variant import variant_text
-from sframe_spark.values.tagged_json import decode_value, encode_value
-from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.spark_variant_decoding_and_json import variant_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, encode_value
 
 
 def value_parameter(value: Any) -> Any:
@@ -162,7 +165,7 @@ def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
         texts = _as_json(columns, types, parameters[0])
         if texts is not None:
             entries = [pc.binary_join_element_wise(f",[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
-            # Missing entries become empty strings, as Arrow would return null for a row whose entries are all missing.
+            # Missing entries become empty strings, as Arrow's result is null for a row with a missing entry.
             joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
             return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
         cells = _rows(columns, types, parameters[0])

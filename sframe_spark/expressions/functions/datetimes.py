@@ -28,7 +28,7 @@ from sframe_spark.expressions.functions.scalar_function import (
 )
 from sframe_spark.message_text import brief
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ZONED_DATETIME, ColumnType
-from sframe_spark.udf.errors import error_transport
+from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.values.arrow_to_column_types import zoned_array
 from sframe_spark.values.column_cast import microseconds_of, seconds_to_microseconds, wall_microseconds
 from sframe_spark.values.datetimes import (
@@ -46,8 +46,8 @@ from sframe_spark.values.datetimes import (
 
 # Arithmetic, which changes the instant and keeps the offset from UTC.
 
-# Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN are ignored, as SFrame does
-# (recorded in `tests/data`): ported programs may rely on it.
+# More seconds than these (286,000 years), as microseconds, do not fit 64 bits. As in SFrame, adding more seconds, infinity or NaN leaves a date-time
+# unchanged (recorded in `tests/data`), since ported programs may rely on it.
 _MAX_SECONDS = 9.0e12
 BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and after 1970 that 64 bits of microseconds count: add fewer"
 
@@ -176,7 +176,7 @@ def _build_duration(columns: Sequence[Column], types: Sequence[ColumnType], para
 
 
 def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """Return the ``monotone`` of the sum: strictly increasing unless floats are rounded, as overflow raises an error."""
+    """Return how the sum rises with the key: strictly, as overflow raises an error, unless floats are rounded; None if the duration is not finite."""
     if not is_finite(literals[1]):
         return None
     return INCREASING if FLOAT in types else STRICTLY_INCREASING

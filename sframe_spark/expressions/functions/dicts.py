@@ -22,7 +22,7 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import any_items, flat_items, joined_items, texts_of_items
 from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
 from sframe_spark.values.python_to_arrow import encode_plain, recode
-from sframe_spark.values.tagged_json import canonical_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
 
 ITEM_TYPES = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
 """The column type of the items of native lists and dicts, by their Arrow type."""
@@ -101,7 +101,7 @@ def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, Column
 def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> None:
     """Raise if there is a row no key of which has the class of a requested key; empty dicts do not count.
 
-    SFrame compares each key of a row with the requested keys, which fails for a string and a number. Its test for *all* keys
+    Turi Create compares each key of a row with the requested keys, which fails for a string and a number. Its test for *all* keys
     looks keys up without a comparison, so it does not fail.
     """
     if column_type.is_encoded:

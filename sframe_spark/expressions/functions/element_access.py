@@ -17,7 +17,7 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError
 from sframe_spark.expressions.functions.column_packing import even_offsets, parameter_value
 from sframe_spark.expressions.functions.dicts import ITEM_TYPES, class_of_key, native_keys, possible_keys, require_like_keys
-from sframe_spark.expressions.functions.predicates import map_lengths
+from sframe_spark.expressions.functions.predicates_if_else_and_fill import map_lengths
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, unsupported
 from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType, list_of
@@ -28,7 +28,7 @@ from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import plain_key
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.single_value_conversion import construct_value
-from sframe_spark.values.tagged_json import canonical_value, decode_value, encode_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value, decode_value, encode_value
 
 # Lengths, elements and slices.
 
@@ -238,7 +238,7 @@ def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
-    """Return whether all keys have the same class. Keys that a user lists must do so; keys collected from all rows may have several classes.
+    """Return whether all keys have the same class. Keys that a user lists must have one class; keys collected from rows may have several.
 
     Examples
     --------

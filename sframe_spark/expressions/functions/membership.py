@@ -25,7 +25,7 @@ from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.nested.json_items import flat_items
 from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
 from sframe_spark.values.python_to_arrow import NATIVE_CLASSES
-from sframe_spark.values.tagged_json import canonical_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
 
 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -1,4 +1,4 @@
-"""What a scalar function must provide, tables of functions by name, and helpers for the modules that define scalar functions."""
+"""The class of a scalar function, tables of functions by name, and helpers for the modules that define scalar functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark import errors
 from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_type
-from sframe_spark.planner.registry import load_operators
+from sframe_spark.planner.plugin_discovery import load_operators
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
 from sframe_spark.values.arrow_to_python import scalar_array
@@ -171,7 +171,7 @@ class ScalarFunction:
     name
         Unique name; plans and JSON refer to the function by it.
     infer
-        Result type from argument types and static parameters; raises the same errors as SFrame for types
+        Result type from argument types and static parameters; raises the same errors as Turi Create for types
         that it refuses.
     kernel
         Arrow implementation: arguments are arrays of ``rows`` entries or scalars (literals); the result is an array of
@@ -182,8 +182,8 @@ class ScalarFunction:
     monotone
         ``"increasing"`` or ``"decreasing"``, optionally after ``"strictly "``, in its only column argument (parameters
         and literals fixed), as a function of types and literal arguments (position by position, None for the column);
-        None promises nothing. In this order missing values come first, then numbers, then NaN,
-        and the result is missing exactly where the argument is.
+        None promises nothing. The order meant has missing values first, then numbers, then NaN,
+        and the result must be missing exactly where the argument is.
     may_fail
         True when some values make the function raise: no law may then evaluate it on rows that a filter below it has removed.
     expression

@@ -12,7 +12,7 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, array_of, define_function
 from sframe_spark.types import STR, STR_KIND, ColumnType
-from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 
 # In Arrow and Spark the number of bytes of a string is a 32-bit int.
 MAX_BYTES = 2**31 - 1

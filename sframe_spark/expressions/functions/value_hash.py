@@ -1,4 +1,5 @@
-"""A 64-bit hash of every value, the same across runs, machines and encodings, for sampling and splitting.
+"""A scalar function that hashes any value to 64 bits, the same across runs, machines and encodings, and one that decides from a row id and a seed
+whether a row is in a sample.
 
 Ints, floats, strings and arrays have the hashes of Turi Create, so that programs written for it draw the same rows for a seed. The formulas were
 found by comparing outputs: the bits of numbers are mixed, strings and arrays are hashed by CityHash64, and the result is mixed with the seed's hash.
@@ -48,7 +49,7 @@ def _compute_drawn(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def largest_drawn(fraction: float) -> int:
-    """Return the largest 64-bit hash that is drawn for a fraction of rows, which is rounded to a 32-bit float, as in SFrame.
+    """Return the largest 64-bit hash that is drawn for a fraction of rows, which is rounded to a 32-bit float, as in Turi Create.
 
     Examples
     --------

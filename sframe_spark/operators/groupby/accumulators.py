@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_grouped_sum import (
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
     GROUPS_PER_BLOCK,
     Digits,
-    at,
+    digit_lists_at,
     digits_of,
     digits_of_rows,
     digits_to_lists,
-    longer,
+    merged_digit_lists,
     squared_deviations,
 )
 from sframe_spark.compute.key_equality_and_codes import comparable
@@ -35,7 +35,7 @@ from sframe_spark.values.python_to_arrow import encode_plain
 
 # Rows with a group code each, in any order: sums and choices within groups need no sorting.
 
-# Codes below this are sorted in two passes, by their digits.
+# Codes below this are sorted by their two bytes, in one pass for each (a radix sort).
 SHORT_CODES = 1 << 16
 # Rows processed per step, so that temporary arrays stay small and reuse memory that the process already has.
 ROWS_PER_STEP = 1 << 14
@@ -426,7 +426,7 @@ class SummedExactly(PartialAggregate):
             return [pa.nulls(groups.count, pa.float64()), *lists]
         alone = groups.sizes == 1
         kept = pa.array(floats_of(arrays[0])[groups.firsts], mask=~alone, from_pandas=False)
-        return [kept, *(at(column, several, groups.count) for column in lists)]
+        return [kept, *(digit_lists_at(column, several, groups.count) for column in lists)]
 
     def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
         """Return the rounded sums, without keeping their digits."""
@@ -460,13 +460,13 @@ class SummedExactly(PartialAggregate):
         mixed = alone.is_valid().to_numpy(zero_copy_only=False) & np.repeat(sizes > 1, sizes)
         if not mixed.any():
             # No group that is merged has a number that is not in digits yet.
-            return [alone.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
+            return [alone.take(pa.array(starts)), *(merged_digit_lists(column, starts) for column in lists)]
         rows = np.flatnonzero(mixed)
         numbers = plain_numbers(alone.take(pa.array(rows)))
         digits = self._lists(numbers, np.arange(len(rows)), len(rows))
         kept = pa.array(plain_numbers(alone), mask=mixed | alone.is_null().to_numpy(zero_copy_only=False), from_pandas=False)
-        lists = [joined(column, at(more, rows, len(alone))) for column, more in zip(lists, digits, strict=True)]
-        return [kept.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
+        lists = [joined(column, digit_lists_at(more, rows, len(alone))) for column, more in zip(lists, digits, strict=True)]
+        return [kept.take(pa.array(starts)), *(merged_digit_lists(column, starts) for column in lists)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """Return the rounded sums."""
@@ -673,7 +673,7 @@ class Frequencies(PartialAggregate):
 
 
 @attrs.frozen
-class Ranked(PartialAggregate):
+class Quantiles(PartialAggregate):
     """Quantiles of numbers."""
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
@@ -715,7 +715,7 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
     if function == "freq_count":
         return Frequencies(aggregation, types, 2)
     if len(types) == 1 and types[0] in (INT, FLOAT, STR):
-        forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Ranked}
+        forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Quantiles}
         return forms.get(function, PartialAggregate)(aggregation, types, 1)
     if function == "concat" and len(types) == 2 and not aggregation.infer(schema).is_encoded:
         return Paired(aggregation, types, 2)

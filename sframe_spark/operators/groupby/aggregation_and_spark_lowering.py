@@ -1,4 +1,4 @@
-"""An aggregation (an aggregate function over some columns), and its lowering to Spark."""
+"""The class of an aggregation (an aggregate function over some columns), and the lowering of aggregations to Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns, SeveralColumns, Way
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, ReduceColumns, SeveralColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
@@ -110,7 +110,7 @@ def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
 ORDER_COLUMN = "row_order"
 
 
-def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -> SeveralColumns:
+def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: QueryProperties) -> SeveralColumns:
     """Return the Spark aggregates of an aggregation over a relation."""
     from pyspark.sql import functions as F
 
@@ -122,7 +122,7 @@ def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -
 
 
 def adds_up_floats(node: PlannerNode) -> bool:
-    """Return whether an aggregate of a node sums floats exactly, so that its query fails at floats outside of its range of magnitudes."""
+    """Return whether an aggregate of a node sums floats exactly, so that its query fails at floats whose magnitude it does not cover."""
     aggregations: Sequence[Aggregation] = getattr(node.operator, "aggregations", ())
     return any(
         aggregation.implementation().exact is not None and FLOAT in [node.inputs[-1].schema[position] for position in aggregation.positions]

@@ -1,4 +1,4 @@
-"""The group-by operator, and the reduction of all rows to one."""
+"""The group-by operator, the operator that reduces all rows to one row of aggregates, and functions that make nodes of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.expressions.aggregates.aggregate_function import Way
+from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -29,7 +29,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
 )
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
 from sframe_spark.operators.project_zip_arrange import new_positions
-from sframe_spark.operators.sort import order_column
+from sframe_spark.operators.sort_top_rows_and_assumed_order import order_column
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -106,7 +106,7 @@ class GroupBy(DecomposableOperator):
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: keys are unique and ascend. (One instant at two offsets gives two groups that tie.)"""
+        """Return properties: keys are unique and ascend. (If an instant occurs at two offsets, it has two groups, which tie in that order.)"""
         zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
         groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
         groups = groups.project(dict(enumerate(self.keys)))
@@ -136,11 +136,11 @@ class GroupBy(DecomposableOperator):
         from pyspark.sql import functions as F
 
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, QueryProperties(context.summed)) for a in self.aggregations]
         width = len(self.keys)
         names = [f"c{position}" for position in self.keys]
         if aggregates:
-            # Without keys there is one group, or none if there are no rows. Spark gives that only if it groups by a key.
+            # Without keys there is one group, or none if there are no rows. Spark returns none only if it groups by a key, here a constant.
             df, finished = grouped_in_spark(relation.df, names or [F.lit(True)], names, aggregates)
         else:
             df, finished = relation.df.select(*names).distinct(), []
@@ -239,9 +239,9 @@ class Reduce(DecomposableOperator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return Spark's aggregation of all rows."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.summed, is_whole=True)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, QueryProperties(context.summed, is_whole=True)) for a in self.aggregations]
         if all(aggregate.is_plain for aggregate in aggregates):
-            # A select takes Spark's analyzer a third of the time of a short query, so plain aggregates are not computed in an extra one.
+            # Analysing one more select takes Spark a third of the time of a short query, so plain aggregates are computed in the last select.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
         else:
             aggregated = with_helper_columns(relation.df, aggregates).select(*named_columns(aggregates))

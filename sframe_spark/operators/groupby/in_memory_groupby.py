@@ -1,4 +1,4 @@
-"""Group-by in memory: keys become codes in key order, by which rows are grouped; partial groups of several batches are merged in the same way."""
+"""Group-by in memory: rows are grouped by codes of their keys, in key order; partial groups of several batches are merged likewise."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def numbered(column: pa.Array, numbers: dict[Any, int]) -> np.ndarray:
 
 
 def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
-    """Return codes in the same order, and their number, which is at most the number of rows or small."""
+    """Return codes that are ordered in the same way, and the number of possible codes, which is small or at most the number of rows."""
     if count <= SHORT_CODES:
         return codes, count
     return ranks_of([codes])

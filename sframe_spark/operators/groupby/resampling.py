@@ -17,7 +17,7 @@ from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgum
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
 from sframe_spark.operators.project_zip_arrange import project
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order import Monotone, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
@@ -184,7 +184,7 @@ class AssignIntervals(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return the labels, computed by the kernel in an Arrow UDF, followed by a filter."""
         from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
-        from sframe_spark.udf.errors import error_transport
+        from sframe_spark.udf.error_transport import error_transport
 
         relation = inputs[0]
         schema, key = relation.schema, relation.schema[self.position]
@@ -272,7 +272,10 @@ def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np
 
 
 def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """Return a node with one row per interval with rows, ascending, and within it per value of ``by``, in order of first appearance."""
+    """Return a node with one row for each interval that contains rows, in ascending order.
+
+    With ``by``, an interval has one row for each value of these columns, in order of first appearance.
+    """
     below, positions, moved = narrowed(node, [intervals.position, *by], aggregations)
     return group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved)
 
@@ -433,9 +436,8 @@ class FillIntervals(SequentialOperator):
         return pa.StructArray.from_arrays([instants, pc.struct_field(like, "offset")], fields=list(ZONED_PHYSICAL))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return rows whose range of multiples since the row before (in the run) is exploded."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        """Return the rows and the new ones: each row is exploded to the multiples after the row before it in its run, up to its own."""
+        from pyspark.sql import Window, functions as F
 
         from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.compute.key_equality_and_codes import comparable_column
-from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
-from sframe_spark.expressions.aggregates.aggregate_function import Way
+from sframe_spark.compute.key_runs import Grouping, group_runs, run_numbers, run_starts
+from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
@@ -25,6 +25,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
 )
 from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.operators.project_zip_arrange import new_positions, project
+from sframe_spark.operators.run_operator import RunOperator
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -178,7 +179,7 @@ class StreamingGroupBy(RunOperator):
         parts = [comparable_column(df[f"c{p}"], schema[p]).alias(f"w{i}") for i, p in enumerate(self.within)]
         order = df[ORDER_COLUMN]
         columns = [F.min_by(df[f"c{p}"], order).alias(f"g{i}") for i, p in enumerate(self.grouped)]
-        aggregates = [aggregate_in_spark(a, relation, Way(context.summed)) for a in self.aggregations]
+        aggregates = [aggregate_in_spark(a, relation, QueryProperties(context.summed)) for a in self.aggregations]
         names = [f"g{i}" for i in range(len(self.grouped))]
         others = [F.min(order).alias("place"), *columns]
         grouped, finished = grouped_in_spark(df, [df["run"], *parts], ["run", "place", *names], aggregates, others)
@@ -195,8 +196,7 @@ class StreamingGroupBy(RunOperator):
 
 def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
     """Return the relation with a hidden column ``run`` that grows by one if a key differs from the row before."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     window = Window.orderBy(*(relation.order() or [F.lit(0)]))
     same: Any = F.lit(True)

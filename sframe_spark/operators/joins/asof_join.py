@@ -29,7 +29,7 @@ from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
 from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKeys, ascending_by, known_ascending
 from sframe_spark.operators.project_zip_arrange import Project, new_positions, project, zip_columns
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -106,8 +106,7 @@ def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: boo
 
 def window_answer(names: Sequence[str], after: bool, equal: bool) -> Column:
     """Return the struct of the last right row before each row in key order (``after``: of the first one after it)."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+    from pyspark.sql import Window, functions as F
 
     # If an equal key is a match, a right row with the key comes before the left row (``after``: behind it); otherwise the left row comes first.
     asks = F.col("asks").asc() if equal != after else F.col("asks").desc()

@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.project_zip_arrange import new_positions
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.length_and_order_inference import properties_of
@@ -47,7 +47,7 @@ class EquiJoin(Operator):
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """The preserved side, or both sides of an inner join; none for an outer join."""
+        """The input whose rows are all kept by a left or right join, both inputs of an inner join, and none of an outer join."""
         return {"inner": (0, 1), "left": (0,), "right": (1,)}.get(self.how, ())
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
@@ -96,7 +96,7 @@ class EquiJoin(Operator):
         return (*inputs[0], *(inputs[1][position] for position in self.right_values(facts[1].width)))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: rows are in the order of the probe side, whose keys stay keys if each row has at most one match.
+        """Return properties: rows are in the order of the left (``right``: right) input, whose keys stay keys if each row has at most one match.
 
         Nothing is known about an outer join.
         """

@@ -1,4 +1,4 @@
-"""The hash join in memory: keys of any type become integer codes, by which matches are counted before output rows are built."""
+"""The hash join in memory, of whole inputs or of hash partitions: keys become integer codes, by which matches are counted before rows are built."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes, uneven_
 
 # Added to the row ids of unmatched right rows, so that these rows sort after all left rows.
 BEHIND = 1 << 62
-# At most so many output rows of a hash partition are built at a time; fewer if rows are long.
+# At most this many output rows of a hash partition are built at a time; fewer if rows are long.
 PAIRS_AT_A_TIME = 131_072
 # Rows processed per step, so that intermediate arrays stay in a core's cache.
 ROWS_PER_STEP = 1 << 14

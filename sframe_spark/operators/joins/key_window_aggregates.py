@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_running_and_rolling_sum import deviations_of_windows, means_of_windows, window_blocks
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows, means_of_windows, window_blocks
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.compute.key_runs import ranges, unsigned_zeros
-from sframe_spark.expressions.aggregates.aggregate_function import Way
+from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 # Lowering to Spark: a join on the range of keys, followed by a group-by on the left row.
 
 
-def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way) -> Relation:
+def window_relation(left: Relation, right: Relation, window: KeyWindow, way: QueryProperties) -> Relation:
     """Return the left rows with the aggregates of their windows; a row with an empty window gets the aggregates of no rows."""
     from pyspark.sql import functions as F
 
@@ -92,7 +92,7 @@ def in_window(schema: Schema, window: KeyWindow) -> Column:
     return reduce(and_, [key >= low, key <= high, *groups])
 
 
-def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str], way: Way) -> DataFrame:
+def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str], way: QueryProperties) -> DataFrame:
     """Return the aggregates of each group of rows."""
     aggregates = [aggregate_in_spark(a, rows, way) for a in window.aggregations]
     made, finished = grouped_in_spark(df, names, names, aggregates)
@@ -101,7 +101,7 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
 
 # Aggregates of many windows of consecutive rows. No differences of rounded running totals are used, because they would lose digits.
 
-# Results of so many windows are Python objects at a time, before they become a column, because objects take several times the bytes.
+# At most the results of this many windows are Python objects at a time, because objects take several times as many bytes as a column.
 WINDOWS_AT_ONCE = 4_096
 
 Parts = tuple[Numbers, ...]
@@ -244,7 +244,10 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
 
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Return any aggregate, computed window by window. Python results are encoded after every few thousand windows."""
+    """Return the aggregate of the rows of each window, for any aggregate function, which is called window by window.
+
+    The results, which are Python objects, are encoded after every few thousand windows.
+    """
     reduce, result = aggregation.reduction(), aggregation.infer(schema)
     types = [schema[position] for position in aggregation.positions]
     arguments = [columns[position] for position in aggregation.positions]
@@ -321,7 +324,7 @@ FAST: dict[str, Callable[..., pa.Array]] = {
 }
 
 
-# Rows are divided if their windows together span at least so many blocks, and at least twice as many as a single window, to limit memory.
+# To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.
 MAX_BLOCKS = 8
 
 
@@ -463,7 +466,7 @@ class KeyWindow(NearKeys):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a range join and a group-by, which only serve to test the kernel."""
-        return window_relation(inputs[0], inputs[1], self, Way(context.summed))
+        return window_relation(inputs[0], inputs[1], self, QueryProperties(context.summed))
 
     def describe(self) -> str:
         position = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + (f" beside {list(self.kept)}" if self.kept else "")

@@ -1,6 +1,6 @@
 """The join with an input sorted by key: matches are found by binary search or in a table, so neither side is shuffled.
 
-The ranges of matching rows are used by the hash join too.
+The hash join also uses the class :class:`Matches` of this module, the ranges of matching rows.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _searched(search: KeySearch, keys: Numbers, present: Flags) -> tuple[Positio
     return first, last
 
 
-# Output chunks have at most so many bytes, unless a single row has more.
+# Output chunks have at most this many bytes, unless a single row has more.
 MAX_CHUNK_BYTES = 64 << 20
 
 

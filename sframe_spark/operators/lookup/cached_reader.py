@@ -34,7 +34,7 @@ BLOCK_ROWS = 131_072
 # Limits of a block that combines several segments. Each segment is a file to open, and parallel tasks may each read the same block.
 MAX_BLOCK_BYTES = 32 * 1024 * 1024
 MAX_BLOCK_SEGMENTS = 64
-# Row groups larger than this many bytes are divided into several blocks. Only files of other writers have them.
+# Row groups larger than this many bytes are divided into several blocks. Only files that other programs wrote have such row groups.
 LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
 
@@ -157,7 +157,7 @@ class Fences:
 
 @attrs.define(eq=False)
 class LruCache:
-    """A least-recently-used cache with a size limit. Values that were put with the same family as the latest may together exceed the limit.
+    """A least-recently-used cache with a size limit, which only the values of the same family as the latest value may together exceed.
 
     Examples
     --------
@@ -260,7 +260,10 @@ class Lookup:
         return len(self.starts) - 1
 
     def for_reader(self) -> Lookup:
-        """Return a lookup with the same blocks and cache but without notes: an equal operator may search another input."""
+        """Return a lookup with the same blocks and cache but without notes.
+
+        Notes are found by operator, and another operator that is equal may search another input.
+        """
         return attrs.evolve(self, notes={})
 
     def note(self, owner: Hashable, build: Callable[[], Value]) -> Value:

@@ -1,4 +1,4 @@
-"""Conversion of key columns to numbers that can be compared, and codes for groups of rows."""
+"""Converts key columns to numbers that can be compared, in memory and in Spark, checks keys and distances, and gives groups of rows integer codes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.cached_reader import OUT_OF_ORDER, Lookup, LruCache, runs
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
 from sframe_spark.operators.project_zip_arrange import Project, Zip
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.sources.base_and_segment_source import Source, source_statistics
 from sframe_spark.planner.length_and_order_inference import is_in_order
 from sframe_spark.planner.node import PlannerNode

@@ -26,18 +26,19 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.process.memory import batch_bytes
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, projected_order
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder, projected_order
 from sframe_spark.storage.segments.column_statistics_collection import merge, of_some_rows
 from sframe_spark.storage.segments.decoded_column_cache import last_pack_start, packed_rows
 from sframe_spark.storage.segments.reader import last_group_start
-from sframe_spark.storage.segments.row_group_decoding import Cursor, DecodedPart
+from sframe_spark.storage.segments.row_group_read_ahead import Cursor, DecodedPart
 
-# At most so many orderings are recorded in a manifest, which matters for very wide frames.
+# At most this many orderings are recorded in a manifest, which matters for very wide frames.
 MAX_RECORDED = 64
 Statistics = tuple[ColumnStatistics, ...]
 
-# At most so many interleaved sequential scans of one source in a plan have a decoder of their own.
+# At most this many interleaved sequential scans of one source in a plan have a decoder of their own.
 MAX_SCANS = 4
 
 
@@ -91,7 +92,7 @@ class SegmentReader(Reader):
         self._scans: list[tuple[int, int, Cursor]] = []
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Return rows of the source, from those decoded before if possible."""
+        """Return rows of the source, taken from rows that were decoded before if possible."""
         first, last = self._stored.start + start, min(self._stored.start + stop, self._stored.stop)
         if not self._stored.positions or first >= last:
             return self._stored.read(start, stop)
@@ -164,7 +165,7 @@ def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
 
 
 def follows(before: tuple[int, int], first: int, last: int) -> bool:
-    """Return whether a range continues the one before: it starts within that or after a gap no longer than itself, and ends no earlier.
+    """Return whether a range continues an earlier one: it starts in the earlier range, or after a gap no longer than itself, and ends no earlier.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def size_between(source: SegmentSource, first: int, last: int) -> float | None:
     return None if None in sizes else row_bytes(sizes, 0)
 
 
-# Bytes decoded at a time when all rows are read; far below 2 GiB, the most strings that an array can hold.
+# Bytes decoded at a time when all rows are read; far below 2 GiB, the most bytes of strings that an array can hold.
 MAX_CHUNK_BYTES = 256 << 20
 Saved = TypeVar("Saved")
 
@@ -454,9 +455,9 @@ class SegmentSource(TableSource):
 
     def as_read(self) -> SegmentSource:
         """Check that the files are in the directory and have the recorded lengths, and drop what the plan claims about the order of rows."""
-        from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
-        from sframe_spark.storage.datasets.remote_versions import with_version_checksums
-        from sframe_spark.storage.external.parquet import with_remote_states
+        from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import with_current_states, with_saved_checksums
+        from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import with_version_checksums
+        from sframe_spark.storage.external.parquet_footers_to_manifest import with_remote_states
         from sframe_spark.storage.filesystem.local_files import states_below
 
         manifest = self.manifest
@@ -473,7 +474,7 @@ class SegmentSource(TableSource):
         for entry in manifest.segments:
             if entry.size is None or entry.file not in states or states[entry.file].size != entry.size:
                 raise StorageError(f"the plan reads {entry.file!r:.200} in {manifest.directory}, where no such file has {entry.size} bytes")
-        return attrs.evolve(self, manifest=with_seen(with_saved_checksums(unordered), states))
+        return attrs.evolve(self, manifest=with_current_states(with_saved_checksums(unordered), states))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a Parquet scan of the segments in range, with order and row number from the stored key."""

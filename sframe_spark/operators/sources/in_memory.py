@@ -20,7 +20,8 @@ from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.segments.column_statistics_collection import column_statistics, of_some_rows
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
@@ -28,11 +29,11 @@ from sframe_spark.values.arrow_layouts import in_one_array
 # Relations of tables up to this size are cached for reuse; their rows stay in the JVM.
 MAX_CACHED_ROWS = 20_000
 MAX_CACHED_BYTES = 4 << 20
-# Statistics are computed only if at most so many cells must be scanned, at about 10 ns per float or string and 1 ns per int.
+# Statistics are computed only if at most this many cells must be scanned, at about 10 ns per float or string and 1 ns per int.
 MAX_CELLS_SCANNED = 20_000_000
-# Statistics of so many row ranges of a table are cached; the least recently used are evicted.
+# The number of row ranges of a table whose statistics are cached; the least recently used are evicted.
 MAX_RANGES = 16
-# Key under which a table remembers a dataset with its columns.
+# The key in the facts that a table remembers, for a dataset that has its columns.
 STORED = "stored columns"
 
 
@@ -44,7 +45,7 @@ class MemorySource(TableSource):
     name: ClassVar[str] = "memory_source"
     is_in_memory: ClassVar[bool] = True
     data: Chunk | ChunkedRows = attrs.field(metadata={"portable": False}, eq=id)
-    # Left out of the hash: each column of a wide table may be a source, and would hash the types of all columns.
+    # Left out of the hash: each column of a wide table may be a source of its own, and each would hash the types of all columns.
     types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
     start: int = attrs.field(validator=at_least(0))

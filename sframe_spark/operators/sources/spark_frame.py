@@ -13,7 +13,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import is_remote, require_frame_open
-from sframe_spark.session.user_session import in_session
+from sframe_spark.session.users_own_spark_session import in_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

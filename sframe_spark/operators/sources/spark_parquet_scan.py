@@ -1,4 +1,4 @@
-"""Lowering of stored segments to a Spark Parquet scan, with the row order defined by the stored key."""
+"""Lowering of stored segments to a Spark Parquet scan, or to Python tasks if Spark cannot open the files; the stored key defines the row order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sframe_spark.storage.manifest.physical_types import KEY_NAME
 from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, as_it_is, checksum_positions
 from sframe_spark.storage.parquet.footer import segment_footer
 from sframe_spark.storage.segments.reader import iterate_rows
-from sframe_spark.udf.errors import ErrorTransport, error_transport
+from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Remote segments for which Spark's Hadoop has no file system are read by Python tasks, which pass rows with their stored keys to Spark.
 
 LOG = logging.getLogger("sframe_spark")
-# Hadoop's names of URI schemes that it names differently.
+# For URI schemes that Hadoop names differently: Hadoop's name, by ours.
 SPARK_SCHEMES = {"s3": "s3a"}
 
 
@@ -241,7 +241,7 @@ def dense_position(source: SegmentSource, key: Column) -> Column:
     return lookup_column(F.shiftright(key, KEY_BITS), base_of) + key.bitwiseAND(F.lit(KEY_MASK)) - F.lit(source.start)
 
 
-# A lookup of ints in a constant table within a Spark plan, built with few JVM calls whatever its size.
+# A lookup of ints in a constant table within a Spark plan; it is built with few JVM calls, however large the table is.
 
 # A dense table is used if its size is below FEW + MAX_GAPS * keys, otherwise a trie.
 MAX_GAPS, FEW = 8, 1024

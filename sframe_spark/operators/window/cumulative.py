@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sum import Sums, running_sum, running_sums
-from sframe_spark.compute.exact_sum import ExactSum, VarianceState
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Sums, running_sum, running_sums
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 VECTOR_KINDS = ("sum", "mean")
-SPREADS = ("mean", "std", "var")
+KINDS_WITH_VARIANCE_STATE = ("mean", "std", "var")
 LARGEST_INT = 2**63 - 1
 ONE_GROUP = np.zeros(1, dtype=np.int64)
 
@@ -69,7 +69,7 @@ class Cumulative(SequentialOperator):
         return RelationProperties(order.project({0: 1}))
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
-        return VarianceState() if self.kind in SPREADS and facts[0].schema[0] != ARRAY else None
+        return VarianceState() if self.kind in KINDS_WITH_VARIANCE_STATE and facts[0].schema[0] != ARRAY else None
 
     def combine(self, first: Any, second: Any) -> Any:
         if first is None or second is None:
@@ -164,14 +164,14 @@ class Cumulative(SequentialOperator):
         column_type = relation.schema[0]
         if column_type == ARRAY:
             return self._lower_vectors(relation)
-        result = FLOAT if self.kind in SPREADS else column_type
+        result = FLOAT if self.kind in KINDS_WITH_VARIANCE_STATE else column_type
         return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window_so_far(relation))], (result,))
 
     def _lower_vectors(self, relation: Relation) -> Relation:
         from pyspark.sql import functions as F
 
         from sframe_spark.compute.spark_columns import arrow_function, fit
-        from sframe_spark.udf.errors import error_transport
+        from sframe_spark.udf.error_transport import error_transport
 
         operator, transport = self, error_transport()
 

@@ -21,13 +21,14 @@ from sframe_spark.operators.window.segmented_scan import RowGroups, accumulated
 HALF_LIVES = 64
 # Weights are at most 2**-ROOM, so that sums of many large values stay finite.
 ROOM = 40
-# For cells of at most so many time units, weights are looked up in a table.
+# For cells of at most this many time units, weights are looked up in a table.
 MAX_WEIGHTS_TABLED = 1 << 16
-# After so many half-lives, even the largest float has decayed to less than the smallest one.
+# After this many half-lives, even the largest float has decayed to less than the smallest one.
 MAX_HALF_LIVES = 2300.0
 # Groups of cells with more values than this are summed by one cumulative sum; others step by step in parallel.
 LONG_CELL = 128
-# Number of cells in a stretch: older cells have hardly any effect. Its last few cells give a first guess of what a stretch carries over.
+# Number of cells in a stretch: hardly anything remains of a sum after so many cells. The last few cells of a stretch give a first guess of what
+# remains at its end.
 STRETCH, LAST_CELLS = 60, 6
 # If there are fewer cells than this, processing them one at a time is faster.
 FEW_CELLS = 1000
@@ -117,7 +118,7 @@ class TimeCells:
         parts *= np.ldexp(1.0, np.arange(-max_half_lives, 1) - ROOM).take(whole.astype(np.int64))
         return parts
 
-    def are_felt(self, times: np.ndarray, lasts: np.ndarray) -> np.ndarray:
+    def are_still_effective(self, times: np.ndarray, lasts: np.ndarray) -> np.ndarray:
         """Return whether a value at each time can still affect results at a later time."""
         return ~(lasts.astype(np.float64) - times.astype(np.float64) > MAX_HALF_LIVES * self.half_life)
 
@@ -151,7 +152,7 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
     # NumPy sorts 8-bit ints by counting.
     order = short[np.argsort((LONG_CELL - counts[short]).astype(np.uint8), kind="stable")]
     begins = starts[order]
-    # For each step, the number of segments that are longer.
+    # For each step, the number of segments that are longer than this step.
     longer = np.searchsorted(-counts[order], -np.arange(1, counts[order[0]] if len(order) else 1), side="left")
     for step, many in enumerate(longer.tolist(), start=1):
         positions = begins[:many] + step
@@ -162,8 +163,8 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Return what remains of all earlier cells at the start of each cell.
 
-    The recurrence ``carried[i] = (carried[i - 1] + sums[i - 1]) * left[i]`` gives the same result as cell by cell, but stretches of cells are
-    processed in parallel, from a guess of what the stretch before carries over. Stretches with a wrong guess are processed again.
+    The result is exactly that of the recurrence ``carried[i] = (carried[i - 1] + sums[i - 1]) * left[i]``, but stretches of cells are processed in
+    parallel, each from a guess of what remains at the end of the stretch before. Stretches with a wrong guess are processed again.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
     shares = in_stretches(left[np.newaxis], steps, stretches)[:, 0]
     initial, added = (in_stretches(numbers, steps, stretches) for numbers in (first, np.concatenate([np.zeros((rows, 1)), sums[:, :-1]], axis=1)))
     before = np.zeros((rows, stretches))
-    # The last few cells of a stretch mostly determine what the stretch carries over.
+    # The last few cells of a stretch mostly determine what remains at its end.
     before[:, 1:] = decayed_steps(before, initial[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
     result = decayed_steps(before, initial, added, shares)
     while True:
@@ -293,12 +294,12 @@ class CellSums:
             old[..., positions[is_known]] = new[..., is_known]
         return result if is_known.all() else result.joined(other.at(np.flatnonzero(~is_known)))
 
-    def felt(self, cells: TimeCells) -> CellSums:
+    def still_effective(self, cells: TimeCells) -> CellSums:
         """Return the cells that can still affect the last cell of their owner."""
-        felt = cells.are_felt(self.begins, self.begins[self.positions_of(self.owners)[0]])
-        return self if felt.all() else self.at(np.flatnonzero(felt))
+        still_effective = cells.are_still_effective(self.begins, self.begins[self.positions_of(self.owners)[0]])
+        return self if still_effective.all() else self.at(np.flatnonzero(still_effective))
 
-    def last_ones(self, cells: TimeCells) -> CellSums:
+    def only_last_cells(self, cells: TimeCells) -> CellSums:
         """Return the last cell of each owner, with what remains of earlier cells."""
         goes_on = np.zeros(len(self.owners), dtype=bool)
         goes_on[1:] = self.owners[1:] == self.owners[:-1]
@@ -410,11 +411,11 @@ class ValuesInTime:
 
 
 def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
-    """Return weighted means from weighted sums and sums of weights, given the last value before each mean."""
+    """Return weighted means from weighted sums and sums of weights, given the latest value in each mean, and the sum of its non-finite values."""
     mean = sums[0] / sums[1]
     # No result is -0.0, because the sign of a zero sum depends on the boundaries of batches and cells.
     mean += 0.0
-    # If the last value is a possible rounding of the quotient, it is the mean, because nothing remains of earlier values.
+    # If the quotient may round to the latest value, that is the mean, because nothing remains of earlier values.
     np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
     return np.where(specials == 0, mean, specials) if specials.any() else mean
 
@@ -426,7 +427,7 @@ MAX_VALUES = 1 << 17
 
 
 @attrs.frozen(eq=False)
-class Heads:
+class FirstCellValues:
     """All values of a row range that are in the first cell of their owner.
 
     Parameters
@@ -444,13 +445,13 @@ class Heads:
     values: np.ndarray
 
     @classmethod
-    def nothing(cls, dtype: np.dtype[Any]) -> Heads:
+    def nothing(cls, dtype: np.dtype[Any]) -> FirstCellValues:
         """Return no values; ``dtype`` is the type of times."""
         return cls(np.zeros(0, np.int64), np.zeros(0, dtype), np.zeros(0))
 
     @property
     def are_many(self) -> bool:
-        """Whether there are too many values to send."""
+        """Whether there are too many values to send to another process."""
         return len(self.owners) > MAX_VALUES
 
     @property
@@ -458,24 +459,24 @@ class Heads:
         """Position of the first value of each owner."""
         return np.flatnonzero(np.diff(self.owners, prepend=-1))
 
-    def at(self, chosen: np.ndarray) -> Heads:
+    def at(self, chosen: np.ndarray) -> FirstCellValues:
         """Return some of the values."""
-        return Heads(self.owners[chosen], self.times[chosen], self.values[chosen])
+        return FirstCellValues(self.owners[chosen], self.times[chosen], self.values[chosen])
 
-    def followed_by(self, later: Heads) -> Heads:
+    def followed_by(self, later: FirstCellValues) -> FirstCellValues:
         """Return these values followed by later ones, sorted by owner."""
         pairs = ((self.owners, later.owners), (self.times, later.times), (self.values, later.values))
-        return Heads(*map(np.concatenate, pairs)).in_order()
+        return FirstCellValues(*map(np.concatenate, pairs)).in_order()
 
-    def renamed(self, owners: np.ndarray) -> Heads:
+    def renamed(self, owners: np.ndarray) -> FirstCellValues:
         """Return the same values with other owner numbers."""
         return attrs.evolve(self, owners=owners[self.owners]).in_order()
 
-    def in_order(self) -> Heads:
+    def in_order(self) -> FirstCellValues:
         """Return the same values in a stable sort by owner."""
         return self if (self.owners[1:] >= self.owners[:-1]).all() else self.at(order_of([self.owners]))
 
-    def in_other_cells(self, earlier: Heads, cells: TimeCells) -> np.ndarray:
+    def in_other_cells(self, earlier: FirstCellValues, cells: TimeCells) -> np.ndarray:
         """Return for each value whether earlier values of its owner are in another cell."""
         if not len(earlier.owners) or not len(self.owners):
             return np.zeros(len(self.owners), dtype=bool)
@@ -500,11 +501,11 @@ class Heads:
         return earlier.replaced(added)
 
 
-def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
+def first_and_later_times(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
     """Split ascending times into the times of the first cell, and the times of later cells that still affect the last cell."""
     first, last = cells.begins(times[:1]), cells.begins(times[-1:])
     stop = bisect.bisect_left(times, True, key=lambda time: bool(cells.begins(np.array([time])) != first))
-    start = bisect.bisect_left(times, True, key=lambda time: bool(cells.are_felt(cells.begins(np.array([time])), last)))
+    start = bisect.bisect_left(times, True, key=lambda time: bool(cells.are_still_effective(cells.begins(np.array([time])), last)))
     return slice(0, stop), slice(max(start, stop), len(times))
 
 
@@ -519,17 +520,17 @@ class SmoothedCells:
     later
         The sums of all other cells.
     are_all
-        Whether the range starts with the first row of all.
+        Whether the range starts with the first of all rows.
     """
 
-    first: Heads | None
+    first: FirstCellValues | None
     later: CellSums
     are_all: bool
 
     @classmethod
     def nothing(cls, dtype: np.dtype[Any], are_all: bool) -> SmoothedCells:
         """Return no values; ``dtype`` is the type of times."""
-        return cls(Heads.nothing(dtype), CellSums.nothing(0, dtype), are_all)
+        return cls(FirstCellValues.nothing(dtype), CellSums.nothing(0, dtype), are_all)
 
     @classmethod
     def of(cls, values: ValuesInTime, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
@@ -537,14 +538,14 @@ class SmoothedCells:
         first: np.ndarray | slice
         later: np.ndarray | slice
         if len(owners) == 1:
-            first, later = in_two(values.times, cells)
+            first, later = first_and_later_times(values.times, cells)
         else:
             begins = cells.begins(values.times)
             is_first = begins == values.spread(begins[values.starts])
             first = np.flatnonzero(is_first)
-            later = np.flatnonzero(~is_first & cells.are_felt(begins, values.spread(begins[values.lasts])))
+            later = np.flatnonzero(~is_first & cells.are_still_effective(begins, values.spread(begins[values.lasts])))
         spread = values.spread(owners)
-        head, rest = (Heads(spread[chosen], values.times[chosen], values.values[chosen]) for chosen in (first, later))
+        head, rest = (FirstCellValues(spread[chosen], values.times[chosen], values.values[chosen]) for chosen in (first, later))
         return cls(head, rest.in_cells(cells), False).in_bounds()
 
     def in_bounds(self) -> SmoothedCells:
@@ -553,12 +554,12 @@ class SmoothedCells:
             return self
         return SmoothedCells(None, CellSums.nothing(0, self.later.begins.dtype), self.are_all)
 
-    def last_ones(self, cells: TimeCells) -> SmoothedCells:
-        """Return only the last cell of each owner; the range must have all rows so far."""
-        return attrs.evolve(self, later=self.later.last_ones(cells))
+    def only_last_cells(self, cells: TimeCells) -> SmoothedCells:
+        """Return only the last cell of each owner; the range must start with the first of all rows."""
+        return attrs.evolve(self, later=self.later.only_last_cells(cells))
 
     def with_last_cells(self, last: CellSums) -> SmoothedCells:
-        """Return the cells with the last cells of some owners replaced; the range must have all rows so far."""
+        """Return the cells with the last cells of some owners replaced; the range must start with the first of all rows."""
         return attrs.evolve(self, later=self.later.overlaid(last))
 
     def followed_by(self, after: SmoothedCells, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
@@ -570,5 +571,5 @@ class SmoothedCells:
         # Values are summed if their cell is known to begin within the two ranges.
         begins_here = np.full(len(first.owners), self.are_all)
         begins_here |= self.later.positions_of(first.owners)[1] | first.in_other_cells(self.first, cells)
-        is_known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).felt(cells)
+        is_known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).still_effective(cells)
         return SmoothedCells(self.first.followed_by(first.at(np.flatnonzero(~begins_here))), is_known, self.are_all).in_bounds()

@@ -12,10 +12,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sum import deviations_of_windows, means_of_windows
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows, means_of_windows
+from sframe_spark.compute.exact_running_sums_in_two_words import WordScratch, sums_of_windows
 from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
-from sframe_spark.compute.two_word_running_sums import WordScratch, sums_of_windows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import numbers_of, statistic_type, window_aggregate
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Sums and variances of every ``width`` consecutive floats.
 
 States = tuple[np.ndarray, ...]
-NONE = np.zeros(0, dtype=np.int64)
+NO_POSITIONS = np.zeros(0, dtype=np.int64)
 # Rows per block, so that arrays have 64 KiB: several of them fit into a core's cache and into memory that the process already has.
 ROWS_IN_CACHE = 8_192
 # Rows per block for running sums, which need fewer arrays.
@@ -91,7 +91,7 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
         if sums is None:
             starts = np.arange(len(numbers) - width + 1)
             sums = means_of_windows(numbers, np.ones(len(starts)), starts, starts + width)
-        return sums, NONE
+        return sums, NO_POSITIONS
 
     return in_blocks((values,), width, of_block, block)[0]
 
@@ -113,9 +113,9 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
         means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_variances)[1:]
         with np.errstate(over="ignore", invalid="ignore"):
             # Zero is right for equal numbers. An infinite or NaN result may come from an overflow in between.
-            believed = squares >= np.square(means) * (MIN_SPREAD * width)
-            believed &= squares < np.inf
-        left = np.flatnonzero(~believed)
+            accepted = squares >= np.square(means) * (MIN_SPREAD * width)
+            accepted &= squares < np.inf
+        left = np.flatnonzero(~accepted)
         return squares, left[squares[left] != 0.0]
 
     result, left = in_blocks((counts, values), width, of_block, max(ROWS_IN_CACHE, 4 * width))
@@ -130,9 +130,12 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
 
 
 def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarray, np.ndarray]], block: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return results of every ``width`` consecutive entries, and which may be wrong. Work in blocks that fit into cache is four times faster."""
+    """Return results of every ``width`` consecutive entries, and the positions of those that may be wrong.
+
+    Work in blocks that fit into cache is four times faster.
+    """
     rows = max(len(states[0]) - width + 1, 0)
-    result, left = new_array(rows, np.float64), [NONE]
+    result, left = new_array(rows, np.float64), [NO_POSITIONS]
     for start in range(0, rows, block):
         result[start : start + block], positions = of_block(*(state[start : start + block + width - 1] for state in states))
         if len(positions):
@@ -179,7 +182,8 @@ class Rolling(Operator):
     before, after
         First and last offset of the window; negative offsets are rows before the row.
     minimum
-        The result is missing if the window has fewer values than this. None: if any value of the window is missing or outside of the frame.
+        Number of values that a window must contain; otherwise the result is missing. None: a window must be within the frame and contain no
+        missing value.
     """
 
     name: ClassVar[str] = "rolling"
@@ -216,7 +220,7 @@ class Rolling(Operator):
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """Return the range of the rows and of the further rows in their windows."""
+        """Return the range of input rows from the start of the first window to the end of the last one."""
         return (start + self.before, stop + self.after)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -321,8 +325,7 @@ class Rolling(Operator):
         return np.where(nan | (up & down), np.nan, result)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import Window, functions as F
 
         relation = inputs[0]
         column_type = relation.schema[0]
@@ -349,7 +352,7 @@ class Rolling(Operator):
 
 
 def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
-    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in SFrame.
+    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in Turi Create.
 
     Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, in time linear in the rows.
     """

@@ -19,13 +19,13 @@ from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.window.running_collecting_aggregates import (
-    DistinctAggregate,
+    DistinctCountAggregate,
     FrequencyAggregate,
     ListAggregate,
     QuantileAggregate,
     RunCountAggregate,
 )
-from sframe_spark.operators.window.running_vector_sums import ExactAggregate, VectorAggregate
+from sframe_spark.operators.window.running_exact_sums_of_numbers_and_vectors import ExactAggregate, VectorAggregate
 from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, RowGroups, Scan, scan_of
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
@@ -47,7 +47,7 @@ ArgumentColumns = Sequence[pa.Array]
 
 
 class RunningAggregate(Protocol):
-    """The running form of an aggregate. The operator does not look into states; states are never changed in place."""
+    """The running form of an aggregate. Only the aggregate itself reads the content of its states; states are never changed in place."""
 
     def empty(self, groups: int) -> Any:
         """Return the state of groups without rows."""
@@ -62,7 +62,7 @@ class RunningAggregate(Protocol):
         """Return running values of a batch, row by row, and the state after it; ``slots``: positions of the batch's groups in the state."""
 
     def merged(self, first: Any, second: Any, slots: np.ndarray) -> Any:
-        """Return the state of both; ``slots``: positions of the second state's groups in the first state, which has all of them."""
+        """Return the merged state of two; ``slots``: positions of the second state's groups in the first state, which has all groups."""
 
 
 @attrs.frozen(eq=False)
@@ -214,8 +214,8 @@ def keeping_all_rows(reduce: ReduceColumns) -> Decomposition:
     return Decomposition(lambda columns, rows, types, parameters: tuple(columns), joined_columns, reduce)
 
 
-OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
-    "count_distinct": DistinctAggregate,
+RUNNING_CLASSES_OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
+    "count_distinct": DistinctCountAggregate,
     "freq_count": FrequencyAggregate,
     "count_runs": RunCountAggregate,
 }
@@ -240,8 +240,8 @@ def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggreg
         return ListAggregate(function, types, result)
     if function == "quantile":
         return QuantileAggregate(parameters)
-    if function in OF_VALUES:
-        return OF_VALUES[function](types[0])
+    if function in RUNNING_CLASSES_OF_VALUES:
+        return RUNNING_CLASSES_OF_VALUES[function](types[0])
     implementation = aggregation.implementation()
     if implementation.decomposition is not None and implementation.decomposes(types):
         return PartsAggregate(implementation.decomposition, types, parameters, result)
@@ -279,8 +279,9 @@ class Running(SequentialOperator):
     keys
         Key columns; date-times are compared by instant. Without keys all rows are one group.
     aggregations
-        The aggregates to compute. Sums, means, extremes and similar ones keep a few numbers per key, others the values of their result, quantiles all
-        values. Plug-in aggregates that cannot be computed from partial results keep all rows, and take quadratic time.
+        The aggregates to compute. For each key, sums, means, extremes and similar aggregates store a few numbers, aggregates whose results are
+        lists or dicts store the contents of these, and quantiles store all values. Plug-in aggregates that cannot be computed from partial
+        results store all rows, and take quadratic time.
     """
 
     name: ClassVar[str] = "running"
@@ -381,7 +382,7 @@ class Running(SequentialOperator):
 
 
 def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
-    """Return the slots of all groups, with new slots for groups in ``tokens`` that have none (then in a copy), and the slots of ``tokens``."""
+    """Return the slots of all groups, and the slots of ``tokens``; groups that have no slot get one, in a copy of ``slots``."""
     result = list(map(slots.get, tokens))
     if None in result:
         slots = dict(slots)

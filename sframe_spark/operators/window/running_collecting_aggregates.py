@@ -1,4 +1,4 @@
-"""Running aggregates that keep values of each group: lists, distinct values, value counts, counts of runs of equal values, and quantiles."""
+"""Running aggregates whose state holds values of each group: lists, distinct values and their number, value counts, run counts, and quantiles."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
 from sframe_spark.values.python_to_arrow import encode_plain
-
-# Running aggregates that keep values of each group: lists, distinct values, value counts, and counts of runs of equal values.
 
 # Number of values that are put into lists at a time, which limits the memory for copies.
 VALUES_PER_BATCH = 1 << 18
@@ -248,7 +246,7 @@ class ListAggregate:
             values = [pc.if_else(pc.equal(columns[0], 0.0), 0.0, columns[0])]
         if self.result.is_encoded:
             texts = [texts_within(column, column_type) for column, column_type in zip(columns, self.types, strict=True)]
-            values = texts if len(texts) == 1 else [entries(*texts)]
+            values = texts if len(texts) == 1 else [dict_entries(*texts)]
         return [*values, *comparable_values(columns[0], self.types[0])] if self.has_each_once else values
 
     def _value_columns(self) -> int:
@@ -264,8 +262,8 @@ class ListAggregate:
 def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the values that are new to their groups, comparing all columns except the first ``skipped``.
 
-    Return a mask of the rows with a new value; a code for group and value of the earlier values and then the rows; and the first position of each
-    code.
+    Return a mask of the rows with a new value; a code for each pair of a group and a value, of the earlier values followed by those of the rows; and
+    the first position of each code.
     """
     columns = [pa.concat_arrays([first, second]) for first, second in zip(before.columns[skipped:], rows.columns[skipped:], strict=True)]
     earlier = len(before.columns[0])
@@ -280,12 +278,12 @@ def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple
     return new[earlier:], numbers, firsts
 
 
-def entries(keys: pa.Array, values: pa.Array) -> pa.Array:
+def dict_entries(keys: pa.Array, values: pa.Array) -> pa.Array:
     """Return entries of stored dicts, from the JSON of keys and values.
 
     Examples
     --------
-    >>> entries(pa.array(['"a"']), pa.array(["1"])).to_pylist()
+    >>> dict_entries(pa.array(['"a"']), pa.array(["1"])).to_pylist()
     ['["a",1]']
     """
     return pc.binary_join_element_wise("[", pc.binary_join_element_wise(keys, values, ","), "]", "")
@@ -312,7 +310,7 @@ SeenValues = list[frozenset[Any]]
 
 
 @attrs.frozen(eq=False)
-class DistinctAggregate:
+class DistinctCountAggregate:
     """The number of distinct values so far, with missing and NaN as one value each. The state is a set of values per group.
 
     Parameters
@@ -369,7 +367,7 @@ def values_by_group(groups: RowGroups, rows: np.ndarray, tokens: Iterable[Any]) 
 
 # Running counts of each value. The state is each group's values in order of appearance, with their counts.
 
-# The most bytes of the digits of a count with punctuation.
+# The most bytes that a count takes in a stored dict, with the punctuation around it.
 MAX_COUNT_BYTES = 24
 
 
@@ -394,25 +392,25 @@ class FrequencyAggregate:
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
         """Return the dict of counts for each row of a batch, and the state after it."""
         before, rows = state.of_groups(slots), self._in_order(columns, groups)
-        after, positions, new = added(before, rows)
+        after, positions, new = with_counts_added(before, rows)
         sizes = groups.stops - groups.starts
         lengths = totals_so_far(new.astype(np.int64), groups) + np.repeat(before.counts, sizes)
         starts, numbers = (groups.to_row_order(result) for result in (np.repeat(after.starts, sizes), np.arange(groups.rows)))
         texts = stored_counts(after, positions, starts, groups.to_row_order(lengths), numbers)
-        return texts, replaced(state, after, slots)
+        return texts, with_groups_replaced(state, after, slots)
 
     def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
-        return added(self.empty(len(groups.starts)), self._in_order(columns, groups))[0]
+        return with_counts_added(self.empty(len(groups.starts)), self._in_order(columns, groups))[0]
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
         """Return the values and counts of both states, values of the first state first."""
-        return replaced(first, added(first.of_groups(slots), second)[0], slots)
+        return with_groups_replaced(first, with_counts_added(first.of_groups(slots), second)[0], slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
         return GroupValues(groups.stops - groups.starts, (columns[0].take(pa.array(groups.order)), pa.repeat(1, groups.rows)))
 
 
-def added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarray, np.ndarray]:
+def with_counts_added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarray, np.ndarray]:
     """Return groups with more values counted, the position of each of these values in the groups, and which of them are new."""
     earlier = len(before.columns[0])
     new, numbers, firsts = first_of_each(GroupValues(before.counts, before.columns[:1]), GroupValues(more.counts, more.columns[:1]), 0)
@@ -427,7 +425,7 @@ def added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarr
     return GroupValues(after.counts, (after.columns[0], pa.array(counts))), positions[earlier:], new
 
 
-def replaced(state: GroupValues, groups: GroupValues, slots: np.ndarray) -> GroupValues:
+def with_groups_replaced(state: GroupValues, groups: GroupValues, slots: np.ndarray) -> GroupValues:
     """Return a state with the values of some groups replaced."""
     stays = np.ones(len(state.counts), dtype=bool)
     stays[slots] = False
@@ -656,7 +654,7 @@ class QuantileAggregate:
 
     def advance(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, OrderedValues]:
         """Return the quantiles for each row of a batch, and the state after it."""
-        numbers, present = numbers_there(columns[0], groups)
+        numbers, present = present_numbers_and_mask(columns[0], groups)
         group_of_rows, so_far = groups.group_of_rows(), totals_so_far(present.astype(np.int64), groups)
         counts = np.bincount(group_of_rows[present], minlength=len(slots))
         result = np.zeros((groups.rows, len(self.shares)))
@@ -664,11 +662,11 @@ class QuantileAggregate:
             result[:, column] = groups.to_row_order(quantiles_so_far(share, state, slots, counts, numbers, group_of_rows, so_far))
         offsets = pa.array(np.arange(groups.rows + 1, dtype=np.int32) * len(self.shares))
         vectors = pa.ListArray.from_arrays(offsets, pa.array(result.ravel(), from_pandas=False), type=ARRAY.physical)
-        return vectors, state.merged(in_order(counts, numbers), slots)
+        return vectors, state.merged(sorted_within_groups(counts, numbers), slots)
 
     def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> OrderedValues:
-        numbers, present = numbers_there(columns[0], groups)
-        return in_order(np.bincount(groups.group_of_rows()[present], minlength=len(groups.starts)), numbers)
+        numbers, present = present_numbers_and_mask(columns[0], groups)
+        return sorted_within_groups(np.bincount(groups.group_of_rows()[present], minlength=len(groups.starts)), numbers)
 
     def merged(self, first: OrderedValues, second: OrderedValues, slots: np.ndarray) -> OrderedValues:
         return first.merged(second, slots)
@@ -677,7 +675,7 @@ class QuantileAggregate:
 def quantiles_so_far(
     share: float, state: OrderedValues, slots: np.ndarray, counts: np.ndarray, values: np.ndarray, groups: np.ndarray, so_far: np.ndarray
 ) -> np.ndarray:
-    """Return for each row of a batch, in group order, the quantile of all values of its group up to the row; zero if there is none.
+    """Return for each row of a batch, in group order, the quantile of all values of its group up to the row; zero if there is no value.
 
     Parameters
     ----------
@@ -720,14 +718,14 @@ def quantiles_so_far(
     return result
 
 
-def numbers_there(column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
+def present_numbers_and_mask(column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers that are not missing, in group order, and a mask of the rows that have one."""
     present = valid(column)[groups.order]
     numbers = column.fill_null(0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers[groups.order[present]], present
 
 
-def in_order(counts: np.ndarray, values: np.ndarray) -> OrderedValues:
+def sorted_within_groups(counts: np.ndarray, values: np.ndarray) -> OrderedValues:
     """Return values sorted within their groups, given the number of values of each group."""
     return OrderedValues(counts, values[order_within(counts, values)])
 

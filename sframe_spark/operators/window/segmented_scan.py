@@ -22,9 +22,9 @@ from sframe_spark.types import FLOAT, INT, ColumnType
 Components = tuple[np.ndarray, ...]
 Combine = Callable[[Components, Components], Components]
 MIN_ROWS_PER_CALL = 2_000
-"""Mean rows per group from which each group gets a call of its own."""
+"""If groups have at least this many rows on average, NumPy is called once for each group."""
 STEPS = 16
-"""Sequential steps of a scan, over all stretches at once."""
+"""Number of entries in a stretch: a scan takes this many steps, each of which processes one entry of every stretch at once."""
 
 
 @attrs.frozen(eq=False)
@@ -232,7 +232,7 @@ class NumpyScan(Scan, Protocol):
         return combined_by(*self.functions)(first, second)
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
-        """Return the scan, with the ``accumulate`` of each function if groups are long."""
+        """Return the scan; if groups are long, it is computed by the ``accumulate`` method of each function."""
         return accumulated(values, groups, self.functions)
 
 

@@ -109,8 +109,7 @@ class Shift(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return Spark's ``lag`` over the row key. The value is wrapped in a struct, to tell a missing value from a missing row."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import Window, functions as F
 
         from sframe_spark.compute.spark_columns import literal_column
 

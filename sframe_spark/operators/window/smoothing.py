@@ -113,7 +113,10 @@ class SmoothedRun:
         return attrs.evolve(self.after, cells=cells)
 
     def in_row_order(self, smoothed: np.ndarray) -> pa.Array:
-        """Return results in row order: the result after each value also applies to the rows that follow it. Missing for rows without a time."""
+        """Return results in row order: the result after each value also applies to the rows that follow it.
+
+        The result is missing for rows without a time, and for rows before the first value of their group.
+        """
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)
@@ -202,7 +205,7 @@ class ExponentialSmoothing(SequentialOperator):
             return Chunk.empty((FLOAT,)), state
         with np.errstate(all="ignore"):
             cells = self._cells(state)
-            run = self._grouped(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.last_ones(cells)))
+            run = self._grouped(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.only_last_cells(cells)))
             if not len(run.valued):
                 return Chunk.of([run.in_row_order(np.zeros(0))]), run.after
             slots = run.slots[run.valued]

@@ -17,7 +17,7 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_orphans
-from sframe_spark.storage.datasets.load import OPEN_DATASETS, read_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import OPEN_DATASETS, read_manifest
 from sframe_spark.storage.datasets.manifest_publication import TEMPORARY_SUFFIX, flush_directory, in_row_order, publish_manifest
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors

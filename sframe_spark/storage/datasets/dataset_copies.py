@@ -19,7 +19,7 @@ from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.remote_operations import copy_within, download, upload
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import projected_order
+from sframe_spark.storage.manifest.recorded_order import projected_order
 from sframe_spark.storage.parquet.checksums import check_bytes, with_checksums, with_group_sums
 from sframe_spark.storage.parquet.column_copy import copy_columns, may_copy
 from sframe_spark.storage.parquet.open_file import SHORT_BYTES

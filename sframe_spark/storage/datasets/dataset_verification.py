@@ -24,7 +24,7 @@ from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, is_stored_as
 from sframe_spark.storage.parquet.checksums import check_bytes
-from sframe_spark.storage.segments.manifest_verification import SegmentClaims, check_order, check_summary, column_label
+from sframe_spark.storage.segments.statistics_order_and_key_verification import SegmentClaims, check_order, check_summary, column_label
 
 BATCH_ROWS = 65_536
 
@@ -32,7 +32,8 @@ BATCH_ROWS = 65_536
 def damage_in(manifest: Manifest) -> list[StorageError]:
     """Verify a dataset, and return the errors that were found; an empty list if there are none.
 
-    There is one error for each damaged segment file, in row order, or a single error about the sidecar file or about the statistics of all rows.
+    There is one error for each damaged segment file, in row order; or a single error about the manifest's sidecar file, or about the order, the keys
+    or the statistics of all rows.
 
     Parameters
     ----------

@@ -9,8 +9,6 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from sframe_spark.errors import StorageError
 from sframe_spark.paths_and_uris import is_remote_location, normalised
 from sframe_spark.process.directory_trees import remove_tree
@@ -19,11 +17,14 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import files_below, sizes_below
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntry
-from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, require_computed_as
-from sframe_spark.storage.manifest.sidecar_file import is_file_of_segments, needs_sidecar, new_name, write_segments
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import (
+    is_file_of_segments,
+    needs_sidecar,
+    new_name,
+    write_segments,
+)
 from sframe_spark.storage.parquet.checksums import with_checksums
-from sframe_spark.storage.parquet.footer import Footer, bounds_of, footer_of, statistics_in_footer
 from sframe_spark.storage.segments.column_statistics_collection import dataset_statistics
 from sframe_spark.types import ColumnType
 
@@ -59,7 +60,7 @@ def publish(
     kind
         ``sframe`` or ``sarray``.
     durable
-        Whether to compute checksums and wait until all data is on disk. Data that is deleted with the process does not need it.
+        Whether to compute checksums and wait until all data is on disk. Data that is deleted with the process needs neither.
     order
         The known orderings and keys of the rows.
 
@@ -96,7 +97,7 @@ def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
             with translate_os_errors("flush segment", file):
                 _flush(file)
     sidecar = write_manifest(manifest, durable)
-    # Files that a late attempt has written meanwhile are found by listing again. Directories that are deleted with the process do not need it.
+    # The directory is listed again to find files that a late attempt has written meanwhile; there is no need if it is deleted with the process.
     remove_unnamed(manifest, files_below(location) if durable else files, sidecar)
     return manifest
 
@@ -247,75 +248,3 @@ def is_orphan(file: str) -> bool:
     """
     name = posixpath.basename(file)
     return name == "_SUCCESS" or is_file_of_segments(name) or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))
-
-
-# Adopting Parquet files that Spark wrote: row counts, segment numbers and the order of files are read from footers, not from file names.
-
-
-def adopt(directory: str, types: Sequence[ColumnType], files: Sequence[str] | None = None) -> list[SegmentEntry]:
-    """Return segment entries for Parquet files that Spark wrote, in the order of their row keys.
-
-    Only the footers of the files are read. Each file must hold consecutive keys of one segment number, which start at position 0 or, if
-    Spark split a partition into several files, where the previous file ends.
-
-    Parameters
-    ----------
-    directory
-        The directory to which Spark wrote the columns ``c0..cn`` and ``_key``.
-    types
-        The types of the columns.
-    files
-        Paths of the files, relative to the directory; None for all files in the directory.
-
-    Raises
-    ------
-    StorageError
-        If a file lacks a column, its keys are not consecutive, keys are missing between files, or two files hold the same keys.
-    PlanInvariantError
-        If the type of a column in a file is not the expected one.
-    """
-    location = normalised(directory)
-    names = files_below(location) if files is None else files
-    entries = [
-        _entry(location, name, footer, types)
-        for name in names
-        # As in Spark, a file is data if no part of its path starts with a dot or an underscore.
-        if not any(part.startswith((".", "_")) for part in name.split(posixpath.sep))
-        and (footer := footer_of(join(location, name), just_written=True)).rows
-    ]
-    entries.sort(key=lambda entry: (entry.number, entry.first_position))
-    _check_order(location, entries)
-    return entries
-
-
-def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]) -> SegmentEntry:
-    file = join(location, name)
-    missing = {KEY_NAME, *map(file_column, range(len(types)))} - set(footer.schema.names)
-    if missing:
-        raise StorageError(f"{file} has no column {', '.join(sorted(missing))}: it was not written as a segment")
-    for position, column_type in enumerate(types):
-        require_computed_as(footer.schema.field(file_column(position)).type, position, column_type)
-    bounds = bounds_of(footer.chunks(KEY_NAME)) if footer.schema.field(KEY_NAME).type == pa.int64() else None
-    if bounds is None or not isinstance(bounds[0], int) or not isinstance(bounds[1], int):
-        raise StorageError(f"{file} does not say which rows it holds: its footer has no bounds of {KEY_NAME}")
-    first, last = bounds[0], bounds[1]
-    # Row numbers are computed from keys, so a gap would give all later rows wrong numbers.
-    if last - first + 1 != footer.rows or first >> KEY_SHIFT != last >> KEY_SHIFT:
-        raise StorageError(f"{file} has {footer.rows} rows but keys from {first} to {last}: they are not consecutive")
-    columns = tuple(statistics_in_footer(footer, file_column(position), column_type) for position, column_type in enumerate(types))
-    return SegmentEntry(name, first >> KEY_SHIFT, footer.rows, columns, size=footer.size, first_position=first & KEY_POSITION_MASK)
-
-
-def _check_order(location: str, entries: Sequence[SegmentEntry]) -> None:
-    """Raise if the positions of a segment number do not start at 0, have gaps, or are in two files."""
-    for before, entry in itertools.pairwise([None, *entries]):
-        assert entry is not None
-        continued = before is not None and before.number == entry.number
-        expected = before.first_position + before.rows if before is not None and continued else 0
-        if entry.first_position < expected:
-            raise StorageError(f"{join(location, entry.file)} holds rows that another file of {location} holds too; write into an empty directory")
-        if entry.first_position > expected:
-            raise StorageError(
-                f"{join(location, entry.file)} starts at position {entry.first_position} of segment {entry.number}: "
-                f"the rows from {expected} on are missing; write the dataset again"
-            )

@@ -1,5 +1,7 @@
-"""Detects that external files were changed after their statistics were computed. Rows of a file that was only touched
-are compared with their orders again."""
+"""Detects that external files were changed after their statistics were computed.
+
+If a file was touched but may have the same content, its rows are compared with the recorded orderings again.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.external.row_order_detection import Ordering, verified_order
-from sframe_spark.storage.filesystem.input_urls import changed, require_all_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import changed, require_all_still
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet.footer import footer_of
 
-# The size of the cache of results for datasets with touched files: files whose time of change is another one, but whose content may be the same.
+# The size of the cache of results for datasets with touched files: files whose time of change differs, but whose content may be the same.
 REMEMBERED_ORDERS = 64
 
 

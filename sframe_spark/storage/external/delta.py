@@ -13,8 +13,8 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, StorageError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
-from sframe_spark.storage.external.lake_table_manifests import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
-from sframe_spark.storage.external.parquet import natural
+from sframe_spark.storage.external.lake_snapshot_files_to_manifests import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
+from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
 from sframe_spark.storage.filesystem.input_files import text_of
 from sframe_spark.storage.manifest.manifest import Manifest
 
@@ -171,7 +171,7 @@ def _files(root: str, actions: pa.Table, partitions: list[str]) -> list[LakeFile
     columns = {name: constants_of(name, _column(root, actions, f"partition.{name}")) for name in partitions}
     paths, sizes, times = (_column(root, actions, name).to_pylist() for name in ("path", "size_bytes", "modification_time"))
     rows = _column(root, actions, "num_records").to_pylist() if "num_records" in actions.column_names else [None] * len(paths)
-    order = sorted(range(len(paths)), key=lambda index: (times[index], natural(paths[index])))
+    order = sorted(range(len(paths)), key=lambda index: (times[index], natural_sort_key(paths[index])))
     return [
         LakeFile(_unquoted(root, paths[index]), sizes[index], rows[index], {name: values[index] for name, values in columns.items()})
         for index in order

@@ -13,12 +13,12 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
-from sframe_spark.storage.external.lake_table_manifests import LakeFile, constants_of, manifests_of_lake, path_inside
-from sframe_spark.storage.external.parquet import natural
+from sframe_spark.storage.external.lake_snapshot_files_to_manifests import LakeFile, constants_of, manifests_of_lake, path_inside
+from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
 from sframe_spark.storage.filesystem.input_files import text_of
 from sframe_spark.storage.filesystem.local_files import require_file
+from sframe_spark.storage.manifest.column_statistics import Scalar
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.statistics import Scalar
 
 INSTALL = "pip install 'sframe_spark[iceberg]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('iceberg').load(...)), or have its files rewritten"
@@ -183,7 +183,7 @@ def _files(root: str, table: Any, current: Any, schema: pa.Schema, ages: Mapping
         in_partitions = {field.name: "its value is in the partition alone" for field in current.fields if field.field_id in partitioned}
         required[spec_id] = unsupported | in_partitions
     files = []
-    for task in sorted(tasks, key=lambda task: (ages[task.file.file_path], natural(task.file.file_path))):
+    for task in sorted(tasks, key=lambda task: (ages[task.file.file_path], natural_sort_key(task.file.file_path))):
         file = task.file
         if task.delete_files:
             raise _has_delete_files(root)

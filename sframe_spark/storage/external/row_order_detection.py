@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.storage.manifest.column_statistics import Scalar
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.segments.column_statistics_collection import has_order_statistics, steps
 from sframe_spark.storage.segments.reader import overlapping_batches
@@ -94,7 +94,7 @@ def _all_ranges(manifest: Manifest, entries: Sequence[SegmentEntry], column: int
 
 
 def _ranges_in(footer: Footer, name: str) -> list[Range] | None:
-    """Return the range of a column in each row group of a file that has rows; None if a range is unknown."""
+    """Return the range of a column in each non-empty row group of a file; None if a range is unknown."""
     types, data_type = pa.types, footer.schema.field(name).type
     is_number = types.is_signed_integer(data_type) or types.is_float32(data_type) or types.is_float64(data_type)
     is_time = types.is_timestamp(data_type) or types.is_date(data_type)
@@ -120,7 +120,7 @@ def _ranges_in(footer: Footer, name: str) -> list[Range] | None:
 
 
 def _common_sorting(manifest: Manifest, entries: Sequence[SegmentEntry]) -> Ordering:
-    """Return the sorting columns that all row groups of all files name; those before the first difference."""
+    """Return the leading sorting columns that all row groups of all files have in common."""
     common: Ordering | None = None
     for entry in entries:
         for sorting in _sortings(manifest, segment_footer(manifest.directory, entry)):
@@ -132,7 +132,7 @@ def _common_sorting(manifest: Manifest, entries: Sequence[SegmentEntry]) -> Orde
 
 
 def _sortings(manifest: Manifest, footer: Footer) -> Iterator[Ordering]:
-    """Yield the sorting columns of each row group of a file that has rows, up to the first one in which missing values are not the smallest."""
+    """Yield the sorting columns of each non-empty row group of a file, up to the first column in which missing values are not the smallest."""
     names = {name: position for position in range(len(manifest.types)) if (name := manifest.file_name(position)) in footer.places}
     positions = {footer.places[name]: position for name, position in names.items()}
     for group in map(footer.metadata.row_group, range(footer.metadata.num_row_groups)):

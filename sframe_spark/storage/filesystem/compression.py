@@ -1,4 +1,4 @@
-"""Compression of text files, which is chosen by the file name extension; and checks of file names and first bytes."""
+"""The compression formats of text files, chosen by file name extension; checks of names and first bytes; streams that compress and decompress."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def without_packing(path: str) -> str:
 
 
 def require_clear_name(path: str, endings: tuple[str, ...]) -> None:
-    """Raise if a file name ends with one of some extensions and that of an unsupported archive or compression format, such as ``.csv.zip``.
+    """Raise if a file name has a given extension followed by that of an unsupported archive or compression format, such as ``.csv.zip``.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def require_content(path: str, start: bytes) -> None:
         )
 
 
-def says_more_than_text(path: str) -> bool:
+def has_packed_extension(path: str) -> bool:
     """Return whether the extension of a file name is that of a compression or archive format, so that the first bytes must be checked."""
     return packing_of(path) is not None or _ending(path) in _UNSUPPORTED
 

@@ -1,4 +1,7 @@
-"""Recognises file formats by the first bytes of a file, and saved frames by their files, for error messages that name the right function."""
+"""Recognises file formats by the first bytes of a file, and saved frames and archives of Turi Create by their files.
+
+Files of another format than expected are refused with an error that names the function that reads them.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +203,9 @@ def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
 
 
 def refuse_files_of_saved(files: Iterable[str]) -> None:
-    """Raise if one of several files with the column names of segment files belongs to a saved frame; without a manifest it does not.
+    """Raise if one of several files with the column names of segment files belongs to a saved frame.
+
+    A file in a directory without a manifest does not belong to a saved frame.
 
     Raises
     ------

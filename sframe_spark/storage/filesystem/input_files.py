@@ -21,9 +21,14 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, 
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
 from sframe_spark.storage.filesystem.format_recognition import refuse_saved
-from sframe_spark.storage.filesystem.input_urls import METADATA_OF_ICEBERG, Download, files_in_place, other_rows_than_its_files
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, is_hidden, require_file
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import (
+    METADATA_OF_ICEBERG,
+    Download,
+    files_in_place,
+    other_rows_than_its_files,
+)
 
 _PATTERN = re.compile(r"[*?[]")
 # The name of the directory for missing values in partitioned tables of Hive, Spark and others.
@@ -104,7 +109,7 @@ def resolve(paths: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     kind
         The word for a file in error messages.
     in_place
-        Whether remote files are not downloaded, if tasks can read ranges of all files, and all are in one bucket.
+        Whether to read remote files where they are instead of downloading them, if tasks can read ranges of all files, and all are in one bucket.
 
     Raises
     ------
@@ -235,12 +240,12 @@ def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
         If the directory is a saved frame, or a table of Delta, Hudi or Iceberg or a partition of one, whose files may have rows that were deleted
         or replaced.
     """
-    _refuse_lakes(root)
+    _refuse_table_formats(root)
     refuse_saved(root)
     return [DataFile(path, path, partition_of(os.path.relpath(path, root), path)) for path in _data_below(root, sort_key)]
 
 
-def _refuse_lakes(root: str) -> None:
+def _refuse_table_formats(root: str) -> None:
     table = os.path.realpath(root)
     while "=" in os.path.basename(table):
         table = os.path.dirname(table)

@@ -185,7 +185,7 @@ def states_below(directory: str) -> dict[str, FileState]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file name is hidden: it begins with a dot, or with an underscore if it is not a partition, and the file is not data.
+    """Return whether a name marks a file or directory without data: it begins with a dot, or with an underscore, unless it is a partition.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Operations on remote file systems through fsspec: reading ranges of bytes, and writing, listing, copying and removing whole files.
+"""Operations on remote file systems through fsspec: opening them, reading ranges of bytes, and writing, listing, copying and removing whole files.
 
 Errors of file systems are translated into messages of one line without secrets.
 """
@@ -109,7 +109,7 @@ def is_shared(uri: str) -> bool:
 
 
 def identity_of(uri: str) -> str:
-    """Return a string that identifies the file system of a location among those of its scheme: its options, or the token of the user's object."""
+    """Return a string that identifies the file system of a location among all of its scheme: its options, or the token of the user's object."""
     chosen = _options().file_system_for(uri)
     return json.dumps(options_of(uri), sort_keys=True) if chosen is None else chosen.token
 
@@ -167,7 +167,7 @@ def translate_remote_errors(action: str, uri: str, options: str | None = None) -
         reason = explanation(error, uri, options)
         if reason == NOT_THERE and action in ("read", "copy"):
             reason = f"{reason}; {why_missing(uri)}"
-        # Of a file that this package writes below a location of the user, the message names the location.
+        # If a file that this package writes is below a location of the user, the message names that location.
         location = _WRITTEN_BY_US.sub("", uri) if action == "write" else uri
         raise StorageError(f"cannot {action} {without_secrets(location)}: {reason}") from None
 
@@ -185,7 +185,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
         The options of the file system as JSON; None for the configured ones.
     """
     if options is None:
-        # Of an option that is an object, such as a file system, its own options are taken, or its string.
+        # For an option whose value is an object, such as a file system, the options of that object are taken, or its string.
         options = json.dumps(options_of(uri), default=lambda value: getattr(value, "storage_options", None) or str(value))
     address = "/".join(uri.split("/")[:3])
     bucket = without_secrets(address)
@@ -469,7 +469,7 @@ def place_within(origin: str, target: str) -> None:
 
 
 def _make_parent(files: Any, path: str) -> None:
-    """Make the directory of a file; not on object stores, which have no directories, so that this would only be a request for each."""
+    """Make the directory of a file, except on object stores, which have no directories: there it would cost a request without any effect."""
     if not _is_object_store(files):
         files.makedirs(files._parent(path), exist_ok=True)
 

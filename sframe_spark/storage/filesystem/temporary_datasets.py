@@ -1,5 +1,6 @@
-"""Temporary datasets, local and remote. They are deleted when the last reference to them is gone, when the process ends, or by a later process.
+"""Temporary datasets, local and remote, their quota, and temporary local copies of remote files.
 
+A temporary dataset is deleted when the last reference to it is gone, when the process ends, or by a later process.
 On remote file systems, which have no locks, the name of a directory identifies the process that owns it:
 ``<root>/sframe_spark-PLACE-PROCESS-START-RANDOM/dataset-000001/segment-....parquet``. A file ``owner`` in it is rewritten regularly as long as the
 process runs. See ``docs/decisions/002-leases.md``.
@@ -331,7 +332,7 @@ class TemporaryStore:
 def remove_directory(directory: str, owner: int) -> None:
     """Delete a directory if this process is its owner; forked processes, which inherit finalizers, do nothing.
 
-    Errors are ignored: the next store that is created tries again.
+    Errors are ignored: when the next store is created, the deletion is tried again.
     """
     if os.getpid() == owner:
         delete(directory)

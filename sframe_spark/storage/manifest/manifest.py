@@ -17,10 +17,11 @@ import pyarrow as pa
 from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.message_text import is_unicode
 from sframe_spark.storage.filesystem.local_files import Seen
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest_json import damaged, optional_tuple, scalar_from_json, scalar_to_json, sealed, tuple_of_list, unsealed
 from sframe_spark.storage.manifest.physical_types import file_column, type_to_json, types_from_json
-from sframe_spark.storage.manifest.sidecar_file import SelectedValues, StoredSegments
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, Scalar
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import SelectedValues, StoredSegments
 from sframe_spark.storage.manifest.validation import check
 from sframe_spark.types import ColumnType
 
@@ -29,7 +30,7 @@ from sframe_spark.types import ColumnType
 
 @attrs.define(eq=False)
 class DecodedColumns:
-    """A cache of decoded columns of a dataset with many short segments (see :mod:`sframe_spark.storage.segments.row_group_decoding`).
+    """A cache of decoded columns of a dataset with many short segments (see :mod:`sframe_spark.storage.segments.decoded_column_cache`).
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ _LARGEST = (1 << 63) - 1
 
 
 @attrs.frozen
-class DatasetElsewhere:
+class ReferencedDataset:
     """A reference to a range of rows of another saved dataset.
 
     Parameters
@@ -77,7 +78,7 @@ class DatasetElsewhere:
 
 
 @attrs.frozen
-class Elsewhere:
+class ColumnReferences:
     """The columns of a frame, some of which are stored in other datasets.
 
     Parameters
@@ -91,15 +92,15 @@ class Elsewhere:
 
     Examples
     --------
-    >>> dataset = DatasetElsewhere("/data/frame", "0" * 64, 0, 3)
-    >>> frame = Elsewhere(("a", "b"), ((0, 2), (OWN, 0)), (dataset,))
-    >>> Elsewhere.from_json(frame.to_json()) == frame
+    >>> dataset = ReferencedDataset("/data/frame", "0" * 64, 0, 3)
+    >>> frame = ColumnReferences(("a", "b"), ((0, 2), (OWN, 0)), (dataset,))
+    >>> ColumnReferences.from_json(frame.to_json()) == frame
     True
     """
 
     names: tuple[str, ...]
     columns: tuple[tuple[int, int], ...]
-    datasets: tuple[DatasetElsewhere, ...]
+    datasets: tuple[ReferencedDataset, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the columns and datasets as a JSON object."""
@@ -110,7 +111,7 @@ class Elsewhere:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Elsewhere:
+    def from_json(cls, value: Mapping[str, Any]) -> ColumnReferences:
         """Return the object that :meth:`to_json` has converted to JSON.
 
         Raises
@@ -118,13 +119,13 @@ class Elsewhere:
         ValueError
             If a name occurs twice, a number is out of range, a path is not absolute, a digest is invalid, or there is not one column for each name.
         """
-        elsewhere = cls(
+        result = cls(
             tuple(value["names"]),
             tuple((dataset, position) for dataset, position in value["columns"]),
-            tuple(DatasetElsewhere(item["directory"], item["digest"], item["start"], item["stop"]) for item in value["datasets"]),
+            tuple(ReferencedDataset(item["directory"], item["digest"], item["start"], item["stop"]) for item in value["datasets"]),
         )
-        elsewhere._check()
-        return elsewhere
+        result._check()
+        return result
 
     def _check(self) -> None:
         names, datasets = self.names, self.datasets
@@ -157,7 +158,7 @@ class Elsewhere:
         Raises
         ------
         ValueError
-            If the number of columns or of rows is another one.
+            If the number of columns or of rows differs.
         """
         if sorted({position for dataset, position in self.columns if dataset == OWN}) != list(range(width)):
             raise ValueError(f"its files have {width} columns, and others are named")
@@ -289,7 +290,7 @@ class Manifest:
         The names of the columns in the files; None for c0, c1 and so on.
     order
         The known orderings and keys of the rows.
-    elsewhere
+    references
         The columns that a frame has in other datasets; None if it has all columns in its own files. Not part of a serialised plan.
     left_out
         In a manifest for a task, the number of rows before the first segment and after the last one (see :meth:`between`). Not serialised as JSON.
@@ -315,7 +316,7 @@ class Manifest:
     has_key: bool = True
     column_names_in_files: tuple[str, ...] | None = None
     order: RecordedOrder = NO_RECORDED_ORDER
-    elsewhere: Elsewhere | None = attrs.field(default=None, eq=False)
+    references: ColumnReferences | None = attrs.field(default=None, eq=False)
     left_out: tuple[int, int] = (0, 0)
     stored: StoredSegments | None = attrs.field(default=None, eq=False)
 
@@ -456,7 +457,7 @@ class Manifest:
             **({"segments": [entry.to_json() for entry in self.segments]} if sidecar is None else {"beside": sidecar}),
             **(more or {}),
         }
-        return sealed(content if self.elsewhere is None else {**content, "elsewhere": self.elsewhere.to_json()})
+        return sealed(content if self.references is None else {**content, "elsewhere": self.references.to_json()})
 
     @classmethod
     def from_json(cls, text: str, directory: str) -> Manifest:
@@ -485,10 +486,10 @@ class Manifest:
                 has_key=content["has_key"],
                 column_names_in_files=optional_tuple(content["column_names_in_files"]),
                 order=RecordedOrder.from_json(content.get("order", {})),
-                elsewhere=None if content.get("elsewhere") is None else Elsewhere.from_json(content["elsewhere"]),
+                references=None if content.get("elsewhere") is None else ColumnReferences.from_json(content["elsewhere"]),
             )
-            if manifest.elsewhere is not None:
-                manifest.elsewhere.check_own(len(manifest.types), manifest.rows)
+            if manifest.references is not None:
+                manifest.references.check_own(len(manifest.types), manifest.rows)
         except UnknownColumnTypeError as error:
             raise damaged(directory, str(error)) from None
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""The JSON format of manifest files, which contain a checksum of their own content."""
+"""The JSON format of manifest files, with a checksum of the content, the JSON forms of single values, and limits for reading large files."""
 
 from __future__ import annotations
 

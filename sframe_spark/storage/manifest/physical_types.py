@@ -1,4 +1,4 @@
-"""Physical types of columns: their names in manifests, and conversions of arrays that are read from files to these types."""
+"""Physical types of columns: their names in manifests, the names of columns in segment files, and conversions of arrays from files to these types."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def require_computed_as(computed: pa.DataType, position: int, column_type: Colum
     Raises
     ------
     PlanInvariantError
-        If the type is another one (see :func:`is_stored_as`).
+        If the types differ (see :func:`is_stored_as`).
     """
     if not is_stored_as(computed, column_type.physical):
         reason = "the Spark expression of an operator or a function gives another type than it infers: cast it, or infer the other type"

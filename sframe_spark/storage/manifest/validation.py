@@ -17,8 +17,8 @@ from sframe_spark.storage.manifest.physical_types import KEY_SHIFT
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
+    from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
     from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-    from sframe_spark.storage.manifest.statistics import ColumnStatistics
 
 
 _CHECKSUM = re.compile(r"crc32:[0-9a-f]{8}")

@@ -125,7 +125,7 @@ def page_headers(
     Raises
     ------
     BrokenPages
-        If a page header or a position is invalid, or the checksum of the data of a page is another one.
+        If a page header or a position is invalid, or the data of a page does not match its checksum.
     """
     leaves = [(leaf, name) for leaf, name in enumerate(column_names(metadata)) if requested is None or name in requested]
     sums: dict[str, int] = dict.fromkeys((name for _, name in leaves), 0)
@@ -197,7 +197,7 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content:
     Raises
     ------
     StorageError
-        If a page header is damaged, or a checksum is another one.
+        If a page header is damaged, or the page headers of a column do not match its checksum.
     """
     requested = VERIFIED_COLUMNS.unchecked(footer.identity, sums)
     if not requested:
@@ -243,7 +243,7 @@ def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.F
     Raises
     ------
     BrokenPages
-        If a page header or a position is invalid, or the checksum of the data of a page is another one.
+        If a page header or a position is invalid, or the data of a page does not match its checksum.
     """
     with pa.OSFile(location) as source:
         footer = pq.read_metadata(source) if metadata is None else metadata
@@ -293,7 +293,7 @@ def check_whole(location: str, entry: SegmentEntry) -> None:
     Raises
     ------
     StorageError
-        If the checksum of the file is another one.
+        If the file does not match the checksum.
     """
     if entry.checksum is not None and (actual := checksum_of(location)) != entry.checksum:
         raise StorageError(f"{location} is damaged: check sum {actual}, not {entry.checksum}; restore it from a copy")
@@ -492,7 +492,10 @@ class PageChecks:
 
 
 def as_it_is(directory: str, entry: SegmentEntry) -> Identity | None:
-    """Return the path and current state of a segment file; None if it is missing or has another size, which reading its footer reports."""
+    """Return the path and current state of a segment file; None if it is missing or has another size.
+
+    In that case, reading the footer of the file raises an error.
+    """
     location = join(directory, entry.file)
     with contextlib.suppress(OSError, StorageError):
         state = state_of(location, entry.size, may_be_link=entry.tail is None)

@@ -93,7 +93,7 @@ def _require_sound(footer: Footer, origin: str, entry: SegmentEntry, positions: 
 
 
 def is_alike(metadata: pq.FileMetaData, requested: Sequence[str], schema: pa.Schema) -> bool:
-    """Return whether columns are stored as our writer stores a schema, since pages contain neither types nor maximum levels."""
+    """Return whether columns are stored as this package's writer stores a schema, because pages contain neither types nor maximum levels."""
     reference = pq.read_metadata(pa.BufferReader(_empty_file(schema))).schema
     leaves: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for index, name in enumerate(column_names(metadata)):
@@ -148,7 +148,7 @@ def new_footer(template: Struct, old: Struct, requested: Sequence[str], names: S
                 end += stop - start
         groups.append(_row_group(chunks, group))
     footer = {**template, ROWS: old[ROWS], ROW_GROUPS: Value(LIST, (STRUCT, groups))}
-    # Readers recognise writers with known bugs in pages by this name.
+    # By this name, readers recognise writers whose pages have known bugs.
     return {**footer, CREATED_BY: old[CREATED_BY]} if CREATED_BY in old else footer, ranges
 
 
@@ -169,7 +169,7 @@ def _moved(metadata: Struct, name: bytes, distance: int) -> Struct:
 
 
 def _row_group(chunks: Sequence[Struct], old: Struct) -> Struct:
-    """Return a row group with column chunks, of which the metadata is given; it has the rows of an old row group."""
+    """Return a row group whose column chunks have the given metadata; its rows are those of an old row group."""
     group = {
         CHUNKS: Value(LIST, (STRUCT, [{CHUNK_OFFSET: Value(I64, 0), CHUNK_METADATA: Value(STRUCT, metadata)} for metadata in chunks])),
         GROUP_BYTES: Value(I64, sum(metadata[UNCOMPRESSED].content for metadata in chunks)),

@@ -1,4 +1,4 @@
-"""Reads and checks the footers of Parquet files, keeps them in memory, and returns their schemas, statistics and annotations."""
+"""Reads, checks and caches footers of Parquet files, returns their schemas and statistics, and records which columns were verified."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ from sframe_spark.errors import BrokenThrift, EncryptedColumnsError, SchemaError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.storage.filesystem.input_urls import changed, require_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, state_of
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import changed, require_still
 from sframe_spark.storage.filesystem.remote_operations import read_range, require_size
 from sframe_spark.storage.hybrid_calendar import SPARK_VERSION, HybridColumns, hybrid_columns
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.footer_validation import check_footer
 from sframe_spark.storage.parquet.thrift import FOOTER_END, MAGIC
-from sframe_spark.storage.parquet.unsupported_and_noted_types import column_not_read, geometries_by_note, refused_columns, types_by_notes
+from sframe_spark.storage.parquet.unsupported_types_and_spark_type_metadata import (
+    column_not_read,
+    geometries_by_note,
+    refused_columns,
+    types_by_notes,
+)
 from sframe_spark.types import ColumnType
 
 # INT96 timestamps, which Spark writes by default. They are instants, but pyarrow reads them as nanoseconds without a time zone.
@@ -69,7 +74,7 @@ def _field_in_utc(field: pa.Field) -> pa.Field:
     return field.with_type(in_utc(field.type))
 
 
-# A registry of verified columns, for many more files than there are footers in memory.
+# A registry of verified columns. It has room for many more files than the cache of footers.
 
 # The path and the state of a file, which identify its content.
 Identity = tuple[str, FileState]
@@ -191,7 +196,7 @@ class Footer:
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the file, with the types that annotations give."""
+        """The Arrow schema of the file, with the types that Spark has noted in the metadata, and INT96 columns as instants."""
         schema = self._stored_schema
         fields = [field.with_type(self.meant.get(field.name, field.type)) for field in schema]
         return pa.schema(fields, schema.metadata) if self.meant else schema
@@ -203,7 +208,7 @@ class Footer:
 
     @functools.cached_property
     def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
-        """The types of columns that differ from those that pyarrow reads, and the columns that Spark's notes exclude, with the reason."""
+        """The types of columns that differ from those that pyarrow reads, and the columns that cannot have the type that Spark noted."""
         int96 = int96_columns(self.metadata)
         fields = [field.with_type(int96.get(field.name, field.type)) for field in self._stored_schema]
         types, refused = types_by_notes(self.metadata.metadata, pa.schema(fields))
@@ -224,7 +229,7 @@ class Footer:
         return hybrid_columns(self.metadata.metadata)
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return values of a column that pyarrow has read in the type of the column, with datetimes in the proleptic Gregorian calendar.
+        """Convert values of a column, as pyarrow read them, to the column's type, and datetimes to the proleptic Gregorian calendar.
 
         Raises
         ------

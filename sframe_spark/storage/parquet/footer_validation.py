@@ -1,4 +1,4 @@
-"""Validates the footers of external Parquet files: whether their column chunks and statistics agree with the schema.
+"""Validates the footers of external Parquet files: whether their column chunks, numbers of rows and statistics agree with the schema.
 
 pyarrow cannot report such errors: when it reads column chunks or statistics that disagree with the schema, an uncaught C++ exception ends the
 process.
@@ -29,7 +29,7 @@ _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 
 
 def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
-    """Raise unless each row group has a column chunk for each column of the schema, with its type and name, and with possible statistics.
+    """Raise unless each row group has a column chunk for each column of the schema, whose type, name and statistics' sizes are those of the column.
 
     Parameters
     ----------

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import StorageError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.storage.filesystem.dataset_file_reads import GroupBytes, open_file, open_ranges
-from sframe_spark.storage.filesystem.input_urls import require_still
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import read_regular
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import require_still
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet.footer import INT96_UNIT, Footer, chunk_range, damaged_footer, other_length, require_rows
 
@@ -83,13 +83,13 @@ def opened(location: str, footer: Footer, verify: bool = True, requested: Reques
 
 # A string that is not dictionary-encoded takes at least four bytes, so columns with fewer bytes per value are mostly dictionary-encoded.
 MAX_BYTES_OF_CODE = 3
-# In files with fewer rows, reading the dictionaries takes most of the time.
+# In files with fewer rows than this, reading the dictionaries takes most of the time.
 MIN_ROWS = 4_096
 _CODED = "coded texts"
 
 
 def coded_texts(footer: Footer, names: Iterable[str]) -> list[str]:
-    """Return those of the named columns that are string columns, and that the file mostly stores dictionary-encoded."""
+    """Return the names of those of the given columns that hold strings and are mostly stored dictionary-encoded."""
     coded = []
     for name in dict.fromkeys(names):
         if (_CODED, name) not in footer.measured:
@@ -130,7 +130,7 @@ def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
 SHORT_BYTES = 1 << 20
 # Files up to this size are always read as a whole.
 VERY_SHORT_BYTES = 64 << 10
-# Other short files are read as a whole if at least one of this many of their rows is requested.
+# Other short files are read as a whole if at least one in this many of their rows is requested.
 SHARE_OF_ROWS = 4
 
 

@@ -1,4 +1,4 @@
-"""Collects statistics of columns while rows are written: order, minimum and maximum, missing values and NaN.
+"""Collects statistics of columns while rows are written (order, minimum and maximum, missing values and NaN), and merges those of several parts.
 
 The order of a column follows from three facts: whether any value is smaller than the value before it (a descent), whether any is greater (an
 ascent), and whether any is equal (a tie). When a descent and an ascent were found, the column has no order, and no more values are compared, so
@@ -16,15 +16,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.types import ColumnType
 
 # The first rows of a batch are compared first, since they nearly always show that a column is not ordered.
 PREFIX_ROWS = 64
 # Batches of at most this many numbers are compared at once, which takes no longer than slicing off the first rows.
 FEW_NUMBERS = 4096
-# Longer strings are not stored in manifests.
+# Strings with more characters than this are not stored in manifests.
 LONGEST_TEXT = 4096
 
 _MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
@@ -201,7 +201,7 @@ def _any_nan(chunk: pa.Array) -> bool:
 def _as_compared(chunk: pa.Array) -> pa.Array:
     """Return the values by which a column is ordered: for datetimes, their instants as integers."""
     chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
-    # The integers behind datetimes are exact and faster to compare.
+    # The integers in which datetimes are stored have the same order, and are faster to compare.
     return chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
 
 

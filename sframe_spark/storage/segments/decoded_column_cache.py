@@ -23,7 +23,7 @@ MAX_SEGMENTS, MAX_ROWS, MAX_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
 # Datasets with fewer short segments have no packs.
 FEW_SEGMENTS = 64
 
-# Packs are decoded only if at least one of this many of their rows is requested; and not used for ranges of more than MAX_AT_ONCE packs.
+# Packs are decoded only if at least one row in SHARE_OF_ROWS of theirs is requested; they are not used for ranges of more than MAX_AT_ONCE packs.
 SHARE_OF_ROWS, MAX_AT_ONCE = 4, 64
 
 # The boundaries of packs are computed only when a range is requested that has as many rows as this many segments have on average.

@@ -13,7 +13,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.storage.filesystem.input_files import DataFile, values_of_partitions
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.plain_values import LARGEST_INT, SMALLEST_INT
@@ -43,7 +43,7 @@ class PartitionColumn:
     type
         The type of the column.
     values
-        The value in each file, in the form that :class:`~sframe_spark.storage.manifest.statistics.ColumnStatistics` has; None if it is missing.
+        The value in each file, in the form that :class:`ColumnStatistics` has; None if it is missing.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Finds the rows that can hold values in given ranges, by the recorded minima and maxima, without reading values.
 
 Segments are excluded by the bounds in the manifest. Row groups are excluded by the bounds in the footer of their file, but only in sorted segments,
-and in the first and the last segment that is not excluded: if the whole column is sorted, only in these two a part of the rows can match.
+and in the first and the last of the segments that remain: if the whole column is sorted and one range is requested, all rows of the segments between
+these two match.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
-from sframe_spark.storage.manifest.statistics import ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.footer import segment_footer
 
 Bounds = tuple[Scalar, Scalar]
@@ -54,7 +55,7 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
     hits = _hits(manifest, column, requested, start, stop)
     ranges: list[RowRange] = []
     for index, (offset, entry) in enumerate(hits):
-        # A segment with a single row group is taken or left as a whole. The statistics of many segments would take longer than reading the rows.
+        # A segment with a single row group (``group_bytes`` is known) is taken as a whole. Reading many footers takes longer than reading the rows.
         if entry.group_bytes is None and (index in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
             groups = _row_groups(manifest, column, requested, entry)
             ranges += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or first_overlap(bounds, requested) is not None]
@@ -80,7 +81,7 @@ def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: i
 def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Bounds]) -> list[bool] | None:
     """Return for each segment whether it can hold requested values, from the bounds in the sidecar file.
 
-    Return None if there is no sidecar file, or there are too many ranges, and :func:`_may_match` has to be called for each segment.
+    Return None if there is no sidecar file, or if there are too many ranges: then :func:`_may_match` has to be called for each segment.
     """
     if manifest.stored is None or len(requested) > MAX_RANGES_AT_ONCE:
         return None
@@ -153,7 +154,7 @@ def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
 
 
 def first_overlap(actual: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
-    """Return the first requested range that overlaps a range; None if none does, or the range has no values, and its bounds are None.
+    """Return the first requested range that overlaps a range; None if none does, or if the range has no values, so that its bounds are None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reads ranges of rows of a dataset; only the files and row groups that hold rows of the range are read."""
+"""Reads ranges of rows of a dataset from the files and row groups that hold these rows, and divides short segments into groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.parquet.open_file import RequestedChunks, ShortFile, coded_texts, decoded, is_short, opened, read_short
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
-from sframe_spark.values.value_errors import column_named
+from sframe_spark.values.invalid_unicode_errors import column_named
 
 # For batches with more rows, the columns are decoded in parallel.
 FEW_ROWS = 16_384
@@ -115,7 +115,7 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
     Raises
     ------
     StorageError
-        If the range is negative, or has rows that are left out of a manifest for a task.
+        If the range is negative, or contains rows whose segments were left out of the manifest, as in a manifest that is sent to a task.
     """
     if any(row is not None and row < 0 for row in (start, stop)):
         raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
@@ -141,7 +141,10 @@ def _unknown_rows(manifest: Manifest, start: int, stop: int) -> StorageError:
 
 
 def group_starts(manifest: Manifest, entry: SegmentEntry) -> Sequence[int]:
-    """Return the first row of each row group of a segment, followed by the number of rows; the footer is read unless there is only one."""
+    """Return the first row of each row group of a segment, followed by the number of rows.
+
+    The footer is read unless the manifest shows that the segment has only one row group.
+    """
     return (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest.directory, entry).starts
 
 
@@ -183,7 +186,7 @@ def segment_batches(
     threads
         Whether columns are decoded in parallel; None to decide by the number of rows.
     passing
-        The largest number of rows that are decoded at a time to skip to the first row.
+        The largest number of rows that are decoded at a time while the rows before ``low`` are skipped.
     coded
         The positions of string columns that stay dictionary arrays if a segment file stores them dictionary-encoded.
     """
@@ -285,7 +288,7 @@ def _read_on(starts: Sequence[int], first: int, last: int, low: int, size: int |
 
     If a column of a damaged row group ends too early, pyarrow continues with the next row group, and raises an error only at the end of all row
     groups, so that rows might be returned under wrong numbers. Therefore the last row group, which may not be read to its end, is read by itself;
-    and every row group is, if batches end at row groups anyway.
+    and if batches end where row groups end anyway, every row group is read by itself.
 
     Examples
     --------

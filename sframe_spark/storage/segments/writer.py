@@ -1,7 +1,18 @@
 """Writes rows as one segment: a Parquet file with the columns c0, c1 ... and the hidden row key.
 
-Measurements for 4 * 10**6 rows (milliseconds to write + milliseconds to read, megabytes): random integers plain 36 + 11, 32; zstd 144 + 62, 17;
-delta-packed 59 + 16, 16. Distinct strings plain 119 + 67, 64; lz4 169 + 74, 38; zstd 286 + 99, 20; repeated strings with a dictionary 95 + 66, 5.
+Measurements for 4 * 10**6 rows, in milliseconds to write, milliseconds to read, and megabytes:
+
+================  ============  =====  ====  =========
+values            encoding      write  read  megabytes
+================  ============  =====  ====  =========
+random integers   plain         36     11    32
+random integers   zstd          144    62    17
+random integers   delta-packed  59     16    16
+distinct strings  plain         119    67    64
+distinct strings  lz4           169    74    38
+distinct strings  zstd          286    99    20
+repeated strings  dictionary    95     66    5
+================  ============  =====  ====  =========
 
 Therefore integers and instants are delta-packed and not compressed; everything else is compressed with lz4; and strings that repeat are
 dictionary-encoded. Floats with many digits do not become smaller with lz4, and take 5 % longer to read: a column of floats is not compressed if
@@ -32,9 +43,9 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.remote_operations import upload
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.checksums import checksummed, with_group_sums
 from sframe_spark.storage.parquet.footer import bounds_of, column_chunks, leaf_indices
 from sframe_spark.storage.segments.column_statistics_collection import StatisticsCollector, has_order_statistics

@@ -1,4 +1,4 @@
-"""Formats floats and datetimes of a whole batch as strings, and parses stored datetimes."""
+"""Formats Arrow arrays of floats and datetimes as strings, and parses datetimes in tagged JSON."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.values.datetimes import MAX_OFFSET, MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
-from sframe_spark.values.nested.json_spans import BEFORE_DATETIME, map_distinct, seem_repeated
+from sframe_spark.values.nested.conversion_of_repeated_values import map_distinct, seem_repeated
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME
 
-# Between these, Arrow writes floats as Python does, with the fewest digits that read back the same.
+# Arrow writes floats between these two numbers as Python does, with the fewest digits that read back the same.
 MIN_LIKE_PYTHON, MAX_LIKE_PYTHON = 1e-4, 1e9
 # From here on a whole number with few significant digits is written with an exponent.
 MIN_WITH_EXPONENT = 1e6
-# Whole numbers below the first have at most six digits; all below the second fit an int.
+# Whole numbers below `SIX_DIGIT_LIMIT` have at most six digits; whole numbers below `LARGEST_WHOLE` fit a 64-bit int.
 SIX_DIGIT_LIMIT, LARGEST_WHOLE = 1e6, 2.0**63
 _NOT_FINITE, _IN_JSON = pa.array(["nan", "inf", "-inf"]), pa.array(["NaN", "Infinity", "-Infinity"])
 Writer = Callable[[list[float]], list[str]]
@@ -60,7 +61,7 @@ def exact_floats(values: pa.Array) -> pa.Array:
 
 
 def brief_floats(values: pa.Array) -> pa.Array:
-    """Write floats with the fewest digits that read back the same, as :func:`~sframe_spark.values.tagged_json.exact_float_text` does.
+    """Write floats with the fewest digits that read back the same, as ``exact_float_text`` does.
 
     Missing values stay missing.
 
@@ -92,7 +93,7 @@ def _brief_irregular(numbers: np.ndarray) -> pa.Array:
         size = np.abs(numbers)
         is_int = (numbers == np.floor(numbers)) & (size < MAX_LIKE_PYTHON) & ~((numbers == 0) & np.signbit(numbers))
         is_long = is_int & (size >= MIN_WITH_EXPONENT)
-        # A long number with six significant digits ends in zero.
+        # A long number that ends in zero may have only six significant digits; then it is written with an exponent.
         is_int &= ~is_long | (numbers != np.floor(numbers / 10) * 10)
     texts = pa.array(np.where(is_int, numbers, 0).astype(np.int64)).cast(pa.string())
     if is_long.any():

@@ -1,4 +1,4 @@
-"""Splits stored lists and dicts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) into items, and joins items to lists and dicts.
+"""Splits stored lists and dicts (tagged JSON) into items, and joins items to lists and dicts.
 
 Items that are nested, or of several types, stay JSON. Values that are nested too deep for the patterns of this file are parsed one by one by the
 callers.
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sframe_spark import types
 from sframe_spark.types import ColumnType
-from sframe_spark.values.nested import json_spans
+from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
 from sframe_spark.values.nested.float_and_datetime_text import exact_floats
 
 NULL, POINT, EXPONENT, LOWER_CASE = b"n.e "
@@ -28,7 +28,10 @@ MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES = 
 # The tags "dict", "array", "float" and "datetime" differ in their second letter, which follows a brace, a quote, a dollar sign and the first letter.
 _POSITION_IN_TAG = len('{"$d')
 _BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
-_BY_FIRST = np.array([{NULL: MISSING, json_spans.QUOTE: TEXTS, json_spans.OPENING: LISTS}.get(byte, INTS) for byte in range(256)], np.int8)
+_BY_FIRST = np.array(
+    [{NULL: MISSING, json_patterns.QUOTE: TEXTS, json_patterns.OPENING: LISTS}.get(byte, INTS) for byte in range(256)],
+    np.int8,
+)
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
@@ -45,14 +48,14 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
     absent = first == NULL
     if absent.all():
         return None
-    quoted = first == json_spans.QUOTE
+    quoted = first == json_patterns.QUOTE
     if quoted.any():
         return (without_quotes(without(texts, absent)), types.STR) if (quoted | absent).all() else None
-    if (first == json_spans.OPENING).any():
+    if (first == json_patterns.OPENING).any():
         return None
-    special = first == json_spans.BRACE
+    special = first == json_patterns.BRACE
     numbers = without(texts, absent | special)
-    are_whole = pc.match_substring_regex(numbers, f"^{json_spans.WHOLE}$")
+    are_whole = pc.match_substring_regex(numbers, f"^{json_patterns.WHOLE}$")
     if not special.any() and pc.all(are_whole).as_py():
         return numbers.cast(pa.int64()), types.INT
     if pc.any(are_whole).as_py():
@@ -64,15 +67,19 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
 def as_floats(texts: pa.Array) -> pa.Array | None:
     """Return JSON numbers as floats; None if an item is neither a number nor null."""
     first = first_bytes(texts)
-    special = first == json_spans.BRACE
+    special = first == json_patterns.BRACE
     numbers = without(texts, (first == NULL) | special)
     if special.any():
         chosen = pa.array(special)
         named = texts.filter(chosen)
-        if not json_spans.all_match(named, f"^{json_spans.SPECIAL_FLOAT}$"):
+        if not json_patterns.all_match(named, f"^{json_patterns.SPECIAL_FLOAT}$"):
             return None
-        numbers = pc.replace_with_mask(numbers, chosen, pc.utf8_slice_codeunits(named, len(json_spans.BEFORE_FLOAT), -len(json_spans.AFTER_FLOAT)))
-    are_floats = pc.match_substring_regex(numbers, f"^(?:{json_spans.NUMBER}|nan|-?inf)$")
+        numbers = pc.replace_with_mask(
+            numbers,
+            chosen,
+            pc.utf8_slice_codeunits(named, len(json_patterns.BEFORE_FLOAT), -len(json_patterns.AFTER_FLOAT)),
+        )
+    are_floats = pc.match_substring_regex(numbers, f"^(?:{json_patterns.NUMBER}|nan|-?inf)$")
     return None if pc.all(are_floats).as_py() is False else numbers.cast(pa.float64())
 
 
@@ -84,9 +91,9 @@ def without_quotes(texts: pa.Array) -> pa.Array:
     >>> without_quotes(pa.array(['"a"', r'"\\n"', None])).to_pylist()
     ['a', '\\n', None]
     """
-    data, bounds = json_spans.bytes_of(texts.fill_null('""') if texts.null_count else texts)
-    inside = json_spans.texts_between(data, bounds[:-1] + 1, bounds[1:] - 1)
-    if (data == json_spans.BACKSLASH).any():
+    data, bounds = json_patterns.bytes_of(texts.fill_null('""') if texts.null_count else texts)
+    inside = json_patterns.texts_between(data, bounds[:-1] + 1, bounds[1:] - 1)
+    if (data == json_patterns.BACKSLASH).any():
         has_escapes = pc.match_substring(inside, "\\")
         inside = pc.replace_with_mask(inside, has_escapes, pa.array(json.loads(f"[{','.join(texts.filter(has_escapes).to_pylist())}]"), pa.string()))
     return pc.if_else(texts.is_valid(), inside, pa.scalar(None, pa.string())) if texts.null_count else inside
@@ -100,10 +107,10 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
     >>> [sorted(KINDS[kind]) for kind in kinds_of(pa.array(["1", "2.5", "null", '{"$dict":[]}']))]
     [['int'], ['float'], [], ['dict']]
     """
-    data, bounds = json_spans.bytes_of(texts)
+    data, bounds = json_patterns.bytes_of(texts)
     first = data[bounds[:-1]]
     kinds = _BY_FIRST[first]
-    numbers, tagged = kinds == INTS, first == json_spans.BRACE
+    numbers, tagged = kinds == INTS, first == json_patterns.BRACE
     numbers &= ~tagged
     kinds[numbers] += _are_floats(texts.filter(pa.array(numbers)))
     if tagged.any():
@@ -113,7 +120,7 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
 
 def _are_floats(numbers: pa.Array) -> np.ndarray:
     """Return which numbers have a point or an exponent."""
-    data, bounds = json_spans.bytes_of(numbers)
+    data, bounds = json_patterns.bytes_of(numbers)
     # Upper and lower case differ in one bit. A pattern takes four times as long.
     is_mark = (data == POINT) | (data | LOWER_CASE == EXPONENT)
     return np.logical_or.reduceat(is_mark, bounds[:-1]) if len(numbers) else np.zeros(0, bool)
@@ -121,7 +128,7 @@ def _are_floats(numbers: pa.Array) -> np.ndarray:
 
 def first_bytes(texts: pa.Array) -> np.ndarray:
     """Return the first byte of each value; no value may be missing."""
-    data, bounds = json_spans.bytes_of(texts)
+    data, bounds = json_patterns.bytes_of(texts)
     return data[bounds[:-1]]
 
 
@@ -133,8 +140,8 @@ def without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
 # Nested values are recognised by patterns of thousands of letters. Compiling a pattern takes as long as matching a thousand values, and compiling
 # the patterns of the deepest values as long as matching some thousands.
 FEW_ROWS, MANY_ROWS = 1000, 8000
-KEY_PATTERNS = (json_spans.TEXT, json_spans.WHOLE)
-STORED_LIST, STORED_DICT = ("[", ",", "]"), (json_spans.BEFORE, ",", json_spans.AFTER)
+KEY_PATTERNS = (json_patterns.TEXT, json_patterns.WHOLE)
+STORED_LIST, STORED_DICT = ("[", ",", "]"), (json_patterns.BEFORE, ",", json_patterns.AFTER)
 
 
 @attrs.frozen(eq=False)
@@ -220,11 +227,13 @@ def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
     >>> flat.counts.tolist(), flat.items.to_pylist()
     ([2, 0], ['1', '"a"'])
     """
-    return _items(texts, kind, _patterns_of(kind, json_spans.ITEM))
+    return _items(texts, kind, _patterns_of(kind, json_patterns.ITEM))
 
 
 def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
-    """Return the items of stored lists or dicts, which may be nested; None if they are nested too deep, or nested and too few rows.
+    """Return the items of stored lists or dicts, which may be nested.
+
+    Return None if items are nested too deep, or nested in so few rows that compiling a pattern would take longer than parsing them one by one.
 
     Examples
     --------
@@ -251,7 +260,7 @@ def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
     [True, False]
     """
     filled = _filled(texts, kind)
-    return any(json_spans.all_match(filled, pattern) for pattern, _ in _patterns(texts, kind, (json_spans.KEY,), many_rows))
+    return any(json_patterns.all_match(filled, pattern) for pattern, _ in _patterns(texts, kind, (json_patterns.KEY,), many_rows))
 
 
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
@@ -264,44 +273,47 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     """
     if not is_known(texts, kind):
         return None
-    data, bounds = json_spans.bytes_of(_filled(texts, kind))
-    (positions,) = json_spans.positions_at(data, (json_spans.COMMA, 1) if kind == types.LIST_KIND else (json_spans.OPENING, 3))
-    counts = json_spans.counts_within(positions, bounds) + (np.diff(bounds) > len("[]") if kind == types.LIST_KIND else 0)
+    data, bounds = json_patterns.bytes_of(_filled(texts, kind))
+    (positions,) = json_patterns.positions_at(data, (json_patterns.COMMA, 1) if kind == types.LIST_KIND else (json_patterns.OPENING, 3))
+    counts = json_patterns.counts_within(positions, bounds) + (np.diff(bounds) > len("[]") if kind == types.LIST_KIND else 0)
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
 def _patterns(texts: pa.Array, kind: str, keys: Sequence[str] = KEY_PATTERNS, many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
-    """Yield patterns of lists or dicts, from flat to nested as deep as pays for so many rows; and for each whether the keys of dicts are ints."""
-    yield from _patterns_of(kind, json_spans.ITEM, keys)
+    """Yield patterns of lists or dicts, and for each pattern whether the keys of dicts are ints.
+
+    The first patterns are of flat values, later ones of values that are nested deeper, as far as compiling them pays off for the number of rows.
+    """
+    yield from _patterns_of(kind, json_patterns.ITEM, keys)
     if len(texts) >= FEW_ROWS:
-        for levels in range(json_spans.MAX_PATTERN_LEVELS):
-            yield from _patterns_of(kind, json_spans.nested(levels), keys)
+        for levels in range(json_patterns.MAX_PATTERN_LEVELS):
+            yield from _patterns_of(kind, json_patterns.nested(levels), keys)
     if len(texts) >= many_rows:
-        yield from _patterns_of(kind, json_spans.nested(json_spans.MAX_PATTERN_LEVELS), keys)
+        yield from _patterns_of(kind, json_patterns.nested(json_patterns.MAX_PATTERN_LEVELS), keys)
 
 
 def _patterns_of(kind: str, item: str, keys: Sequence[str] = KEY_PATTERNS) -> Iterator[tuple[str, bool]]:
     if kind == types.LIST_KIND:
-        yield f"^{json_spans.lists(item)}$", False
+        yield f"^{json_patterns.lists(item)}$", False
     else:
-        yield from ((f"^{json_spans.dicts(key, item)}$", key == json_spans.WHOLE) for key in keys)
+        yield from ((f"^{json_patterns.dicts(key, item)}$", key == json_patterns.WHOLE) for key in keys)
 
 
 def _items(texts: pa.Array, kind: str, patterns: Iterator[tuple[str, bool]]) -> FlatItems | None:
     filled = _filled(texts, kind)
-    are_ints = next((are_ints for pattern, are_ints in patterns if json_spans.all_match(filled, pattern)), None)
+    are_ints = next((are_ints for pattern, are_ints in patterns if json_patterns.all_match(filled, pattern)), None)
     if are_ints is None:
         return None
     missing = texts.is_null().to_numpy(zero_copy_only=False)
     if kind == types.LIST_KIND:
-        counts, items = json_spans.cut_lists(filled)
+        counts, items = json_patterns.cut_lists(filled)
         return FlatItems(counts, missing, items)
-    counts, keys, items = json_spans.cut_dicts(filled)
+    counts, keys, items = json_patterns.cut_dicts(filled)
     return FlatItems(counts, missing, items, keys.cast(pa.int64()) if are_ints else without_quotes(keys))
 
 
 def _filled(texts: pa.Array, kind: str) -> pa.Array:
-    return texts.fill_null("[]" if kind == types.LIST_KIND else json_spans.BEFORE + json_spans.AFTER)
+    return texts.fill_null("[]" if kind == types.LIST_KIND else json_patterns.BEFORE + json_patterns.AFTER)
 
 
 def texts_of_items(items: pa.Array) -> pa.Array:
@@ -324,7 +336,9 @@ def stored_floats(numbers: pa.Array) -> pa.Array:
     if not special.true_count:
         return texts
     return pc.replace_with_mask(
-        texts, special, pc.binary_join_element_wise(json_spans.BEFORE_FLOAT, texts.filter(special), json_spans.AFTER_FLOAT, "")
+        texts,
+        special,
+        pc.binary_join_element_wise(json_patterns.BEFORE_FLOAT, texts.filter(special), json_patterns.AFTER_FLOAT, ""),
     )
 
 

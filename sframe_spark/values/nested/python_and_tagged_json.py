@@ -1,4 +1,4 @@
-"""Converts the Python lists and dicts of a batch to tagged JSON and back, all values of one level of nesting at once."""
+"""Converts the Python lists and dicts of a batch to tagged JSON and back, all values of one level of nesting at once; and makes dicts of rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sframe_spark.errors import TooLargeError
 from sframe_spark.types import LIST_KIND
 from sframe_spark.values.arrow_layouts import in_one_array, parts_of
 from sframe_spark.values.datetimes import from_microseconds
-from sframe_spark.values.nested import json_spans
+from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
 from sframe_spark.values.nested.float_and_datetime_text import instants_and_offsets, stored_datetimes
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, as_floats, first_bytes, in_brackets, json_strings, stored_floats
-from sframe_spark.values.value_errors import note_rounded
+from sframe_spark.values.rounding_warnings import note_rounded
 
 # A list that contains itself is detected only where values are converted one by one; these limits keep it from filling the memory here.
 MAX_LEVELS_AT_ONCE, MAX_ITEMS_AT_ONCE = 8, 1 << 24
@@ -41,7 +41,7 @@ _PLAIN_CODES: dict[type, int] = {
 _CODES = {**_PLAIN_CODES, bool: _LIKE_INT, np.int64: _LIKE_INT, np.float64: _FLOAT, tuple: _LIST, np.ndarray: _NUMPY}
 # Ints of at least this size may be rounded as floats.
 _FIRST_ROUNDED = 2.0**53
-_STORED_ARRAY = (json_spans.EMPTY_ARRAY[:-2], ",", json_spans.EMPTY_ARRAY[-2:])
+_STORED_ARRAY = (json_patterns.EMPTY_ARRAY[:-2], ",", json_patterns.EMPTY_ARRAY[-2:])
 Writer = Callable[[list[Any]], pa.Array | None]
 
 
@@ -102,7 +102,7 @@ def _json(values: list[Any], codes: np.ndarray, levels: int, are_plain: bool) ->
 
 def _by_codes(values: list[Any], codes: np.ndarray, writers: dict[int, Writer]) -> pa.Array | None:
     """Write the values of each code with the writer for it."""
-    return json_spans.by_codes(codes, lambda code, chosen: writers[code](values if chosen.all() else [*compress(values, chosen.tolist())]))
+    return json_patterns.by_codes(codes, lambda code, chosen: writers[code](values if chosen.all() else [*compress(values, chosen.tolist())]))
 
 
 def _ints(values: list[Any]) -> pa.Array:
@@ -231,14 +231,18 @@ def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     >>> python_values(pa.array(["[1,[]]", '{"$dict":[["a",{"$array":[1.5]}]]}', "null"]), read=json.loads)
     [[1, []], {'a': array('d', [1.5])}, None]
     """
-    data, _ = json_spans.bytes_of(texts)
-    if not (data == json_spans.BRACE).any():
+    data, _ = json_patterns.bytes_of(texts)
+    if not (data == json_patterns.BRACE).any():
         return _plain(texts, read)
     first = first_bytes(texts)
     codes = np.full(len(texts), _PLAIN)
-    codes[pc.match_substring(texts, "{").to_numpy(zero_copy_only=False) & (first != json_spans.QUOTE)] = _OTHER
-    codes[(codes == _OTHER) & (first == json_spans.OPENING)] = _LIST_TEXT
-    for code, start in ((_DICT_TEXT, json_spans.BEFORE), (_ARRAY_TEXT, json_spans.EMPTY_ARRAY[:-2]), (_DATETIME_TEXT, json_spans.BEFORE_DATETIME)):
+    codes[pc.match_substring(texts, "{").to_numpy(zero_copy_only=False) & (first != json_patterns.QUOTE)] = _OTHER
+    codes[(codes == _OTHER) & (first == json_patterns.OPENING)] = _LIST_TEXT
+    for code, start in (
+        (_DICT_TEXT, json_patterns.BEFORE),
+        (_ARRAY_TEXT, json_patterns.EMPTY_ARRAY[:-2]),
+        (_DATETIME_TEXT, json_patterns.BEFORE_DATETIME),
+    ):
         codes[pc.starts_with(texts, start).to_numpy(zero_copy_only=False)] = code
     present = np.unique(codes).tolist()
     if len(present) == 1:
@@ -257,13 +261,13 @@ def _plain(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
 
 
 def _python_lists(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    counts, items = json_spans.cut_lists(texts)
+    counts, items = json_patterns.cut_lists(texts)
     values = python_values(items, read)
     return [values[start:stop] for start, stop in _ranges(counts)]
 
 
 def _python_dicts(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    counts, keys, items = json_spans.cut_dicts(texts)
+    counts, keys, items = json_patterns.cut_dicts(texts)
     values = python_values(items, read)
     names = keys.dictionary_encode()
     distinct, indices = _plain(names.dictionary, read), names.indices.to_numpy()
@@ -277,7 +281,7 @@ def _python_dicts(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
 
 
 def _python_arrays(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    counts, items = json_spans.cut_arrays(texts)
+    counts, items = json_patterns.cut_arrays(texts)
     floats = as_floats(items)
     if floats is None:
         return _read_each(texts, read)

@@ -1,4 +1,4 @@
-"""Parses strings of a whole batch: stored items to a column of a given type, and users' strings to lists, dicts and arrays."""
+"""Parses Arrow arrays of strings: JSON values to a column of a given type, and users' strings to lists, dicts and arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.nested import json_spans
+from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
 from sframe_spark.values.nested.json_items import NULL, FlatItems, as_floats, first_bytes, flat_items, typed_items, without
 from sframe_spark.values.nested.text_writer import display_strings
 
@@ -40,17 +40,17 @@ def _texts(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
 
 
 def _arrays(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
-    if not json_spans.all_match(texts, f"^(?:{json_spans.ARRAY_ITEM}|null)$"):
+    if not json_patterns.all_match(texts, f"^(?:{json_patterns.ARRAY_ITEM}|null)$"):
         return None
     absent = first_bytes(texts) == NULL
-    counts, items = json_spans.cut_arrays(without(texts, absent).fill_null(json_spans.EMPTY_ARRAY))
+    counts, items = json_patterns.cut_arrays(without(texts, absent).fill_null(json_patterns.EMPTY_ARRAY))
     numbers = as_floats(items)
     return None if numbers is None else pa.ListArray.from_arrays(FlatItems(counts, absent, items).offsets, numbers, type=column_type.physical)
 
 
 def _nested(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     absent = first_bytes(texts) == NULL
-    opening = "[" if column_type.kind == LIST_KIND else json_spans.BEFORE
+    opening = "[" if column_type.kind == LIST_KIND else json_patterns.BEFORE
     values = without(texts, absent)
     if pc.all(pc.starts_with(values, opening)).as_py() is False:
         return None
@@ -58,14 +58,14 @@ def _nested(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
         flat = flat_items(values, column_type.kind)
         native = None if flat is None else flat.natively()
         return native[0] if native is not None and native[1] == column_type else None
-    is_same = column_type.kind == LIST_KIND and json_spans.all_match(values, f"^{json_spans.lists(json_spans.ITEM)}$")
-    return values if is_same or not json_spans.has_lists_of_numbers(values) else None
+    is_same = column_type.kind == LIST_KIND and json_patterns.all_match(values, f"^{json_patterns.lists(json_patterns.ITEM)}$")
+    return values if is_same or not json_patterns.has_lists_of_numbers(values) else None
 
 
 _READERS: dict[str, Callable[[pa.Array, ColumnType], pa.Array | None]] = {
     INT_KIND: _scalars,
     STR_KIND: _texts,
-    FLOAT_KIND: lambda texts, column_type: None if (first_bytes(texts) == json_spans.OPENING).any() else as_floats(texts),
+    FLOAT_KIND: lambda texts, column_type: None if (first_bytes(texts) == json_patterns.OPENING).any() else as_floats(texts),
     ARRAY_KIND: _arrays,
     LIST_KIND: _nested,
     DICT_KIND: _nested,
@@ -106,9 +106,9 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
     if kind == LIST_KIND:
         return pc.replace_substring_regex(texts, f"({ITEM})(,?) ?", r"\1\2"), is_parsed
     entries = pc.replace_substring_regex(texts, f"({TEXT}): ?({ITEM})(,?) ?", r"[\1,\2]\3")
-    stored = pc.binary_join_element_wise(json_spans.BEFORE, pc.utf8_slice_codeunits(entries, 1, -1), json_spans.AFTER, "")
+    stored = pc.binary_join_element_wise(json_patterns.BEFORE, pc.utf8_slice_codeunits(entries, 1, -1), json_patterns.AFTER, "")
     flat = flat_items(stored, DICT_KIND)
-    if flat is None or flat.keys is None or json_spans.has_duplicates(flat.counts, flat.keys.dictionary_encode().indices.to_numpy()):
+    if flat is None or flat.keys is None or json_patterns.has_duplicates(flat.counts, flat.keys.dictionary_encode().indices.to_numpy()):
         return pa.nulls(len(texts), pa.string()), pa.array(np.zeros(len(texts), bool))
     return stored, is_parsed
 
@@ -123,10 +123,10 @@ def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     ([[1.0, 2.5], [], None], [True, True, False])
     """
     is_parsed = pc.match_substring_regex(texts, ARRAYS).fill_null(False)
-    data, bounds = json_spans.bytes_of(pc.if_else(is_parsed, texts, "[]"))
+    data, bounds = json_patterns.bytes_of(pc.if_else(is_parsed, texts, "[]"))
     is_digit = (data != ord("[")) & (data != ord("]")) & (data != ord(" ")) & (data != ord(",")) & (data != ord(";"))
     edges = np.diff(np.concatenate([[False], is_digit, [False]]).astype(np.int8))
     starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    numbers = json_spans.texts_between(data, starts, stops).cast(pa.float64())
-    flat = FlatItems(json_spans.counts_within(starts, bounds), ~is_parsed.to_numpy(zero_copy_only=False), numbers)
+    numbers = json_patterns.texts_between(data, starts, stops).cast(pa.float64())
+    flat = FlatItems(json_patterns.counts_within(starts, bounds), ~is_parsed.to_numpy(zero_copy_only=False), numbers)
     return pa.ListArray.from_arrays(flat.offsets, numbers, type=ARRAY.physical), is_parsed

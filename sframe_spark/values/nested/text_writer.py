@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
 from sframe_spark.values.nested import float_and_datetime_text, json_items
-from sframe_spark.values.nested.json_spans import QUOTE, by_codes, cut_arrays, cut_dicts, cut_lists, has_duplicates, has_lists_of_numbers
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
+    QUOTE,
+    by_codes,
+    cut_arrays,
+    cut_dicts,
+    cut_lists,
+    has_duplicates,
+    has_lists_of_numbers,
+)
 
 Brackets = tuple[str, str, str]
 Writer = Callable[[pa.Array], pa.Array | None]
@@ -141,7 +149,7 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
 
 
 def display_strings(texts: pa.Array) -> pa.Array | None:
-    """Convert JSON values to strings as construction with ``str`` does; None if a value has to be converted on its own.
+    """Convert JSON values to strings, as the constructor of a column with ``dtype=str`` does; None if a value has to be converted on its own.
 
     No value may be missing.
 

@@ -197,8 +197,7 @@ def test_group_columns_stay_whatever_the_user_has_set(spark: Any) -> None:
 
 @pytest.mark.spark
 def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
-    from pyspark.sql import Row
-    from pyspark.sql import functions as F
+    from pyspark.sql import Row, functions as F
 
     df = spark.range(3)
     for given, name in ((df.groupBy("id"), "GroupedData"), (F.col("id"), "Column"), (spark, "SparkSession"), (df.schema, "StructType")):

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.session import get_session
 from sframe_spark.session.session import get_base
 from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
-from sframe_spark.values.spark_variant import variant_text
+from sframe_spark.values.spark_variant_decoding_and_json import variant_text
 from tests.examples import examples
 
 UTC, INDIA = datetime.UTC, datetime.timezone(datetime.timedelta(hours=5, minutes=30))
@@ -153,8 +152,7 @@ def test_expressions_of_ours_keep_their_meaning(hostile: Any, tmp_path: Path) ->
 
 @pytest.mark.spark
 def test_it_belongs_to_the_session_that_is_active(user: Any) -> None:
-    from pyspark.sql import SparkSession
-    from pyspark.sql import functions as F
+    from pyspark.sql import SparkSession, functions as F
 
     frame = SFrame({"a": [3, 1, 2], "b": ["x", "y", "z"]})
     df = frame.to_spark()

@@ -14,9 +14,9 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.api.io import catalog_tables as io_catalog_tables
 from sframe_spark.api.io.catalog_tables import ORDER_COLUMN, _options_of, errors_of_catalog, parts_of
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError, UnsupportedOperationError
-from sframe_spark.session.user_session import user_session
+from sframe_spark.session.users_own_spark_session import user_session
 
 ROWS = 3_000
 DATABASE = "sframe_tables"

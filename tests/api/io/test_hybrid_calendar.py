@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.storage.external.parquet import natural
+from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
 
 DAY, LATE = dt.datetime(1500, 1, 1), dt.datetime(2020, 1, 1)
 # 1500-01-01 in the Julian calendar, in days since 1970.
@@ -181,7 +181,7 @@ def _varint(value: int) -> bytes:
 
 
 def _fields(message: bytes) -> dict[int, int]:
-    from sframe_spark.storage.external.orc import _numbers
+    from sframe_spark.storage.external.orc_reader import _numbers
 
     return dict(_numbers(message))
 
@@ -213,7 +213,7 @@ def test_what_spark_writes_is_what_spark_reads(spark: Any, kind: str, zone: str,
     modes = {DATES.encode() in (pq.read_metadata(file).metadata or {}) for file in (tmp_path / "t").glob("*.parquet")}
     assert modes == {True, False}
     # Some instants of the years in which zones changed are lost when Spark writes them so: what it reads counts.
-    files = sorted(map(str, (tmp_path / "t").glob("*.parquet")), key=natural)
+    files = sorted(map(str, (tmp_path / "t").glob("*.parquet")), key=natural_sort_key)
     expected = [row["t"] for file in files for row in user.read.parquet(file).selectExpr("unix_micros(t) AS t").collect()]
     for small_rows in (None, 0):
         with config.using(**({} if small_rows is None else {"small_rows": 0})):

@@ -12,8 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.api.io.json import block_reader, reader

@@ -16,7 +16,7 @@ from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.storage.external.orc import OrcTable
+from sframe_spark.storage.external.orc_reader import OrcTable
 
 MOMENT = datetime.datetime(2012, 1, 1, 3, 4, 5, 6)
 

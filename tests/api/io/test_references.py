@@ -14,7 +14,7 @@ from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
-from sframe_spark.storage.manifest.manifest import DatasetElsewhere, Elsewhere, Manifest
+from sframe_spark.storage.manifest.manifest import ColumnReferences, Manifest, ReferencedDataset
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
 from sframe_spark.types import INT
 
@@ -66,7 +66,7 @@ def test_rows_that_are_no_range_are_written(saved: SFrame, tmp_path: Path) -> No
     few = saved[saved["number"] % 7 == 0]
     for name, frame in {"few": few, "sorted": saved.sort("number", ascending=False), "memory": SFrame({"a": [1, None]}), "none": SFrame()}.items():
         frame._save_reference(str(tmp_path / name))
-        assert Manifest.from_json((tmp_path / name / MANIFEST_FILE).read_text(), "here").elsewhere is None
+        assert Manifest.from_json((tmp_path / name / MANIFEST_FILE).read_text(), "here").references is None
         assert rows_of(load_sframe(str(tmp_path / name))) == rows_of(frame)
 
 
@@ -88,8 +88,8 @@ def test_references_to_references_name_the_rows_themselves(saved: SFrame, tmp_pa
     first["third"] = first["number"] / 3
     first.head(10)._save_reference(str(tmp_path / "second"))
     manifest = Manifest.from_json((tmp_path / "second" / MANIFEST_FILE).read_text(), "second")
-    assert manifest.elsewhere is not None
-    assert [item.directory for item in manifest.elsewhere.datasets] == [str(tmp_path / "frame"), str(tmp_path / "first")]
+    assert manifest.references is not None
+    assert [item.directory for item in manifest.references.datasets] == [str(tmp_path / "frame"), str(tmp_path / "first")]
     assert rows_of(load_sframe(str(tmp_path / "second"))) == rows_of(first.head(10))
 
 
@@ -240,12 +240,12 @@ def test_older_versions_are_told_to_be_too_old(saved: SFrame, tmp_path: Path) ->
 
 
 def test_manifests_with_columns_elsewhere_survive_json() -> None:
-    elsewhere = Elsewhere(("a", "b"), ((0, 2), (-1, 0)), (DatasetElsewhere("/data/frame", "ab" * 32, 2, 2),))
-    manifest = Manifest((INT,), (), "/here", names=("b",), elsewhere=elsewhere)
-    assert Manifest.from_json(manifest.to_json(), "/here").elsewhere == elsewhere
+    elsewhere = ColumnReferences(("a", "b"), ((0, 2), (-1, 0)), (ReferencedDataset("/data/frame", "ab" * 32, 2, 2),))
+    manifest = Manifest((INT,), (), "/here", names=("b",), references=elsewhere)
+    assert Manifest.from_json(manifest.to_json(), "/here").references == elsewhere
 
 
 def test_names_are_text() -> None:
-    told = Elsewhere(("a",), ((0, 0),), (DatasetElsewhere("/data/frame", "ab" * 32, 0, 2),)).to_json()
+    told = ColumnReferences(("a",), ((0, 0),), (ReferencedDataset("/data/frame", "ab" * 32, 0, 2),)).to_json()
     with pytest.raises(ValueError, match="no text"):
-        Elsewhere.from_json({**told, "names": ["\ud800"]})
+        ColumnReferences.from_json({**told, "names": ["\ud800"]})

@@ -20,7 +20,7 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.operators.sources.segment_subset import SegmentParts
+from sframe_spark.operators.sources.segment_row_ranges import SegmentParts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plugin import column_of, graph_from_json, graph_to_json, node_of
 

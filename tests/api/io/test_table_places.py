@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark.api.io import catalog_tables
 from sframe_spark.api.io.catalog_tables import require_shared_place
-from sframe_spark.session.user_session import user_session
+from sframe_spark.session.users_own_spark_session import user_session
 
 DATABASE = "sframe_places"
 

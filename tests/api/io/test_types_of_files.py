@@ -16,9 +16,9 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.storage.external import orc as orc_footer
+from sframe_spark.storage.external import orc_reader as orc_footer
 from sframe_spark.storage.parquet.thrift import read_struct, write_struct
-from sframe_spark.storage.parquet.unsupported_and_noted_types import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL, field_by_note
+from sframe_spark.storage.parquet.unsupported_types_and_spark_type_metadata import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL, field_by_note
 from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, element, number, union, without_rows
 
 TEXTS = pa.array([b"ab", b"{}", None], pa.binary())

@@ -18,8 +18,8 @@ from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.paths_and_uris import location_of, with_canonical_scheme
 from sframe_spark.process.temporary_file_leases import new_name
 from sframe_spark.storage.filesystem import remote_operations
-from sframe_spark.storage.filesystem.input_urls import whole
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import normalised_url
 from sframe_spark.storage.filesystem.remote_operations import translate_remote_errors
 
 READ: dict[str, Callable[[Any], Any]] = {
@@ -90,10 +90,10 @@ def test_all_doors_take_a_place_for_the_same(scheme: str) -> None:
     usual = {"S3A": "s3", "gcs": "gs"}.get(scheme, scheme)
     for text in (f"{scheme}:/node/a", f"{scheme}://node/a", f" {scheme}:/node/a"):
         host = "" if scheme in ("hdfs", "viewfs") and "//" not in text else "node"
-        read = with_canonical_scheme(whole(text))
+        read = with_canonical_scheme(normalised_url(text))
         assert read == location_of(text) == (f"{usual}://{host}/a" if host else f"{usual}:///node/a")
     if scheme in ("hdfs", "viewfs", "sftp", "memory", "lake"):
-        assert location_of(f"{scheme}:///a") == location_of(whole(f"{scheme}:///a"))
+        assert location_of(f"{scheme}:///a") == location_of(normalised_url(f"{scheme}:///a"))
 
 
 @pytest.mark.parametrize("door", WRITE)

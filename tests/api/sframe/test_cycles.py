@@ -7,8 +7,7 @@ from itertools import groupby, product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.errors import ColumnNotFoundError, UserFunctionError

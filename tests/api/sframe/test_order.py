@@ -12,7 +12,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.engine.execution import execution_without_plan
+from sframe_spark.engine.execution import direct_execution_of_few_rows as execution_without_plan
 from sframe_spark.errors import InvalidArgumentError
 
 SORTS_LEFT_OUT = frozenset(["sort(x, by) = x where x is in that order", "top_rows(x, by, n) = slice(x, 0, n) where x is in that order"])

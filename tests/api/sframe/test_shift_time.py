@@ -7,11 +7,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
 
 MOMENTS = st.none() | st.datetimes(datetime.datetime(1000, 1, 1), datetime.datetime(3000, 1, 1))

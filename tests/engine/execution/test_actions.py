@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.engine.execution import actions
-from sframe_spark.engine.execution.actions import NodeClaim
+from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import NodeClaim
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 
 FORKED = """
 import os, threading
-from sframe_spark.engine.execution.actions import NodeClaim
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import NodeClaim
 claim, held, over = NodeClaim(), threading.Event(), threading.Event()
 
 def work():

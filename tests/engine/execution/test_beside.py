@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution import materialize
-from sframe_spark.engine.execution.materialize import NEW_COLUMNS
+from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS
 from sframe_spark.engine.physical import column_lineage
 from sframe_spark.errors import LengthMismatchError, StorageError
 from sframe_spark.expressions.scalar_function_program import Literal

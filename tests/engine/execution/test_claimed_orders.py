@@ -10,11 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark import SFrame
-from sframe_spark import aggregate as agg
+from sframe_spark import SFrame, aggregate as agg
 from sframe_spark.engine.execution import claimed_row_orders
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.row_verification import first_wrong_rows, row_claims

@@ -14,7 +14,7 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
 from sframe_spark.engine.execution import claimed_row_orders
-from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.explain.executed_spark_plans import recorded_plans
 
 ROWS = 4_000
 pytestmark = pytest.mark.spark

@@ -17,19 +17,19 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import partitioned_operators
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.laws import optimize
-from sframe_spark.operators import sort
+from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.testing.oracle_functions import rows_equal
@@ -147,9 +147,9 @@ def test_many_first_rows_are_those_of_the_first_ranges(
     with config.using(small_rows=10 * ROWS):
         expected = rows_of(FIRST[name](frame))
     # As where they are so many that each task should not send as many.
-    monkeypatch.setattr(sort, "MAX_ROWS_SENT", 450)
-    kernels, kernel = list[int](), sort.TopRows.kernel
-    monkeypatch.setattr(sort.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
+    monkeypatch.setattr(sort_operators, "MAX_ROWS_SENT", 450)
+    kernels, kernel = list[int](), sort_operators.TopRows.kernel
+    monkeypatch.setattr(sort_operators.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
     with config.using(work_memory=work):
         made = FIRST[name](frame)
         assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED

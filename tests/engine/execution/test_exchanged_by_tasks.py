@@ -15,10 +15,10 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import plan_executor
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import placement, whole_input_strategies
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime import exchange, result_storage
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks

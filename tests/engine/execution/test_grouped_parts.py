@@ -12,9 +12,9 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.node_value_conversion import row_tuples
 from sframe_spark.engine.execution import plan_executor
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.testing.oracle_functions import rows_equal
 from tests.examples import part

@@ -13,27 +13,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner
 from sframe_spark.engine.execution import partitioned_operators as joined_module
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.partitioned_operators import RowsByRowId
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import BlockingReservation
 from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
+from sframe_spark.engine.size_estimates_and_memory_reservations import BlockingReservation
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.laws import algorithm_choice, optimize
 from sframe_spark.operators.joins.equi_join import KINDS
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice, optimize
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.testing.oracle_functions import rows_equal

@@ -12,9 +12,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.execution import actions
+from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions
 from sframe_spark.operators.sources.base_and_segment_source import source_of
-from sframe_spark.udf import results
+from sframe_spark.udf import result_caching_size_limits_and_storage as udf_results
 from tests.engine.execution.test_once import Calls
 from tests.engine.execution.test_once_in_tasks import WrittenCalls
 
@@ -84,7 +84,7 @@ def test_columns_that_must_be_made_first_are_whatever_else_holds(spark: Any, doo
         DOORS[door](frame)
         assert list(frame) == expected
     # No room to remember results.
-    monkeypatch.setattr(results, "MAX_BYTES", 1)
+    monkeypatch.setattr(udf_results, "MAX_BYTES", 1)
     with config.using(small_rows=small_rows):
         frame = columns_of_functions()
         held = [frame["x0"], frame["x1"]]

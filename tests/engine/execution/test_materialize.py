@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import compare_rows, compare_with_naive
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compare_rows, compare_with_naive
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType

@@ -9,10 +9,10 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config, load_sframe
 from sframe_spark.engine.execution import plan_executor
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
 from sframe_spark.values.arrow_to_python import decode

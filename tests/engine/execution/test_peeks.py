@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.engine.execution import preview
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.engine.runtime import result_storage as datasets
 from sframe_spark.errors import UserFunctionError
 from tests.spark_jobs import last_job, remembered_jobs

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.laws.pruning_by_recorded_bounds import filter_by_recorded_bounds
-from sframe_spark.operators.sources import segment_subset
+from sframe_spark.operators.sources import segment_row_ranges
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws.pruning_by_recorded_bounds import filter_by_recorded_bounds
 from sframe_spark.storage.segments import writer
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME
 from tests.random_tables import segments_source
@@ -236,8 +236,10 @@ def test_rows_far_apart_are_the_same_on_spark(program: str, stored: tc.SFrame, s
 @pytest.mark.parametrize("program", ["sort by another column", "group-by on another column"])
 def test_spark_scans_only_the_segments_that_hold_rows_far_apart(program: str, stored: tc.SFrame, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     scans: list[int] = []
-    scan = segment_subset.scan_segments
-    monkeypatch.setattr(segment_subset, "scan_segments", lambda source, context: scans.append(len(source.manifest.segments)) or scan(source, context))
+    scan = segment_row_ranges.scan_segments
+    monkeypatch.setattr(
+        segment_row_ranges, "scan_segments", lambda source, context: scans.append(len(source.manifest.segments)) or scan(source, context)
+    )
     with tc.config.using(small_rows=0, single_task_rows=0):
         PROGRAMS[program](stored).materialize()
     # Rows of the first segment, of the third and of the last.

@@ -16,7 +16,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import lost_row_recovery
 from sframe_spark.engine.execution.lost_row_recovery import RowLineage, lineage_of
-from sframe_spark.engine.execution.materialize import read_all, stored_chunks
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all, stored_chunks
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, temporary_store

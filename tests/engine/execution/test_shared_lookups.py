@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.operators.append import append
 from sframe_spark.operators.project_zip_arrange import zip_columns

@@ -8,7 +8,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import MAX_UNITED
+from sframe_spark.engine.execution.materialize_count_and_read_rows import MAX_UNITED
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 ROWS = 100

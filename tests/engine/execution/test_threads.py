@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.physical import late_materialization, placement
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
+from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.chunk import Chunk

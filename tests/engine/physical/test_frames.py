@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.physical import user_dataframe_fixing as planning
+from sframe_spark.engine.physical import user_dataframes_to_materialize_first as planning
 from sframe_spark.engine.runtime import result_storage as datasets
 from sframe_spark.errors import ExecutionError
 from sframe_spark.session import get_frames

@@ -10,21 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution import materialize as materialize_module
+from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize_module
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.physical import whole_input_strategies
+from sframe_spark.engine.physical.join_match_first_row_and_group_probes import may_have_many
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
-from sframe_spark.engine.physical.row_count_probes import may_have_many
-from sframe_spark.engine.physical.sections import Mode, in_order_of_running
-from sframe_spark.laws import algorithm_choice, optimize
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, in_order_of_running
+from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
 from sframe_spark.operators.joins.equi_join import KINDS
 from sframe_spark.operators.sources.base_and_segment_source import source_of
+from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice, optimize
 from tests.examples import examples, square
 
 INTS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))

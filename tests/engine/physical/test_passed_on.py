@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.physical.sections import Mode
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.explain.dry_run import plan_dry_run
 
 ROWS = 700

@@ -15,7 +15,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans
+from sframe_spark.explain.executed_spark_plans import ExecutedPlan, recorded_plans
 from tests.examples import part
 from tests.opened_files import watch_opened_files
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.engine.execution import execution_without_plan
-from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.execution import direct_execution_of_few_rows as execution_without_plan
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.execution.plan_executor import Executor, SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.base_and_segment_source import source_of
+from sframe_spark.rewrite_laws import optimize
 
 HOUR = datetime.timezone(datetime.timedelta(hours=1))
 

@@ -12,11 +12,11 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import iterate
+from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
+from sframe_spark.engine.runtime.division_into_row_ranges import at_row_groups
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.task_runners import at_row_groups
-from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.base_and_segment_source import source_of
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.storage.segments.reader import last_group_start
 
 GROUPS = (30, 7, 41)

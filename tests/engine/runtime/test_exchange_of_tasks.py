@@ -14,8 +14,9 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.compute.range_and_hash_partitioning import RangePartitioner
 from sframe_spark.engine.runtime import exchange
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.exchange import ranges_of_outputs, write_exchange_rows
-from sframe_spark.engine.runtime.task_runners import ThreadRunner, range_tasks
+from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.types import INT

@@ -15,13 +15,14 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution import plan_executor as section_runs
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime import task_runners
-from sframe_spark.engine.runtime.row_range_tasks import collect_rows
-from sframe_spark.engine.runtime.task_runners import SequentialRunner, ThreadRunner, range_tasks, sequential_if_faster
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks, sequential_if_faster
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import collect_rows
+from sframe_spark.engine.runtime.task_runners import SequentialRunner, ThreadRunner
+from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.laws import optimize
 from sframe_spark.planner.chunk import from_stream
+from sframe_spark.rewrite_laws import optimize
 from tests.examples import square
 
 ROWS = 18_000

@@ -13,13 +13,13 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import FIRST_ROWS
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
+from sframe_spark.engine.size_estimates_and_memory_reservations import FIRST_ROWS
 from sframe_spark.errors import ResultsTooLongError
-from sframe_spark.laws import optimize
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_started
-from sframe_spark.udf.results import LARGEST_STEP, MadeResults
+from sframe_spark.udf.result_caching_size_limits_and_storage import LARGEST_STEP, MadeResults
 from tests.examples import square
 
 ROWS, LONG, BATCH = 1_200, 2_000, 40_000

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
-from sframe_spark.engine.runtime import row_range_tasks
-from sframe_spark.engine.runtime.row_range_tasks import PARTS_AT_ONCE, EarlyStop, combined_parts, part_of_range
+from sframe_spark.engine.runtime import row_range_tasks_and_sequential_states as row_range_tasks
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import PARTS_AT_ONCE, EarlyStop, combined_parts, part_of_range
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator

@@ -16,12 +16,10 @@ from unittest import mock
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from sframe_spark import SFrame, config
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import reader as split
+from sframe_spark.api.io.csv import block_reader as csv_lines, reader as split
 from sframe_spark.api.io.csv.reader import CsvFiles
 from sframe_spark.api.io.json import block_reader, reader
 from sframe_spark.engine.runtime import external_file_import
@@ -30,13 +28,11 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.plugin import node_of
 from sframe_spark.process.memory import arrow_bytes
-from sframe_spark.storage.filesystem import external_byte_streams
+from sframe_spark.storage.filesystem import external_file_streams_and_line_ranges as external_byte_streams
 from tests.api.io.csv.test_csv_blocks import OPTIONS, TEXTS
 from tests.examples import examples, part
-from tests.storage.datasets.test_csv_in_parts import NUMBERS, WRITTEN
-from tests.storage.datasets.test_csv_in_parts import told as told_of_csv
-from tests.storage.datasets.test_json_in_parts import ARRAYS, LINES, PIECES, ROWS
-from tests.storage.datasets.test_json_in_parts import told as told_of_json
+from tests.storage.datasets.test_csv_in_parts import NUMBERS, WRITTEN, told as told_of_csv
+from tests.storage.datasets.test_json_in_parts import ARRAYS, LINES, PIECES, ROWS, told as told_of_json
 
 
 @attrs.define
@@ -217,7 +213,9 @@ def test_a_line_that_goes_on_behind_its_part_takes_few_readings(tmp_path: Path, 
     readings: list[int] = []
     original = external_byte_streams.LocalFile._read_between
     monkeypatch.setattr(
-        external_byte_streams.LocalFile, "_read_between", lambda stream, start, stop: readings.append(start) or original(stream, start, stop)
+        external_byte_streams.LocalFile,
+        "_read_between",
+        lambda stream, start, stop: readings.append(start) or original(stream, start, stop),
     )
     with on_a_cluster(size=2_500, block=2_500, behind=16) as tasks:
         assert told(place, **options) == expected

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sframe_spark as tc
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner

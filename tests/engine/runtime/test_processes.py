@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import task_runners
 from sframe_spark.errors import ExecutionError, UserFunctionError
-from sframe_spark.process import child_processes
-from sframe_spark.process.child_processes import WorkerProcesses
+from sframe_spark.process import python_worker_pool_and_message_channel as child_processes
+from sframe_spark.process.python_worker_pool_and_message_channel import WorkerProcesses
 from sframe_spark.session import is_started
 from sframe_spark.session.session import get_processes
 from tests.examples import square
@@ -360,9 +360,9 @@ SCRIPT = """
 import os, signal, sys, threading, time
 from sframe_spark import SArray, config
 from sframe_spark.session import is_started
-from sframe_spark.process import child_processes
+from sframe_spark.process import python_worker_pool_and_message_channel as child_processes
 from sframe_spark.session.session import get_processes
-from sframe_spark.process.child_processes import WorkerProcesses
+from sframe_spark.process.python_worker_pool_and_message_channel import WorkerProcesses
 
 config.small_rows, config.segment_rows, config.progress = 100, 700, "off"
 print("main runs")

@@ -12,11 +12,12 @@ import sframe_spark as tc
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import task_runners
-from sframe_spark.engine.runtime.row_range_tasks import bytes_of, joined_ranges, states_between
-from sframe_spark.engine.runtime.task_runners import ThreadRunner, range_tasks
-from sframe_spark.laws import optimize
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import bytes_of, joined_ranges, states_between
+from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.operator import TOO_LARGE
+from sframe_spark.rewrite_laws import optimize
 
 
 def test_no_value_yet_is_a_state_like_any_other() -> None:

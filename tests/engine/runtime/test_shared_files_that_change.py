@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem import external_byte_streams
+from sframe_spark.storage.filesystem import external_file_streams_and_line_ranges as external_byte_streams
 from tests.engine.runtime.test_parts_of_shared_files import DOORS, lines, on_a_cluster, read, write
 from tests.examples import square
 from tests.storage.datasets.test_csv_in_parts import NUMBERS

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.result_storage import with_stored_tables
-from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.operators.sources import in_memory
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_statistics
 from sframe_spark.operators.sources.in_memory import MemorySource

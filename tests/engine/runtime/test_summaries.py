@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.row_range_tasks import summarize
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import summarize
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid, resample
 from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by

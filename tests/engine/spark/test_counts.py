@@ -10,8 +10,8 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.engine.runtime import result_storage as datasets
-from sframe_spark.engine.spark import shared_file_checks
-from sframe_spark.engine.spark.shared_file_checks import require_all_rows, require_known_rows
+from sframe_spark.engine.spark import shared_file_and_row_count_checks as shared_file_checks
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_all_rows, require_known_rows
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 

@@ -14,7 +14,7 @@ from sframe_spark.engine.spark import callables_as_job
 from sframe_spark.engine.spark.callables_as_job import outcomes_from_job, outcomes_from_query, run_callables, shares_of
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
-from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
 

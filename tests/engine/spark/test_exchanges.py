@@ -12,7 +12,7 @@ from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.engine.spark.shuffle_partitions import BYTES_OF_KEY, MAX_PARTITIONS, PARTITION_BYTES, Flow, flow_of, next_power, partitions_for
 from sframe_spark.operators.append import append
 from sframe_spark.operators.joins.equi_join import Join
-from sframe_spark.operators.sort import TopRows, sort_rows
+from sframe_spark.operators.sort_top_rows_and_assumed_order import TopRows, sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length

@@ -13,8 +13,8 @@ from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.spark import shuffle_partitions as module
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.engine.spark.shuffle_partitions import size_of
-from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.session import QuerySize, follow_user, get_session, shuffle_partitions
 from sframe_spark.session.session import get_base
 from tests.examples import square

@@ -1,50 +1,19 @@
-"""Which executors are sent this package, and what the archive holds."""
+"""Which executors are sent this package."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import attrs
 import pytest
 
 from sframe_spark.engine.spark import executor_version_checks
-from sframe_spark.engine.spark.executor_version_checks import (
-    Answer,
-    answers,
-    archive_bytes,
-    check_python_again,
-    check_python_once,
-    require_python,
-    versions,
-    write_archive,
-)
-from sframe_spark.errors import NotSharedError, StorageError
+from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, check_python_once, require_python, versions
+from sframe_spark.errors import NotSharedError
 from sframe_spark.session.session import Packages
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="", written="", **versions())
 BARE = attrs.evolve(GOOD, package=None, missing="sframe_spark", trouble="sframe_spark cannot be imported: ModuleNotFoundError")
-
-
-def test_the_archive_is_the_same_every_time_and_can_be_imported(tmp_path: Path) -> None:
-    path = write_archive(str(tmp_path))
-    assert Path(path).read_bytes() == archive_bytes() and Path(write_archive(str(tmp_path))) == Path(path)
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    assert {name.split("/")[0] for name in names} == {"sframe_spark", "attr", "attrs"}
-    assert not [name for name in names if "__pycache__" in name or name.startswith(("/", "."))]
-    program = f"import sys; sys.path.insert(0, {path!r}); import sframe_spark, attr; print(sframe_spark.__file__, attr.__file__)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [f"{path}/sframe_spark/__init__.py", f"{path}/attr/__init__.py"]
-
-
-def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(executor_version_checks, "_places", lambda: (tmp_path / "a.zip" / "sframe_spark", tmp_path, tmp_path))
-    with pytest.raises(StorageError, match="install it there"):
-        archive_bytes()
 
 
 @pytest.fixture

@@ -13,17 +13,17 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, config
+from sframe_spark.engine.runtime.division_into_row_ranges import DividedPlan
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.row_range_tasks import chunks_of
-from sframe_spark.engine.runtime.task_runners import DividedPlan
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import chunks_of
 from sframe_spark.engine.task_pickling import SharedValue, pack_tasks
 from sframe_spark.errors import StorageError
-from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import write_segment

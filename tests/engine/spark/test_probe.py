@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.spark import shared_file_checks
-from sframe_spark.engine.spark.executor_version_checks import Answer, answering, file_states_of, reading, versions
+from sframe_spark.engine.spark import shared_file_and_row_count_checks as shared_file_checks
+from sframe_spark.engine.spark.executor_version_checks import Answer, answering, versions
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import file_states_of, reading
 from sframe_spark.errors import NotSharedError, StorageError
 from sframe_spark.process.temporary_file_leases import delete, owner_in
 from sframe_spark.session import get_reached

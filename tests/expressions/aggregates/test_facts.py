@@ -15,7 +15,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.types import INT, STANDARD_TYPES, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode, encode_plain, infer_type
-from sframe_spark.values.tagged_json import canonical_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
 from tests.facts import from_fact, load_facts, same
 
 GROUPS = load_facts("aggregates/groups.json")

@@ -10,10 +10,10 @@ import pytest
 from sframe_spark import SArray
 from sframe_spark.api.node_value_conversion import reduce_values
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates import profiling
+from sframe_spark.expressions.aggregates import histograms_summaries_and_rank_counts as profiling
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.testing.functions import check_aggregate
+from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
 
 NATIVE = [{"a": 1, "b": 2}, {"c": 3}, {}, None, {"a": None}, {"d": None}, {"b": -1}]
 MIXED = [{"a": 1, "b": "x"}, {"a": 2.5}, {}, None, {1: [1, "x"]}, {"b": {"c": 1}}, {"d": None, "e": datetime.datetime(2024, 2, 29)}]

@@ -15,22 +15,10 @@ import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
 from sframe_spark.compute.spark_columns import fit, spark_type
 from sframe_spark.engine.spark.error_translation import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, Way
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import grouped_in_spark
 from sframe_spark.planner.spark_relation import SummedFloats
-from sframe_spark.types import (
-    ARRAY,
-    DATETIME,
-    ENCODED_DICT,
-    ENCODED_LIST,
-    FLOAT,
-    INT,
-    STR,
-    ZONED_DATETIME,
-    ColumnType,
-    dict_of,
-    list_of,
-)
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 from tests.examples import part
@@ -105,7 +93,7 @@ def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list
     ways = list(SummedFloats) if function.exact is not None else [SummedFloats.EVERY]
     names = [[f"v{i}_{number}" for i in range(len(kinds))] for number in range(len(ways))]
     df = df.selectExpr("g", ROW_ORDER, *[f"v{i} AS {name}" for of_way in names for i, name in enumerate(of_way)])
-    aggregates = [function.in_spark(of_way, kinds, case, order, Way(summed)) for of_way, summed in zip(names, ways, strict=True)]
+    aggregates = [function.in_spark(of_way, kinds, case, order, QueryProperties(summed)) for of_way, summed in zip(names, ways, strict=True)]
     grouped, finished = grouped_in_spark(df, ["g"], ["g"], aggregates)
     compare(function, groups, kinds, case, grouped.select("g", *[column.alias(f"r{number}") for number, column in enumerate(finished)]))
 

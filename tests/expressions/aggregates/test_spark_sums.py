@@ -18,7 +18,7 @@ from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, ca
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.errors import NumbersLeftOutError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, Way
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, QueryProperties
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation, grouped_in_spark, named_columns, with_helper_columns
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
@@ -71,7 +71,7 @@ def rows_of(random: np.random.Generator, odd: Sequence[float], exponents: tuple[
     return Chunk.of([pa.array(keys, pa.int64()), pa.array(values, pa.float64(), from_pandas=False)])
 
 
-def by_spark(spark: Any, rows: Chunk, way: Way) -> pa.Table:
+def by_spark(spark: Any, rows: Chunk, way: QueryProperties) -> pa.Table:
     """The aggregates of the groups, by Spark, in several partitions."""
     df = spark.createDataFrame(pa.table(list(rows.columns), names=["c0", "c1"]), schema="c0 bigint, c1 double").repartition(5)
     aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, way) for name in FUNCTIONS]
@@ -91,14 +91,14 @@ def by_spark(spark: Any, rows: Chunk, way: Way) -> pa.Table:
 def test_every_digit_is_that_of_the_kernels(spark: Any, summed: SummedFloats, odd: Sequence[float], exponents: tuple[int, int]) -> None:
     rows = rows_of(np.random.default_rng(7), odd, exponents, 1500)
     expected = group_rows(rows, (INT, FLOAT), [0], [Aggregation(name, (1,)) for name in FUNCTIONS])
-    found = by_spark(spark, rows, Way(summed))
+    found = by_spark(spark, rows, QueryProperties(summed))
     for name, column, wanted in zip(("key", *FUNCTIONS), found.columns, expected.columns, strict=True):
         assert list(map(repr, column.to_pylist())) == list(map(repr, wanted.to_pylist())), name
 
 
 def test_sums_are_those_of_fsum(spark: Any) -> None:
     rows = rows_of(np.random.default_rng(8), (0.0, 0.1, LEAST, -MOST), (-60, 50), 500)
-    found = by_spark(spark, rows, Way(SummedFloats.COMMON))
+    found = by_spark(spark, rows, QueryProperties(SummedFloats.COMMON))
     groups: dict[int, list[float]] = {key: [] for key in range(500)}
     for key, value in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         groups[key] += [] if value is None else [value]
@@ -159,7 +159,7 @@ def test_each_aggregate_refuses_numbers_that_it_would_leave_out(spark: Any, func
 
 
 def test_a_column_of_tiny_numbers_is_added_up_without_lists_of_them(spark: Any) -> None:
-    sums = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedFloats.MORE)) for name in ("sum", "std")]
+    sums = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, QueryProperties(SummedFloats.MORE)) for name in ("sum", "std")]
     assert not any("collect" in str(column) for aggregate in sums for column in aggregate.columns)
     values = [1e-25 * number for number in range(1, 100)]
     node = group_by(node_of(SFrame({"k": [0] * 99, "x": values})), [0], [Aggregation("sum", (1,))])
@@ -208,7 +208,7 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
 @pytest.mark.parametrize("summed", list(SummedFloats))
 def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: Any, summed: SummedFloats) -> None:
     df = spark.createDataFrame(pa.table({"c1": pa.array([1.5, None, math.nan])}), schema="c1 double")
-    beside = with_helper_columns(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, Way(summed))])
+    beside = with_helper_columns(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, QueryProperties(summed))])
     window = DEFAULT_WINDOW if summed is SummedFloats.COMMON else WIDE_WINDOW
     # To Spark a float that becomes a whole number may be missing, whichever it is.
     digits = [text.removeprefix("CAST(").removesuffix(" AS BIGINT)") for name in beside.columns[1:] for text in window.digits(name)]
@@ -218,7 +218,7 @@ def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: An
 
 def test_sums_and_means_take_one_exchange_and_no_python(spark: Any) -> None:
     df = spark.range(100).selectExpr("id % 7 AS c0", "id * 0.1D AS c1")
-    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, Way(SummedFloats.COMMON)) for name in ("sum", "mean")]
+    aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, QueryProperties(SummedFloats.COMMON)) for name in ("sum", "mean")]
     grouped, finished = grouped_in_spark(df, ["c0"], ["c0"], aggregates)
     plan = grouped.select(*finished)._jdf.queryExecution().executedPlan().toString()
     assert (plan.count("Exchange"), plan.count("Sort"), plan.count("Python")) == (1, 0, 0)

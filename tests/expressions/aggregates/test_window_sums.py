@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark.compute import exact_running_and_rolling_sum
-from sframe_spark.compute.exact_running_and_rolling_sum import deviations_in_pairs, deviations_of_windows, means_of_windows, running_ints
-from sframe_spark.compute.exact_sum import VarianceState
+from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as exact_running_and_rolling_sum
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
+    deviations_in_pairs,
+    deviations_of_windows,
+    means_of_windows,
+    running_ints,
+)
+from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.operators.joins.key_window_aggregates import FAST
 from tests.compute.odd_numbers import NUMBERS
 

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SArray
 from sframe_spark.expressions.functions.datetimes import PARTS
-from sframe_spark.testing.functions import check_function
+from sframe_spark.testing.function_and_aggregate_contracts import check_function
 from sframe_spark.types import FLOAT, INT, STR
 
 EAST, WEST = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (5.5, -0.5))

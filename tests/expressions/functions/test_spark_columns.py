@@ -16,19 +16,7 @@ import pytest
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.expressions.functions.datetimes import PARTS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, evaluate
-from sframe_spark.types import (
-    ARRAY,
-    DATETIME,
-    ENCODED_DICT,
-    ENCODED_LIST,
-    FLOAT,
-    INT,
-    STR,
-    ZONED_DATETIME,
-    ColumnType,
-    dict_of,
-    list_of,
-)
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 from tests.facts import same

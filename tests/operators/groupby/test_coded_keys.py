@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.operators.groupby import in_memory_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation

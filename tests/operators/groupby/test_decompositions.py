@@ -11,8 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark.compute import exact_grouped_sum
+from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby import accumulators
 from sframe_spark.operators.groupby.accumulators import PartialAggregate, joined

@@ -11,16 +11,15 @@ import attrs
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import config
-from sframe_spark.compute import key_runs
 from sframe_spark.compute.key_runs import run_starts
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.row_range_tasks import RangeTask, joined_ranges, states_between, summarize, summarize_range
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, joined_ranges, states_between, summarize, summarize_range
+from sframe_spark.operators import run_operator
 from sframe_spark.operators.groupby import streaming_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy, streaming_group_by
@@ -206,7 +205,7 @@ def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts:
     plan = Pipeline.of(node)
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_runs, "MAX_CARRIED_BYTES", most)
+        patch.setattr(run_operator, "MAX_CARRIED_BYTES", most)
         ranges, initial = list(pairwise(bounds)), operator.initial_state(plan.input_facts(1))
         parts = [summarize_range(RangeTask(plan, start, stop, 3), [1])[0] for start, stop in ranges[:-1]]
         before = states_between(operator, initial, pickle.loads(pickle.dumps(parts)))

@@ -8,16 +8,15 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sframe_spark as tc
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.errors import SchemaError
-from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle import Oracle, rows_of
 from sframe_spark.types import FLOAT, INT

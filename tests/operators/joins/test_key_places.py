@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.compute.int_membership import KeySieve
 from sframe_spark.operators.joins import sorted_join as places

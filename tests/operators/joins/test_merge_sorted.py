@@ -7,12 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.joins.merge_sorted import merge_sorted
+from sframe_spark.operators.joins.union_of_sorted_inputs import merge_sorted
 from sframe_spark.operators.lookup import cached_reader as blocks_module
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode

@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sframe_spark as tc
-from sframe_spark.engine.execution.materialize import read_all
-from sframe_spark.laws.algorithm_choice import join_of_sorted, join_with_few
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.rewrite_laws.group_join_and_sort_algorithms import join_of_sorted, join_with_few
 from sframe_spark.testing.oracle import Oracle, rows_of
 from sframe_spark.types import INT, STR
 from tests.examples import examples

@@ -10,8 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.lookup.cached_reader import Lookup, LruCache

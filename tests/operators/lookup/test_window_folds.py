@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.compute import exact_running_and_rolling_sum
+from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as exact_running_and_rolling_sum
 from sframe_spark.operators.joins import key_window_aggregates
 from sframe_spark.operators.joins.key_window_aggregates import FAST, extreme_places
 from tests.examples import examples

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.operators.sources.segment_subset import SegmentParts
+from sframe_spark.operators.sources.segment_row_ranges import SegmentParts
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments import row_sizes

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.engine.execution.materialize import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource

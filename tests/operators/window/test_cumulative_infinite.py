@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
-from sframe_spark.compute.exact_sum import VarianceState
+from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.config import config
 
 VALUES = (1.0, math.inf, -math.inf, math.nan, None, 3.0)

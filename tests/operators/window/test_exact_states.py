@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from sframe_spark.compute.exact_running_and_rolling_sum import Sums
-from sframe_spark.operators.window.running_vector_sums import ExactAggregate
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Sums
+from sframe_spark.operators.window.running_exact_sums_of_numbers_and_vectors import ExactAggregate
 from sframe_spark.operators.window.segmented_scan import RowGroups
 from sframe_spark.types import INT
 from tests.compute.odd_numbers import NUMBERS

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.operators.window.running_collecting_aggregates import kth_of_ranges, order_within, places_behind
 

@@ -14,13 +14,12 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.window import running_collecting_aggregates, running_vector_sums
+from sframe_spark.operators.window import running_collecting_aggregates, running_exact_sums_of_numbers_and_vectors as running_vector_sums
 from sframe_spark.operators.window.running_by_group import PartsAggregate, Running, running_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length

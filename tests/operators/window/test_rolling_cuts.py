@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark.compute.exact_sum import VarianceState
+from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length

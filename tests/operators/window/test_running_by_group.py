@@ -13,22 +13,21 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
-from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
-from sframe_spark.engine.physical.sections import Mode, in_order_of_running
+from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, in_order_of_running
 from sframe_spark.errors import TooLargeError
-from sframe_spark.laws import optimize
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.window import running_collecting_aggregates, running_vector_sums
+from sframe_spark.operators.window import running_collecting_aggregates, running_exact_sums_of_numbers_and_vectors as running_vector_sums
 from sframe_spark.operators.window.running_by_group import Running, running
 from sframe_spark.operators.window.segmented_scan import scan_of
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.printed_plans import plan_text
-from sframe_spark.plugin import Decomposition, define_aggregate
-from sframe_spark.plugin import aggregate as plugin_aggregate
+from sframe_spark.plugin import Decomposition, aggregate as plugin_aggregate, define_aggregate
+from sframe_spark.rewrite_laws import optimize
 from sframe_spark.testing.oracle_functions import AGGREGATES, rows_equal, token
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, list_of
 from tests.examples import examples

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.engine.execution.materialize import compute
+from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import task_runners
 from sframe_spark.operators.window import exponentially_decayed_sums

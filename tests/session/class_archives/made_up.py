@@ -9,11 +9,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from sframe_spark.session import class_archive_search
-from sframe_spark.session.class_archive_search import JvmStart
+from sframe_spark.session import jvm_class_archive_lookup
 from sframe_spark.session.java import JavaRuntime
+from sframe_spark.session.jvm_class_archive_lookup import JvmStart
 
-VARIABLES = (*class_archive_search._VARIABLES, *class_archive_search._DIRECTORIES)
+VARIABLES = (*jvm_class_archive_lookup._VARIABLES, *jvm_class_archive_lookup._DIRECTORIES)
 
 
 def made_up_start(place: Path, options: str = "") -> JvmStart:

@@ -17,9 +17,9 @@ from sframe_spark.cli import prepare
 from sframe_spark.errors import ExecutionError
 from sframe_spark.process import directory_trees
 from sframe_spark.process.temporary_file_leases import delete
-from sframe_spark.session import class_archive_writing
-from sframe_spark.session.class_archive_search import BASE, CLASSES, ClassArchive, JvmStart, find_archive
-from sframe_spark.session.class_archive_writing import archives_directory, keep_archive, remove_archives
+from sframe_spark.session import jvm_class_archive_writing
+from sframe_spark.session.jvm_class_archive_lookup import BASE, CLASSES, ClassArchive, JvmStart, find_archive
+from sframe_spark.session.jvm_class_archive_writing import archives_directory, keep_archive, remove_archives
 from sframe_spark.session.spark_start_and_settings import local_settings
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 from tests.session.test_java import make_java
@@ -33,7 +33,7 @@ def java_writes_texts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(class_archive_writing, "write_classes", lambda file, use_spark, lower: file.write_text("classes"))
+    monkeypatch.setattr(jvm_class_archive_writing, "write_classes", lambda file, use_spark, lower: file.write_text("classes"))
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_what_fails_leaves_the_one_before(start: JvmStart, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ExecutionError("no room")
 
-    monkeypatch.setattr(class_archive_writing, "write_classes", fail)
+    monkeypatch.setattr(jvm_class_archive_writing, "write_classes", fail)
     with pytest.raises(ExecutionError):
         keep(start)
     found = find_archive(start)
@@ -251,7 +251,7 @@ def test_what_another_process_writes_while_all_are_deleted_is_no_error(start: Jv
     keep(start)
     record = record_of(start)
     text = record.read_text()
-    monkeypatch.setattr(class_archive_writing, "delete", lambda path: (delete(path), record.write_text(text)))
+    monkeypatch.setattr(jvm_class_archive_writing, "delete", lambda path: (delete(path), record.write_text(text)))
     told: list[str] = []
     assert prepare.run_prepare(lambda place: None, True, told.append) == 0 and told == ["deleted 1 archives of Spark's classes"]
     assert find_archive(start) is None
@@ -260,7 +260,7 @@ def test_what_another_process_writes_while_all_are_deleted_is_no_error(start: Jv
 WRITER = """
 import os, sys
 from pathlib import Path
-from sframe_spark.session import class_archive_writing
+from sframe_spark.session import jvm_class_archive_writing as class_archive_writing
 from tests.session.class_archives.made_up import made_up_start
 class_archive_writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
 replace = os.replace
@@ -282,7 +282,7 @@ def test_a_writer_that_is_killed_leaves_nothing_for_good(start: JvmStart, tmp_pa
 SLOW_WRITER = """
 import sys
 from pathlib import Path
-from sframe_spark.session import class_archive_writing
+from sframe_spark.session import jvm_class_archive_writing as class_archive_writing
 from tests.session.class_archives.made_up import made_up_start
 def write(file, use_spark, lower):
     file.write_text("half")
@@ -336,9 +336,9 @@ def test_the_command_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> 
 START = """
 import sys
 from sframe_spark.session.spark_start_and_settings import start_spark
-from sframe_spark.session import class_archive_writing
-from sframe_spark.session import class_archive_search
-from sframe_spark.session.class_archive_search import JvmStart
+from sframe_spark.session import jvm_class_archive_writing as class_archive_writing
+from sframe_spark.session import jvm_class_archive_lookup as class_archive_search
+from sframe_spark.session.jvm_class_archive_lookup import JvmStart
 from sframe_spark.session.java import find_java
 class_archive_writing.write_classes = lambda file, use_spark, lower: file.write_text("classes")
 here = JvmStart.of_this_process(find_java())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.session.class_archive_search import JvmStart
 from sframe_spark.session.java import JavaRuntime
+from sframe_spark.session.jvm_class_archive_lookup import JvmStart
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="no archives elsewhere")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.session.class_archive_search import CLASSES
+from sframe_spark.session.jvm_class_archive_lookup import CLASSES
 from tests.session.class_archives.made_up import VARIABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs a list of what a process has mapped")]

@@ -15,7 +15,7 @@ import pytest
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets import atomic_directory_save, dataset_copies, manifest_publication
 from sframe_spark.storage.datasets.atomic_directory_save import staged
-from sframe_spark.storage.datasets.load import FEW_DATASETS, OPEN_DATASETS, OpenDatasets, load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import FEW_DATASETS, OPEN_DATASETS, OpenDatasets, load_manifest
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.filesystem.local_files import files_below
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore
@@ -236,7 +236,7 @@ def test_a_save_killed_in_the_middle_keeps_the_old_data_and_is_cleaned_up_by_the
     code = f"""
 import os, signal
 from sframe_spark.storage.datasets import manifest_publication as commit
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from tests.storage.saved import save_dataset
 commit.write_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 save_dataset([load_manifest({str(tmp_path / "b")!r})], {str(tmp_path / "target")!r})

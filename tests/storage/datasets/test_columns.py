@@ -16,7 +16,7 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.storage.datasets.dataset_copies import may_copy_columns
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.parquet.column_copy import footer_of_file
 from sframe_spark.storage.parquet.thrift import read_struct, write_struct
 from sframe_spark.storage.segments import writer

@@ -15,8 +15,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from sframe_spark import SFrame, history, load_sframe, vacuum
 from sframe_spark.errors import ConcurrentSaveError, StorageError
-from sframe_spark.storage.datasets import remote_versions
-from sframe_spark.storage.datasets.remote_versions import versions_at
+from sframe_spark.storage.datasets import numbered_versions_of_remote_frames as remote_versions
+from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import versions_at
 from tests.interpreters import run_program
 from tests.storage.datasets.conftest import Bucket
 
@@ -51,7 +51,7 @@ while len(names) > 1:
 
 DYING = """
 import os
-from sframe_spark.storage.datasets import remote_versions as save
+from sframe_spark.storage.datasets import numbered_versions_of_remote_frames as save
 save.NewVersion.commit = lambda *_: os._exit(7)
 """
 
@@ -134,7 +134,11 @@ def test_an_answer_that_gets_lost(place: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_request_that_is_sent_twice(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     create = remote_versions.create
-    monkeypatch.setattr(remote_versions, "create", lambda uri, content: create(uri, content) and (not uri.endswith(".json") or create(uri, content)))
+    monkeypatch.setattr(
+        remote_versions,
+        "create",
+        lambda uri, content: create(uri, content) and (not uri.endswith(".json") or create(uri, content)),
+    )
     SFrame({"a": [1]}).save(place)
     assert list(load_sframe(place, verify=True)["a"]) == [1]
 

@@ -13,17 +13,15 @@ from typing import Any
 import attrs
 import pytest
 from fsspec.implementations.local import LocalFileSystem
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import reader
+from sframe_spark.api.io.csv import block_reader as csv_lines, reader
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.plugin import node_of
-from sframe_spark.storage.filesystem import external_byte_streams
+from sframe_spark.storage.filesystem import external_file_streams_and_line_ranges as external_byte_streams
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from tests.api.io.csv.test_csv_blocks import OPTIONS, TEXTS
 from tests.examples import examples, square

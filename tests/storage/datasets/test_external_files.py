@@ -16,7 +16,7 @@ import pytest
 from fsspec.implementations.dirfs import DirFileSystem
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.plugin import node_of

@@ -10,14 +10,13 @@ from typing import Any
 import attrs
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, config, load_sarray, load_sframe, optimize
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets import dataset_copies, manifest_publication
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.reader import read_rows

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sframe_spark import SFrame, config
 from sframe_spark.api.io.json import block_reader, reader
@@ -17,7 +16,7 @@ from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.plugin import node_of
-from sframe_spark.storage.filesystem import external_byte_streams
+from sframe_spark.storage.filesystem import external_file_streams_and_line_ranges as external_byte_streams
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from tests.examples import examples, square
 from tests.storage.datasets.conftest import Bucket, Requests, Store

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest_json import unsealed
 from sframe_spark.storage.segments.reader import read_rows

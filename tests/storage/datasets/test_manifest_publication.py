@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets import manifest_publication
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest import SegmentEntry

@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SFrame, history, load_sframe, vacuum
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets import remote_versions
+from sframe_spark.storage.datasets import numbered_versions_of_remote_frames as remote_versions
 from sframe_spark.storage.filesystem.remote_operations import read_range
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
 from sframe_spark.storage.parquet.footer import _load

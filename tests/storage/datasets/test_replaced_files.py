@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from tests.storage.damage import collected_by_spark, new_identity
 from tests.storage.saved import save_dataset

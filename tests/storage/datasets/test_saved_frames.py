@@ -13,7 +13,7 @@ from sframe_spark import SArray, SFrame, history, load_sarray, load_sframe, vacu
 from sframe_spark.errors import InvalidArgumentError, NotSavedError, StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.plugin import graph_from_json, graph_to_json, node_of
-from sframe_spark.storage.manifest import sidecar_file
+from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.util import get_archive_type, is_directory_archive
 from tests.storage.damage import frame_of_every_type, save_in_segments

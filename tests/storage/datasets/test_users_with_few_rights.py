@@ -19,7 +19,7 @@ from sframe_spark.cli.clean import run_clean
 from sframe_spark.errors import StorageError
 from sframe_spark.process.temporary_file_leases import HIDDEN, new_name
 from sframe_spark.storage import export_directories
-from sframe_spark.storage.datasets import remote_versions
+from sframe_spark.storage.datasets import numbered_versions_of_remote_frames as remote_versions
 from sframe_spark.storage.export_directories import staged_remotely
 from sframe_spark.storage.filesystem import temporary_datasets
 from sframe_spark.storage.filesystem.remote_operations import put_bytes

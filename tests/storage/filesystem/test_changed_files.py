@@ -15,10 +15,10 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.engine.execution.materialize import stored_chunks
+from sframe_spark.engine.execution.materialize_count_and_read_rows import stored_chunks
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.external.changed_files import require_unchanged
 from sframe_spark.storage.external.row_order_detection import VerifiedOrder, verified_order
 from tests.storage.datasets.test_load import older

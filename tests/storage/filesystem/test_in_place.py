@@ -16,7 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from sframe_spark import SFrame, config
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.input_urls import files_in_place, name_of, state_of_item, states_now
+from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import files_in_place, name_of, state_of_item, states_now
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 A_MOMENT = datetime.timedelta(microseconds=1)

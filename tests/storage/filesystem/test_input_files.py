@@ -20,7 +20,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
-from sframe_spark.storage.filesystem import input_urls, remote_operations
+from sframe_spark.storage.filesystem import remote_input_listing_change_detection_and_download as input_urls, remote_operations
 from sframe_spark.storage.filesystem.input_files import resolve
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 

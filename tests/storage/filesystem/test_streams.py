@@ -6,11 +6,10 @@ import io
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from sframe_spark.storage.filesystem import external_byte_streams
-from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WholeLines, divided
+from sframe_spark.storage.filesystem import external_file_streams_and_line_ranges as external_byte_streams
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WholeLines, divided
 from sframe_spark.storage.filesystem.local_files import FileState
 from tests.examples import examples
 

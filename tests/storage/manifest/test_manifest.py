@@ -10,15 +10,15 @@ import zlib
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest import manifest as manifest_module
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
 from sframe_spark.storage.manifest.physical_types import PHYSICAL_TYPES
-from sframe_spark.storage.manifest.statistics import ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifest.recorded_order import RecordedOrder
 from sframe_spark.types import (
     ARRAY,
     DATETIME,

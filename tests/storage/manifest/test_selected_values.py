@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifest.sidecar_file import SelectedValues
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS
+from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import SelectedValues
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.types import INT
 from tests.storage.conftest import write_dataset
@@ -28,6 +28,11 @@ def test_others_are_refused_and_facts_about_them_are_unknown() -> None:
         sums[4]
     facts = SelectedValues.of(["a", "b"], [1], "unknown")
     assert (facts[0], facts[1]) == ("unknown", "b") and facts != sums and facts != "b"
+
+
+def test_equal_ones_have_equal_hashes() -> None:
+    one, other = SelectedValues.of([0, 1, 2, 3], [0, -1]), SelectedValues.of([0, 1, 2, 3], [3, 0])
+    assert one == other and hash(one) == hash(other) and len({one, other}) == 1
 
 
 def test_tasks_read_the_columns_that_they_are_told_of(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.dataset_verification import damage_in
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish, write_manifest
 from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
-from sframe_spark.storage.manifest import sidecar_file
+from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
-from sframe_spark.storage.manifest.sidecar_file import FIRST_COLUMNS, StoredSegments, is_file_of_segments
-from sframe_spark.storage.manifest.statistics import RecordedOrder
+from sframe_spark.storage.manifest.recorded_order import RecordedOrder
+from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import FIRST_COLUMNS, StoredSegments, is_file_of_segments
 from sframe_spark.storage.segments.column_statistics_collection import dataset_statistics
 from sframe_spark.storage.segments.pruning import matching_ranges, recorded_bounds
 from sframe_spark.storage.segments.reader import read_rows

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.execution.materialize import read_all
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.storage.parquet import open_file as coded
 from sframe_spark.storage.parquet.footer import footer_of
 from sframe_spark.storage.parquet.open_file import coded_texts

@@ -10,7 +10,7 @@ import pytest
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from tests.storage.saved import save_dataset
 
 

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from sframe_spark.storage.parquet.unsupported_and_noted_types import PARQUET_NOTE, types_by_notes
+from sframe_spark.storage.parquet.unsupported_types_and_spark_type_metadata import PARQUET_NOTE, types_by_notes
 
 
 def noted(**types: object) -> dict[bytes, bytes]:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import ColumnStatistics
 from sframe_spark.storage.segments.column_statistics_collection import (
     LONGEST_TEXT,
     StatisticsCollector,

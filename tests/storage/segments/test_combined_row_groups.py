@@ -13,8 +13,8 @@ from sframe_spark import SFrame
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments import row_group_decoding
-from sframe_spark.storage.segments.row_group_decoding import Cursor
+from sframe_spark.storage.segments import row_group_read_ahead
+from sframe_spark.storage.segments.row_group_read_ahead import Cursor
 
 # A data page's number of values, 100, as its header writes it, and one less.
 HUNDRED, LESS = b"\xc8\x01", b"\xc6\x01"
@@ -25,13 +25,13 @@ def test_small_row_groups_are_decoded_together_in_parts_of_their_own(tmp_path: P
     """Each time a file is opened has its price; parts end where row groups do, of which the last may be shorter."""
     pq.write_table(pa.table({"a": range(4_050)}), tmp_path / "rows.parquet", row_group_size=100)
     manifest = source_of(SFrame.read_parquet(str(tmp_path / "rows.parquet"))._node).manifest
-    opened, before = [], row_group_decoding.segment_batches
+    opened, before = [], row_group_read_ahead.segment_batches
 
     def counted(manifest: Manifest, entry: Any, columns: Any, low: int, high: int, *others: Any, **named: Any) -> Any:
         opened.append(high - low)
         return before(manifest, entry, columns, low, high, *others, **named)
 
-    monkeypatch.setattr(row_group_decoding, "segment_batches", counted)
+    monkeypatch.setattr(row_group_read_ahead, "segment_batches", counted)
     # What threads have decoded leaves room for one more only.
     for most, count in ((10**9, 10), (1_600.0, 41 if threads else 23), (0.0, 41)):
         opened.clear()
@@ -75,14 +75,14 @@ def test_an_interrupt_amid_decoding_is_told_at_once(tmp_path: Path, monkeypatch:
     """Not after the rows that were decoded by then, with which somebody may be content."""
     pq.write_table(pa.table({"a": range(1_000)}), tmp_path / "rows.parquet", row_group_size=100)
     manifest = source_of(SFrame.read_parquet(str(tmp_path / "rows.parquet"))._node).manifest
-    before = row_group_decoding.segment_batches
+    before = row_group_read_ahead.segment_batches
 
     def interrupted(manifest: Manifest, entry: Any, columns: Any, low: int, *others: Any, **named: Any) -> Any:
         yield from before(manifest, entry, columns, low, *others, **named)
         if low == 100:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(row_group_decoding, "segment_batches", interrupted)
+    monkeypatch.setattr(row_group_read_ahead, "segment_batches", interrupted)
     read = Cursor(manifest, (0,), 1_000, lambda start, stop: 8.0 * (stop - start), 10**9, 0)
     read.read(0, 100)
     with pytest.raises(KeyboardInterrupt):
@@ -94,13 +94,13 @@ def test_an_interrupt_amid_decoding_is_told_at_once(tmp_path: Path, monkeypatch:
 def test_no_more_is_decoded_ahead_where_units_get_longer(tmp_path: Path, threads: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"a": range(10_000)}), tmp_path / "rows.parquet", row_group_size=100)
     manifest = source_of(SFrame.read_parquet(str(tmp_path / "rows.parquet"))._node).manifest
-    ahead, before = [0.0], row_group_decoding.Decoder._submit_ahead
+    ahead, before = [0.0], row_group_read_ahead.Decoder._submit_ahead
 
-    def looked(self: row_group_decoding.Decoder, units: Any) -> None:
+    def looked(self: row_group_read_ahead.Decoder, units: Any) -> None:
         before(self, units)
         ahead.append(sum(self._sizes_ahead()))
 
-    monkeypatch.setattr(row_group_decoding.Decoder, "_submit_ahead", looked)
+    monkeypatch.setattr(row_group_read_ahead.Decoder, "_submit_ahead", looked)
     read = Cursor(manifest, (0,), 10_000, lambda start, stop: 8.0 * (stop - start), most, threads)
     parts = [part[0] for start in range(0, 10_000, 100) for part in read.read(start, start + 100)]
     assert [value for part in parts for value in part.to_pylist()] == list(range(10_000)) and 800 <= max(ahead) <= most

@@ -19,8 +19,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
@@ -28,8 +27,8 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources import base_and_segment_source as sources
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments import reader, row_group_decoding
-from sframe_spark.storage.segments.row_group_decoding import Cursor
+from sframe_spark.storage.segments import reader, row_group_read_ahead
+from sframe_spark.storage.segments.row_group_read_ahead import Cursor
 from tests.examples import examples
 
 ROWS = 1_000
@@ -197,7 +196,7 @@ def test_an_error_comes_after_the_rows_before_it(tmp_path: Path) -> None:
 def test_rows_are_all_there_after_a_passing_fault(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     read = Cursor(manifests[0], (0,), ROWS, sizes_of(manifests[0]), 10**9, threads)
     assert len(values(read.read(0, 3))) == 3
-    before, failed = row_group_decoding.segment_batches, []
+    before, failed = row_group_read_ahead.segment_batches, []
 
     def failing(manifest: Manifest, entry: Any, columns: Any, low: int, *others: Any, **named: Any) -> Any:
         if low >= 42 and not failed:
@@ -205,7 +204,7 @@ def test_rows_are_all_there_after_a_passing_fault(manifests: list[Manifest], mon
             raise StorageError("a passing fault")
         return before(manifest, entry, columns, low, *others, **named)
 
-    monkeypatch.setattr(row_group_decoding, "segment_batches", failing)
+    monkeypatch.setattr(row_group_read_ahead, "segment_batches", failing)
     with pytest.raises(StorageError, match="passing"):
         read.read(3, 100)
     assert values(read.read(3, 100)) == [(row,) for row in range(3, 100)]
@@ -261,7 +260,7 @@ def test_where_no_thread_starts_rows_are_read_without(manifests: list[Manifest],
         def __init__(self, *arguments: Any, **named: Any) -> None:
             raise RuntimeError("can't start new thread at interpreter shutdown")
 
-    monkeypatch.setattr(row_group_decoding, "ThreadPool", Ended)
+    monkeypatch.setattr(row_group_read_ahead, "ThreadPool", Ended)
     with config.using(batch_rows=10):
         assert list(SFrame.read_parquet(manifests[2].directory)["a"]) == list(range(ROWS))
 
@@ -340,13 +339,13 @@ class Handle:
 
 def test_an_interrupt_of_who_waits_comes_as_it_is(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
     """At each line of Python's in turn, its library's among them, as a signal comes between any two."""
-    before = row_group_decoding.segment_batches
+    before = row_group_read_ahead.segment_batches
 
     def slow(*arguments: Any, **named: Any) -> Any:
         time.sleep(0.002)
         return before(*arguments, **named)
 
-    monkeypatch.setattr(row_group_decoding, "segment_batches", slow)
+    monkeypatch.setattr(row_group_read_ahead, "segment_batches", slow)
     for lines in itertools.count(1):
         read = Cursor(manifests[0], (0,), ROWS, sizes_of(manifests[0]), 10**9, 2)
         assert values(read.read(0, 3)) == [(0,), (1,), (2,)]
@@ -383,7 +382,7 @@ def interrupted(lines: int) -> Iterator[list[int]]:
 
     def at_call(frame: FrameType, event: str, argument: object) -> Any:
         caller: FrameType | None = frame
-        while caller is not None and caller.f_code is not row_group_decoding.decoded_parts.__code__:
+        while caller is not None and caller.f_code is not row_group_read_ahead.decoded_parts.__code__:
             caller = caller.f_back
         return at_line(frame, event, argument) if caller is not None and left else None
 

@@ -16,12 +16,12 @@ READER = """
 import os, sys
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.filesystem.input_files import resolve
-from sframe_spark.storage.external.parquet import manifest_of_files, natural
+from sframe_spark.storage.external.parquet_footers_to_manifest import manifest_of_files, natural_sort_key
 from sframe_spark.storage.segments.reader import iterate_rows
 
 for left in map(int, sys.argv[2:]):
     file = f"{sys.argv[1]}/{left}.parquet"
-    batches = iterate_rows(manifest_of_files(resolve([file], natural, "Parquet file")), [0], batch_rows=1_000)
+    batches = iterate_rows(manifest_of_files(resolve([file], natural_sort_key, "Parquet file")), [0], batch_rows=1_000)
     next(batches)
     os.truncate(file, left)
     try:
@@ -45,7 +45,7 @@ SAVED = """
 import os, sys
 from sframe_spark import SFrame
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.segments.reader import iterate_rows
 
 for left in map(int, sys.argv[2:]):

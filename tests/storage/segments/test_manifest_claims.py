@@ -13,20 +13,20 @@ from typing import Any
 import attrs
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.dataset_verification import damage_in
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish, write_manifest
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
-from sframe_spark.storage.segments import manifest_verification
-from sframe_spark.storage.segments.manifest_verification import check_order, equal_rows
+from sframe_spark.storage.manifest.recorded_order import RecordedOrder
+from sframe_spark.storage.segments import statistics_order_and_key_verification as manifest_verification
+from sframe_spark.storage.segments.statistics_order_and_key_verification import check_order, equal_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from tests.examples import examples, square

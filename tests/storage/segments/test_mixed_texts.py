@@ -13,8 +13,8 @@ import pytest
 from sframe_spark import load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.manifest_publication import publish
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.statistics import ColumnStatistics
 from sframe_spark.storage.parquet import checksums, footer
 from sframe_spark.storage.segments import writer
 from sframe_spark.storage.segments.column_statistics_collection import LONGEST_TEXT, column_statistics

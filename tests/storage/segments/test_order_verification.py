@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, verified_order
 from sframe_spark.storage.manifest.manifest import Manifest

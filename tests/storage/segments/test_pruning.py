@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish
-from sframe_spark.storage.manifest import sidecar_file
+from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.manifest.sidecar_file import StoredSegments
+from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import StoredSegments
 from sframe_spark.storage.segments.pruning import Bounds, RowRange, matching_ranges
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, SegmentWriter
 from sframe_spark.types import FLOAT, INT, STR, ColumnType

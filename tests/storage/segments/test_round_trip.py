@@ -10,30 +10,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.config import config
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet import open_file
 from sframe_spark.storage.segments import reader, writer
 from sframe_spark.storage.segments.reader import iterate_rows, read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter
-from sframe_spark.types import (
-    ARRAY,
-    DATETIME,
-    ENCODED_DICT,
-    ENCODED_LIST,
-    FLOAT,
-    INT,
-    STR,
-    ZONED_DATETIME,
-    ColumnType,
-    dict_of,
-    list_of,
-)
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from tests.examples import examples
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.segments import writer as writer_module
 from sframe_spark.storage.segments.reader import read_rows

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values import python_to_arrow as encoding
 from sframe_spark.values.nested.python_and_tagged_json import stored_cells
 from sframe_spark.values.plain_values import plain
-from sframe_spark.values.tagged_json import encode_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
 from tests.examples import examples
 from tests.values.nested.test_flat import FLOATS, INTS, SCALARS, TEXTS
 from tests.values.nested.test_nested import DICTS, LISTS

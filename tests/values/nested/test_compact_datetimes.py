@@ -6,8 +6,7 @@ import datetime
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark.values.nested.float_and_datetime_text import compact_datetimes
 

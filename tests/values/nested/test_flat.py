@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.api.io.csv.writer import nested_text
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
@@ -17,12 +16,24 @@ from sframe_spark.values import single_value_conversion
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.export_to_arrow_and_json import compact_json_text
-from sframe_spark.values.nested import json_items, json_spans, text_and_json_to_columns, text_writer
-from sframe_spark.values.nested import python_and_tagged_json as python_cells
+from sframe_spark.values.nested import (
+    json_items,
+    python_and_tagged_json as python_cells,
+    tagged_json_patterns_and_splitting as json_patterns,
+    text_and_json_to_columns,
+    text_writer,
+)
 from sframe_spark.values.nested.float_and_datetime_text import brief_floats, compared_floats, display_floats, exact_floats
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.single_value_conversion import list_to_array
-from sframe_spark.values.tagged_json import canonical_value, decode_value, display_text, encode_value, exact_float_text, float_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import (
+    canonical_value,
+    decode_value,
+    display_text,
+    encode_value,
+    exact_float_text,
+    float_text,
+)
 from tests.examples import examples
 
 INTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-5, 5))
@@ -179,9 +190,9 @@ def test_lists_become_arrays_as_each_does(cells: list[Any]) -> None:
 
 
 def test_parts_of_texts() -> None:
-    data, bounds = json_spans.bytes_of(pa.array(["xx", "[1,2]", "[3]"]).slice(1))
+    data, bounds = json_patterns.bytes_of(pa.array(["xx", "[1,2]", "[3]"]).slice(1))
     assert bytes(data) == b"[1,2][3]" and bounds.tolist() == [0, 5, 8]
-    assert json_spans.bytes_of(pa.array([], pa.string()))[1].tolist() == [0]
+    assert json_patterns.bytes_of(pa.array([], pa.string()))[1].tolist() == [0]
 
 
 def test_a_number_beyond_the_largest_float_is_read_alone() -> None:

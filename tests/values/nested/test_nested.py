@@ -8,11 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sframe_spark.errors import DamagedValueError, ExecutionError, SchemaError
-from sframe_spark.expressions.aggregates.profiling import _kinds
+from sframe_spark.expressions.aggregates.histograms_summaries_and_rank_counts import _kinds
 from sframe_spark.expressions.functions.dicts import _compute_has, _compute_list, _compute_trim_keys
 from sframe_spark.expressions.functions.element_access import (
     _compute_element_slice,
@@ -25,12 +24,12 @@ from sframe_spark.operators.explode import items_of
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
-from sframe_spark.values.nested import json_items, json_spans, text_writer
+from sframe_spark.values.nested import json_items, tagged_json_patterns_and_splitting as json_patterns, text_writer
 from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import family_of, plain
 from sframe_spark.values.python_to_arrow import encode, encode_plain
 from sframe_spark.values.single_value_conversion import construct_value
-from sframe_spark.values.tagged_json import decode_value, encode_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, encode_value
 from tests.examples import examples
 from tests.values.nested.test_flat import FLOATS, FORMS, INTS, KEYS, TEXTS, same
 
@@ -79,8 +78,8 @@ def few_rows() -> Any:
 
 def nested_items(texts: pa.Array, kind: str) -> json_items.FlatItems | None:
     """What many rows are cut into, however few they are, and by the patterns of values that hold others."""
-    levels = range(json_spans.MAX_PATTERN_LEVELS)
-    return json_items._items(texts, kind, (form for level in levels for form in json_items._patterns_of(kind, json_spans.nested(level))))
+    levels = range(json_patterns.MAX_PATTERN_LEVELS)
+    return json_items._items(texts, kind, (form for level in levels for form in json_items._patterns_of(kind, json_patterns.nested(level))))
 
 
 def texts_of(cells: list[Any]) -> pa.Array:

@@ -10,16 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark import SArray
-from sframe_spark.plugin import (
-    FLOAT,
-    ColumnType,
-    Decomposition,
-    SchemaError,
-    aggregate,
-    call,
-    define_aggregate,
-    define_function,
-)
+from sframe_spark.plugin import FLOAT, ColumnType, Decomposition, SchemaError, aggregate, call, define_aggregate, define_function
 
 Types = Sequence[ColumnType]
 Part = tuple[int, float]

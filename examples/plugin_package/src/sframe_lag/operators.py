@@ -9,18 +9,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark import SArray
-from sframe_spark.plugin import (
-    Chunk,
-    Facts,
-    LoweringContext,
-    Need,
-    Operator,
-    Relation,
-    Schema,
-    column_of,
-    node_of,
-    register,
-)
+from sframe_spark.plugin import Chunk, Facts, LoweringContext, Need, Operator, Relation, Schema, column_of, node_of, register
 
 
 @register
@@ -78,8 +67,7 @@ class Lag(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's lag over the row order."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import Window, functions as F
 
         relation = inputs[0]
         window = Window.orderBy(*relation.order())

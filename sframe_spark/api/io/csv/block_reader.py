@@ -18,12 +18,12 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.io.csv.column_types import TextBlock
 from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, arrow_safe_end, parse_with_arrow, read_line, without_escapes
+from sframe_spark.api.io.csv.row_blocks import TextBlock
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import CsvEncodingError, CsvLineError
-from sframe_spark.storage.filesystem.external_byte_streams import BEHIND_BYTES, FileRange, open_bytes
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import BEHIND_BYTES, FileRange, open_bytes
 from sframe_spark.storage.filesystem.format_recognition import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
@@ -211,7 +211,8 @@ class CsvText:
     def _likely(self, starts: list[int], width: int) -> int:
         """Return the first of some indices at which a line has ``width`` fields and closed quotes, and from which Arrow can parse.
 
-        Otherwise return the first at which a line has these, or zero. Lines inside a quoted field may look like rows, but with quotes inside fields.
+        If Arrow can parse from none of them, return the first at which such a line begins, or zero if there is none. A line inside a quoted field may
+        look like a row, but there quotes usually occur inside fields, which Arrow does not parse.
         """
         sample = self.pending[: starts[-1] + BEHIND_BYTES]
         is_last = self.is_last and len(sample) == len(self.pending)
@@ -332,7 +333,7 @@ class CsvText:
         rows: list[list[str]] = []
         bad: list[str] = []
         text, position = self._text(), 0
-        # In characters. A line that begins before this limit may end after it.
+        # The limit is in characters. A line that begins before it may end after it.
         limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
         while position < min(limit, self.block_bytes):
             parsed = read_line(text, position, self.options, self.is_last, width=width)

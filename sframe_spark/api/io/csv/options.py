@@ -113,7 +113,7 @@ class CsvOptions:
 
     @property
     def is_blank_delimited(self) -> bool:
-        """Whether the delimiter consists of spaces, so that spaces at the end of a line may not separate fields."""
+        """Whether the delimiter consists of spaces, so that spaces at the end of a line do not always separate fields."""
         return not self.delimiter.strip(" ")
 
     @property

@@ -173,7 +173,7 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
     while (token := _BRACKET_TOKENS[quotes].search(text, position, limit)) is not None:
         position, character = token.end(), token.group()
         if character in quotes:
-            # This quote is not closed, nor is any later one of its kind, so the line need not be searched again for its end.
+            # This quote is not closed on the line, nor is any later quote of its kind, so from here on quotes of this kind are ordinary characters.
             quotes = quotes.replace(character, "")
             continue
         if character in "[{":
@@ -221,7 +221,7 @@ def meanings_of(options: CsvOptions) -> dict[str, str]:
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Numbers from here on are examined as strings: they may be too long for an int, or floats that were written as such ints.
+# Numbers of at least this size are examined as strings: an int may have more than 64 bits, and a float may have been written as a long int.
 MAX_PLAIN = 10**18
 SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
 
@@ -423,7 +423,7 @@ def parse_with_arrow(
 ) -> tuple[tuple[pa.Array, ...], list[str]]:
     """Return the selected columns of a text up to ``end``, and the lines with a wrong number of fields. The text must not contain escapes.
 
-    Columns are strings; those in ``numbers`` are numbers, if all their fields are numbers, and no field's text is needed.
+    Columns are strings. The columns in ``numbers`` are numbers if all their fields are numbers, and the text of no field is needed.
 
     Raises
     ------

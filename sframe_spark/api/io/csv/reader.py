@@ -17,16 +17,17 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import first_positions, unique_names
 from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText, block_bytes_for, first_block_bytes, open_csv, open_csv_range
-from sframe_spark.api.io.csv.column_types import Converted, CsvForm, LeftOut, TextBlock, ValueBlock, converted, failed_rows, misfits, narrowest, wider
+from sframe_spark.api.io.csv.column_type_inference_and_field_conversion import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.io.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
+from sframe_spark.api.io.csv.row_blocks import LeftOut, TextBlock, ValueBlock
 from sframe_spark.api.io.text_encoding import UTF_8
 from sframe_spark.api.node_value_conversion import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
-from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
+from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, MisfitError, StorageError
 from sframe_spark.message_text import visible
@@ -38,7 +39,7 @@ from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
 from sframe_spark.redaction import without_secrets
 from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.storage.filesystem.compression import packing_of
-from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WatchedFiles
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WatchedFiles
 from sframe_spark.storage.filesystem.input_files import DataFile, resolve
 from sframe_spark.storage.segments.partition_columns import PartitionColumn, partition_columns, repeated
 from sframe_spark.types import FLOAT, INT, STR, ColumnType

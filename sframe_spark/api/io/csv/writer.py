@@ -26,12 +26,12 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
+from sframe_spark.values.nested.conversion_of_repeated_values import int_texts, map_distinct, seem_repeated
 from sframe_spark.values.nested.float_and_datetime_text import brief_floats, compact_datetimes
-from sframe_spark.values.nested.json_spans import int_texts, map_distinct, seem_repeated
 from sframe_spark.values.nested.text_writer import IN_CSV, csv_string, written
 from sframe_spark.values.plain_values import is_number, plain_number
 from sframe_spark.values.single_value_conversion import ESCAPES as READ_ESCAPES
-from sframe_spark.values.tagged_json import display_text, exact_float_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import display_text, exact_float_text
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
@@ -143,7 +143,7 @@ class CsvFormat:
         Raises
         ------
         InvalidArgumentError
-            If so, and the format has quotes.
+            If there are several columns, the delimiter is a line break, and the format has quotes.
         """
         if width > 1 and self.delimiter in NEWLINES and self.quote_level != QUOTE_NONE:
             raise InvalidArgumentError(f"with {self.delimiter!r} as delimiter each line would be read as one field: take another for several columns")
@@ -223,7 +223,10 @@ class CsvFormat:
         return lambda value: missing if value is None else write(value)
 
     def missing_field(self, is_alone: bool = False) -> str:
-        """Return the field for a missing value; in a single column, it gives an empty line, as in Turi Create, unless ``na_rep`` is given."""
+        """Return the field for a missing value: ``na_rep``, in quotes if it consists of white space that the reader would skip.
+
+        In a single column, a missing value gives an empty line if ``na_rep`` is empty, as in Turi Create.
+        """
         is_lost = not self.na_rep.strip(SPACE) and (self._blanks_vanish or (is_alone and self.na_rep != ""))
         return self.quoted(self.na_rep) if is_lost else self.plain(self.na_rep)
 
@@ -281,13 +284,13 @@ _SPACES = "".join(character for character in map(chr, range(0x3001)) if characte
 
 
 def _table(characters: Sequence[str], index: int) -> np.ndarray:
-    """Return for each byte whether one of the characters, in UTF-8, has it at an index."""
+    """Return a table that tells for each byte whether one of the characters, encoded in UTF-8, has this byte at an index."""
     table = np.zeros(256, bool)
     table[[character.encode()[index] for character in characters]] = True
     return table
 
 
-# For each byte, whether a string that begins (or ends) with it may need quotes for that reason.
+# For each byte, whether a string whose first byte (or last byte) it is may need quotes because of it.
 _FIRST, _LAST = _table([*_SPACES, "[", "{", BYTE_ORDER_MARK], 0), _table([*_SPACES], -1)
 # Up to this number of characters, searching for each separately is faster than a regular expression.
 _FEW_MARKS = 2
@@ -301,11 +304,11 @@ def string_data(texts: pa.Array) -> memoryview:
     >>> bytes(string_data(pa.array(["a", "é", None, "b"])))
     b'a\\xc3\\xa9b'
     """
-    data, ends = texts.buffers()[2], _ends_of(texts)
+    data, ends = texts.buffers()[2], _string_offsets(texts)
     return memoryview(data)[int(ends[0]) : int(ends[-1])] if data is not None else memoryview(b"")
 
 
-def _ends_of(texts: pa.Array) -> np.ndarray:
+def _string_offsets(texts: pa.Array) -> np.ndarray:
     """Return where each string starts in the buffer, and where the last one ends."""
     wide = pa.types.is_large_string(texts.type)
     offsets = texts.buffers()[1]
@@ -388,7 +391,7 @@ def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Arra
 
 def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) -> np.ndarray:
     """Return a mask of the strings that may differ from their fields, because of the characters that they contain, begin or end with."""
-    ends = _ends_of(values)
+    ends = _string_offsets(values)
     starts, ends, lengths = ends[:-1], ends[1:], np.diff(ends)
     chosen = lengths == 0
     data = values.buffers()[2]
@@ -589,7 +592,7 @@ class CsvRows:
 
     @property
     def between(self) -> bytes:
-        """The bytes between two rows, which are not written before the first."""
+        """The bytes that are written between two rows, but not before the first row."""
         return self.form.line_prefix.encode() if self.form.no_prefix_on_first_value else b""
 
     @property

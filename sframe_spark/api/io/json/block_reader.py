@@ -18,7 +18,7 @@ from sframe_spark.api.io.json.vectorized_parser import JsonMembers, TypedMembers
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WholeLines, open_bytes
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WholeLines, open_bytes
 from sframe_spark.storage.filesystem.format_recognition import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
@@ -419,7 +419,7 @@ class JsonText:
             self._block_bytes = self._later_bytes
 
     def _block(self, position: int, is_first: bool) -> JsonValues | None:
-        """Return a block of elements, and drop them from the text; None if they must be parsed one by one, as unusual or invalid ones."""
+        """Return a block of elements, and drop them from the text; None if they are unusual or invalid, so that they must be parsed one by one."""
         end = self._end_of_block(position)
         begin = None if end is None else self._after_comma(position, is_first)
         if end is None or begin is None or begin >= end:
@@ -432,7 +432,7 @@ class JsonText:
         if members is not None:
             values = LazyList(len(members.counts), lambda: JsonDecoder(self._are_rows, refuses_infinity=False).decode_elements(text))
         elif not UNUSUAL_NUMBER.search(text):
-            # Not valid if, for example, the text does not end between two elements.
+            # Parsing fails if, for example, the text does not end between two elements.
             with contextlib.suppress(ValueError, RecursionError):
                 values = self._block_reader.decode_elements(text)
         if values is None:

@@ -1,5 +1,6 @@
-"""Reads JSON files: in one process block by block, or in parallel in parts. A part is whole files, or the lines that start in a range of a file.
+"""Reads JSON files, and infers the names and types of the columns from all values.
 
+Files are read one after the other block by block, or in parallel in parts. A part is whole files, or the lines that start in a range of a file.
 In JSON, a line feed always ends a line, so each part finds its own lines, but it does not know their line numbers. If a part has an error, it is
 read again when the number of its first line is known, so that the message can name the line.
 """
@@ -22,9 +23,9 @@ from sframe_spark.api.io.text_encoding import UTF_8, text_encoding
 from sframe_spark.api.node_value_conversion import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
-from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
+from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError, SchemaError, SFrameError
 from sframe_spark.message_text import is_unicode, visible
@@ -33,14 +34,14 @@ from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.filesystem.compression import packing_of
-from sframe_spark.storage.filesystem.external_byte_streams import FileRange, WatchedFiles
+from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WatchedFiles
 from sframe_spark.storage.filesystem.input_files import DataFile, DataFiles, resolve
 from sframe_spark.storage.segments.partition_columns import PartitionColumn, partition_columns, repeated
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.export_to_arrow_and_json import cell_json_text
 from sframe_spark.values.plain_values import LARGEST_INT, SMALLEST_INT
 from sframe_spark.values.python_to_arrow import encode_plain
-from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
+from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, too_deep
 
 # Columns: their names and types, collected from all blocks, and conversion of values to these types
 

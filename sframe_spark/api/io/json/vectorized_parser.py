@@ -18,7 +18,16 @@ import pyarrow.json as pjson
 
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.nested.json_items import FlatItems, flat_items
-from sframe_spark.values.nested.json_spans import QUOTE, WHOLE, all_match, counts_within, has_duplicates, is_flat, outside_quotes, texts_between
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
+    QUOTE,
+    WHOLE,
+    all_match,
+    counts_within,
+    has_duplicates,
+    is_flat,
+    outside_quotes,
+    texts_between,
+)
 from sframe_spark.values.nested.text_and_json_to_columns import NUMBER, TEXT, read_stored
 
 # Kind of an int that fits 64 bits but that no float holds exactly.

@@ -22,11 +22,11 @@ from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, format_datetimes
 from sframe_spark.values.export_to_arrow_and_json import compact_json_text
+from sframe_spark.values.invalid_unicode_errors import column_named
+from sframe_spark.values.nested.conversion_of_repeated_values import int_texts
 from sframe_spark.values.nested.float_and_datetime_text import json_floats
 from sframe_spark.values.nested.json_items import json_strings
-from sframe_spark.values.nested.json_spans import int_texts
 from sframe_spark.values.nested.text_writer import IN_JSON, in_quotes, written
-from sframe_spark.values.value_errors import column_named
 
 RECORDS, LINES = "records", "lines"
 # The format in which `isoformat()` writes date-times without an offset.

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import reader as csv_reader
+from sframe_spark.api.io.csv import block_reader as csv_lines, reader as csv_reader
 from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText
 from sframe_spark.errors import CsvEncodingError, CsvLineError, StorageError
 

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import reader as csv_reader
+from sframe_spark.api.io.csv import block_reader as csv_lines, reader as csv_reader
 from sframe_spark.errors import CsvEncodingError
-from tests.api.io.csv.test_csv_numbers import RARE as RARE_NUMBERS
-from tests.api.io.csv.test_csv_numbers import USUAL as USUAL_NUMBERS
+from tests.api.io.csv.test_csv_numbers import RARE as RARE_NUMBERS, USUAL as USUAL_NUMBERS
 from tests.examples import part
 
 USUAL = {

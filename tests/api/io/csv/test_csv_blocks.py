@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import parser as csv_fields
+from sframe_spark.api.io.csv import block_reader as csv_lines, parser as csv_fields
 from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText
-from sframe_spark.api.io.csv.column_types import TextBlock
 from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.api.io.csv.parser import NO_NUMBERS
+from sframe_spark.api.io.csv.row_blocks import TextBlock
 from sframe_spark.errors import InvalidArgumentError
 from tests.api.io.csv.csv_by_hand import rows_by_hand
 from tests.examples import examples

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import reader as csv_reader
+from sframe_spark.api.io.csv import block_reader as csv_lines, reader as csv_reader
 from sframe_spark.errors import StorageError
 
 # The text far behind makes all of the file be read once more for its types.

@@ -9,18 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from sframe_spark.api.io.csv import writer as texts
 from sframe_spark.api.io.csv.writer import ColumnWriter, CsvFormat, lines_of, special_pattern
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, dict_of, list_of
 from sframe_spark.values.nested import float_and_datetime_text
+from sframe_spark.values.nested.conversion_of_repeated_values import int_texts
 from sframe_spark.values.nested.float_and_datetime_text import brief_floats
-from sframe_spark.values.nested.json_spans import int_texts
 from sframe_spark.values.python_to_arrow import encode_plain
-from sframe_spark.values.tagged_json import exact_float_text
+from sframe_spark.values.tagged_json_display_and_canonical_text import exact_float_text
 from tests.examples import examples
 
 MARKS = ["", ",", ";", '"', "'", "\\", "\n", "\r\n", "\t", "[", "{", " ", "|", "é", "a", "1", "::", "]", ".", "\ufeff"]

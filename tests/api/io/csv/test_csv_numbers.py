@@ -9,13 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import parser as csv_arrow
-from sframe_spark.api.io.csv import reader as csv_reader
+from sframe_spark.api.io.csv import block_reader as csv_lines, parser as csv_arrow, reader as csv_reader
 from sframe_spark.api.io.csv.parser import NumberColumns
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT, INT, STR

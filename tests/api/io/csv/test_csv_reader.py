@@ -16,9 +16,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import reader as csv_reader
-from sframe_spark.api.io.csv.column_types import CsvForm, narrowest, wider
+from sframe_spark.api.io.csv import block_reader as csv_lines, reader as csv_reader
+from sframe_spark.api.io.csv.column_type_inference_and_field_conversion import CsvForm, narrowest, wider
 from sframe_spark.api.io.csv.options import CsvValues
 from sframe_spark.config import config
 from sframe_spark.errors import SchemaError, StorageError

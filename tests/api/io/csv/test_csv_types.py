@@ -8,14 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.api.io.csv import block_reader as csv_lines
-from sframe_spark.api.io.csv import column_types as csv_types
-from sframe_spark.api.io.csv import reader as csv_reader
-from sframe_spark.api.io.csv.column_types import narrowest, wider
+from sframe_spark.api.io.csv import block_reader as csv_lines, column_type_inference_and_field_conversion as csv_types, reader as csv_reader
+from sframe_spark.api.io.csv.column_type_inference_and_field_conversion import narrowest, wider
 from sframe_spark.api.io.csv.options import CsvValues
 from tests.examples import examples
 

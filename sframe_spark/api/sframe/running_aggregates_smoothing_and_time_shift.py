@@ -1,0 +1,162 @@
+"""Members of SFrame for running aggregates and exponential smoothing over the rows up to each row, and for shifting times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sframe_spark.api.class_registry import SFrame, make_frame
+from sframe_spark.api.column_names import name_list
+from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
+from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.message_text import brief
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, replace_column
+from sframe_spark.operators.window.running_by_group import running
+from sframe_spark.operators.window.smoothing import exponential_smoothing
+from sframe_spark.types import DICT_KIND, FLOAT, INT
+from sframe_spark.values.duration_parsing import LONGEST, parse_duration, parse_positive_duration
+
+
+class RunningColumns(Relational):
+    """Mixin of SFrame: columns that depend on the rows up to each row."""
+
+    @call_example("sf.running({'total': aggregate.SUM('a')}, by='key')")
+    def running(self, operations: Any, by: Any = None) -> SFrame:
+        """Return this frame with further columns: aggregates of the rows up to and including each row.
+
+        Memory per key: a few numbers for sums, counts, means, minima, maxima, variances and first values; all distinct values for ``COUNT_DISTINCT``,
+        ``DISTINCT`` and ``FREQ_COUNT``; all values for ``CONCAT`` and ``QUANTILE``. Time is proportional to the number of rows or to the size of the
+        result: lists and dicts of the values so far grow with each row. An aggregate of a plug-in without partial results is computed anew for each
+        row, in time quadratic in the rows of a key.
+
+        Parameters
+        ----------
+        operations
+            As in ``groupby``: an aggregate, a list of aggregates, or a dict from output name to aggregate.
+        by
+            A name or a list of names of columns: only rows with equal values in these are aggregated; missing values are equal to each other. None:
+            all rows.
+
+        Returns
+        -------
+        SFrame
+            The columns of this frame, then the aggregates; rows keep their order.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If an argument has another form, or a ``by`` column holds dicts.
+        RuntimeError
+            If two columns would have the same name, or an aggregate does not accept the class of its column.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})
+        >>> list(sf.running({"total": aggregate.SUM("v")}, by="k")["total"])
+        [1, 2, 4]
+        """
+        keys = self._running_keys(by)
+        aggregations, names = self._aggregates(self._names, operations)
+        added = running(*narrowed(self._node, keys, aggregations))
+        return make_frame(columns_alongside(self._node, added), names)
+
+    def _running_keys(self, by: Any) -> list[int]:
+        if (names := name_list(by)) is None:
+            raise SchemaError(f"by takes a column name or a list of names, got {brief(by)}")
+        keys = [self._position(name) for name in names]
+        for key in keys:
+            if self._node.schema[key].kind == DICT_KIND:
+                raise SchemaError(f"column {self._names[key]!r} holds dicts, which cannot be told apart: choose another 'by' column")
+        return keys
+
+    @call_example("sf.exponential_smoothing('a', on='time', half_life='2h')")
+    def exponential_smoothing(self, column: str, on: str | None = None, *, half_life: Any, by: Any = None) -> SArray:
+        """Return, for each row, a weighted mean of the values so far; weights halve with each half-life that has passed since a value.
+
+        A value ``t`` before the row has the weight ``0.5 ** (t / half_life)``. Missing values are left out; before the first value the result is
+        missing. A row whose time is missing or NaN is left out, and its result is missing.
+
+        Parameters
+        ----------
+        column
+            Name of the column of values, of class int or float.
+        on
+            Name of the column of times, of class int, float or datetime, which must not decrease within a key. None: time is counted in rows.
+        half_life
+            A positive duration: a number; for date-times, a ``timedelta`` or a string such as ``"2h"``; without ``on``, a number of rows.
+        by
+            A name or a list of names of columns: only rows with equal values in these count.
+
+        Returns
+        -------
+        SArray
+            One float for each row of this frame.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If a column or the half-life has an unsuitable type.
+        ValueError
+            If the half-life is not positive.
+        RuntimeError
+            When rows are computed, if times decrease.
+
+        Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"t": [0, 10, 20], "v": [1.0, 4.0, 4.0]})
+        >>> list(sf.exponential_smoothing("v", on="t", half_life=10))
+        [1.0, 3.0, 3.5714285714285716]
+        """
+        value = self._position(column)
+        time = None if on is None else self._position(on)
+        keys = self._running_keys(by)
+        weight = parse_positive_duration(half_life, FLOAT if time is None else self._node.schema[time], "half_life")
+        node, (value, *moved), _ = narrowed(self._node, [value, *keys, *([] if time is None else [time])], [])
+        keys, time = (moved, None) if time is None else (moved[:-1], moved[-1])
+        return SArray(_node=exponential_smoothing(node, value, time, keys, weight))
+
+    def shift_time(self, on: str, duration: Any) -> SFrame:
+        """Return this frame with a duration added to all values of a column. Rows keep their order, so rows sorted by the column remain sorted.
+
+        Parameters
+        ----------
+        on
+            Name of a column of class datetime, int or float.
+        duration
+            For date-times, a ``timedelta`` or a string such as ``"-15min"``; for numbers, a number.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If the column or the duration has an unsuitable type.
+        ValueError
+            If a string is not a duration, or the number does not fit 64 bits.
+        RuntimeError
+            When rows are computed, if a date-time is outside the years 1 to 9999, or an int does not fit 64 bits.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"t": [1, 2]}).shift_time("t", 10)["t"])
+        [11, 12]
+        """
+        position = self._position(on)
+        amount = parse_duration(duration, self._node.schema[position])
+        literal = Literal(amount, INT if isinstance(amount, int) else FLOAT)
+        if literal.type == INT and abs(amount) > LONGEST:
+            raise InvalidArgumentError(f"duration: {duration!r} does not fit 64 bits")
+        moved = apply_function("add_duration", column_of(self._node, position), literal)
+        return make_frame(replace_column(self._node, position, moved), self._names)

@@ -1,0 +1,473 @@
+"""Exact running and rolling sums, means and variances of floats: results do not depend on how rows are partitioned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
+    BITS,
+    LOWEST_PLACE,
+    PAIR_ERROR,
+    Digits,
+    deviations_from_pairs,
+    digits_of_block,
+    first_place,
+    nearest_deviations,
+    non_finite_sums,
+    rounded_or_nan,
+    squarable_parts,
+    squared_deviations,
+    squares_are_exact,
+    sums_and_squares,
+)
+from sframe_spark.compute.exact_running_sums_in_two_words import (
+    LOWER,
+    UPPER,
+    WORDS_BLOCK,
+    OneSum,
+    TwoInts,
+    as_floats,
+    carry,
+    grouped_cumsum,
+    two_word_running_sums,
+)
+from sframe_spark.compute.exact_sum_and_variance import (
+    LOWEST,
+    MAX_EXPONENT,
+    MIN_EXPONENT,
+    ExactSum,
+    VarianceState,
+    largest_magnitude,
+    scratch_arrays,
+    split_int_digit,
+    squares_with_errors,
+)
+from sframe_spark.compute.key_runs import ranges
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+
+# The most bits of a digit with which the sum of the digits of a block of rows fits 64 bits.
+MAX_BITS = 45
+# The shift that converts multiples of 2**-2148, the square of the smallest float, to multiples of 2**-2160, the unit of the lowest place of squares.
+SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
+
+
+@attrs.frozen(eq=False)
+class Sums:
+    """Counts, exact sums and exact sums of squares of some groups.
+
+    Parameters
+    ----------
+    counts
+        How many numbers each group has.
+    sums
+        The sums of the numbers of each group.
+    squares
+        The sums of their squares; None if they are not needed.
+    """
+
+    counts: np.ndarray
+    sums: Digits
+    squares: Digits | None
+
+    @classmethod
+    def nothing(cls, count: int, with_squares: bool) -> Sums:
+        """Return the sums of ``count`` groups without numbers."""
+        return cls(np.zeros(count, dtype=np.int64), Digits(count), Digits(count) if with_squares else None)
+
+    @classmethod
+    def of(cls, numbers: np.ndarray, valid: np.ndarray | None, codes: np.ndarray, count: int, with_squares: bool) -> Sums:
+        """Return the sums of rows by group; ``numbers`` must be zero where a value is missing."""
+        sums, *squares = digits_of_block(numbers, codes, count, with_squares)
+        return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squares[0] if squares else None)
+
+    @classmethod
+    def of_variance_state(cls, known: VarianceState, with_squares: bool) -> Sums:
+        """Convert the variance state of a single group."""
+        squares = Digits.of_units(known.square_units << SQUARE_SHIFT, 2 * -LOWEST_PLACE) if with_squares else None
+        return cls(np.array([known.count]), Digits.of_sum(known.total), squares)
+
+    def variance_state(self, group: int) -> VarianceState:
+        """Return the variance state of one group."""
+        squares = 0 if self.squares is None else self.squares.units(group, 2 * -LOWEST_PLACE) >> SQUARE_SHIFT
+        return VarianceState(int(self.counts[group]), self.sums.sum_of(group), squares)
+
+    def merged(self, other: Sums, groups: np.ndarray) -> Sums:
+        """Merge each group of ``other`` into the group given by ``groups``."""
+        counts = self.counts.copy()
+        counts[groups] += other.counts
+        squares = None if self.squares is None or other.squares is None else self.squares.added(other.squares, groups)
+        return Sums(counts, self.sums.added(other.sums, groups), squares)
+
+    def replaced(self, other: Sums, groups: np.ndarray) -> Sums:
+        """Return these sums with the sums of ``groups`` replaced by the sums of ``other``."""
+        counts = self.counts.copy()
+        counts[groups] = other.counts
+        squares = None if self.squares is None or other.squares is None else self.squares.replaced(other.squares, groups)
+        return Sums(counts, self.sums.replaced(other.sums, groups), squares)
+
+    def taken(self, groups: np.ndarray) -> Sums:
+        """Return the sums of some of the groups."""
+        return Sums(self.counts[groups], self.sums.select(groups), None if self.squares is None else self.squares.select(groups))
+
+    def values(self, kind: str) -> np.ndarray:
+        """Return the ``sum``, ``mean``, ``var`` or ``std`` of each group; zero for a group without numbers."""
+        if kind == "sum":
+            return self.sums.rounded()
+        sizes = np.maximum(self.counts, 1)
+        if kind == "mean" or self.squares is None:
+            return self.sums.means(sizes)
+        variance = squared_deviations(self.counts, self.sums, self.squares) / sizes
+        return np.sqrt(variance) if kind == "std" else variance
+
+
+def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
+    """Return a running ``sum``, ``mean``, ``var`` or ``std`` within groups, the running counts, and the sums of each group at the end.
+
+    Parameters
+    ----------
+    kind
+        Which of the four to compute.
+    numbers
+        Floats, group by group; zero where a value is missing.
+    valid
+        Which values are present; None if all are.
+    starts
+        Where each group begins; no group is empty.
+    before
+        Sums of earlier rows of these groups.
+
+    Examples
+    --------
+    >>> nothing = Sums.nothing(2, False)
+    >>> found, counts, after = running_sums("sum", np.array([0.1, 0.2, 0.3, 5.0]), None, np.array([0, 3]), nothing)
+    >>> found.tolist(), counts.tolist(), after.values("sum").tolist()
+    ([0.1, 0.30000000000000004, 0.6, 5.0], [1, 2, 3, 1], [0.6, 5.0])
+    """
+    result, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
+    ends = np.append(starts[1:], len(numbers))
+    states: list[Sums] = []
+    first, open_group = 0, None
+    for start in range(0, len(numbers), WORDS_BLOCK):
+        stop = min(start + WORDS_BLOCK, len(numbers))
+        # The groups of this block: the first group may have begun in an earlier block, the last group may continue in the next block.
+        last = int(np.searchsorted(starts, stop))
+        earlier = before.taken(np.arange(first, last))
+        if open_group is not None:
+            earlier = joined_sums([open_group, earlier.taken(np.arange(1, last - first))])
+        starts_in_block = np.maximum(starts[first:last] - start, 0)
+        part = None if valid is None else valid[start:stop]
+        result[start:stop], counts[start:stop], after = running_sums_of_block(kind, numbers[start:stop], part, starts_in_block, earlier)
+        is_over = ends[last - 1] == stop
+        closed = last if is_over else last - 1
+        states.append(after.taken(np.arange(closed - first)))
+        open_group = None if is_over else after.taken(np.array([last - 1 - first]))
+        first = closed
+    return result, counts, joined_sums(states) if states else before
+
+
+def joined_sums(parts: list[Sums]) -> Sums:
+    """Return the sums of the groups of several parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    squares = [part.squares for part in parts if part.squares is not None]
+    sums = Digits.joined([part.sums for part in parts])
+    return Sums(np.concatenate([part.counts for part in parts]), sums, Digits.joined(squares) if squares else None)
+
+
+def running_sums_of_block(
+    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums
+) -> tuple[np.ndarray, np.ndarray, Sums]:
+    """Return :func:`running_sums` of one block of rows."""
+    ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
+    counts = grouped_cumsum(ones, starts, before.counts)
+    ends = np.append(starts[1:], len(numbers)) - 1
+    quick = None if before.squares is not None or before.sums.others is not None else two_word_running_sums(numbers, starts, before.sums)
+    if quick is not None:
+        result, words = quick
+        sums = Digits.of_words(words)
+        return (result if kind == "sum" else result / np.maximum(counts, 1)), counts, Sums(counts[ends], sums, None)
+    sums = row_digits([(numbers, 0)], starts, before.sums)
+    squares = None
+    if before.squares is not None:
+        finite = numbers if math.isfinite(largest_magnitude(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0)
+        squares = row_digits(squares_of(finite), starts, before.squares)
+    every = Sums(counts, sums, squares)
+    return every.values(kind), counts, every.taken(ends)
+
+
+def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: Digits) -> Digits:
+    """Return running sums within groups; each part is floats with the place ``p`` of their factor ``2**(40 * p)``."""
+    others = None if before.others is None else np.repeat(before.others, np.diff(np.append(starts, len(parts[0][0]))))
+    left = []
+    for numbers, moved in parts:
+        if math.isfinite(largest_magnitude(numbers)):
+            left.append((numbers, moved))
+        else:
+            finite = np.isfinite(numbers)
+            others = running_non_finite(numbers, finite, starts, before.others)
+            left.append((np.where(finite, numbers, 0.0), moved))
+    result = by_place(left, MAX_BITS)
+    # Sums of a block may need all 64 bits, so the carries of the sums of earlier rows are propagated first.
+    nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
+    for place in {*result, *earlier}:
+        digits = result.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
+        result[place] = grouped_cumsum(digits, starts, earlier.get(place, nothing))
+    return Digits(len(parts[0][0]), result, others)
+
+
+def squares_of(numbers: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """Return the exact squares of finite floats as parts: floats with the place ``p`` of their factor ``2**(40 * p)``."""
+    return [(pair, place) for part, place in squarable_parts(numbers) for pair in squares_with_errors(part, scratch_arrays(len(part), 4))]
+
+
+def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.ndarray]:
+    """Return the digits of each row by place, from parts of finite floats; the first digit of a number has at most ``bits`` bits.
+
+    Examples
+    --------
+    >>> {place: digits.tolist() for place, digits in by_place([(np.array([3.0, 2.0**41 + 1.0]), 0)], 40).items()}
+    {1: [0, 2], 0: [3, 1]}
+    """
+    result: dict[int, np.ndarray] = {}
+    _, *scratch = scratch_arrays(len(parts[0][0]))
+    for left, moved in parts:
+        largest = largest_magnitude(left)
+        place = first_place(largest, bits)
+        while largest:
+            digits, left = split_int_digit(left, place * BITS, [new_array(len(left), np.float64), *scratch])
+            earlier = result.get(place + moved)
+            result[place + moved] = digits if earlier is None else np.add(earlier, digits, out=earlier)
+            largest = largest_magnitude(left)
+            place = min(place - 1, first_place(largest, BITS))
+    return result
+
+
+def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    """Return running sums of the non-finite numbers within groups; zero before the first non-finite number."""
+    others = np.where(finite, 0.0, numbers)
+    if before is not None:
+        with np.errstate(invalid="ignore"):
+            others[starts] += before
+    kinds = [others == math.inf, others == -math.inf, np.isnan(others)]
+    nothing = np.zeros(len(starts), dtype=np.int64)
+    ups, downs, nans = (grouped_cumsum(kind.astype(np.int64), starts, nothing) > 0 for kind in kinds)
+    return non_finite_sums(ups, downs, nans)
+
+
+def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, ExactSum]:
+    """Return the running sums of a single group, rounded, and the exact sum at the end.
+
+    Examples
+    --------
+    >>> found, after = running_sum(np.array([0.1, 0.2, 0.3]), ExactSum())
+    >>> found.tolist(), after.value
+    ([0.1, 0.30000000000000004, 0.6], 0.6)
+    """
+    result, start = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64)
+    for first in range(0, len(numbers), WORDS_BLOCK):
+        part = numbers[first : first + WORDS_BLOCK]
+        quick = None if before.others else two_word_running_sums(part, start, OneSum(before.units))
+        if quick is None:
+            state = Sums(start, Digits.of_sum(before), None)
+            result[first : first + WORDS_BLOCK], _, after = running_sums_of_block("sum", part, None, start, state)
+            before = after.sums.sum_of(0)
+        else:
+            result[first : first + WORDS_BLOCK], words = quick
+            before = ExactSum(OneSum.units_of(words))
+    return result, before
+
+
+# Rolling sums and variances, computed as differences of exact running sums, which lose no accuracy.
+
+Numbers = npt.NDArray[Any]
+Positions = npt.NDArray[np.int64]
+# How many bits sums of a window may have.
+MAX_WINDOW_BITS = 62
+# Windows per block. There is only one block if rows would be read more than MAX_READ times on average.
+WINDOWS_IN_CACHE, MAX_READ = 1 << 14, 2
+# The sum of the digits of this many rows fits 64 bits, also for squares, which have two numbers per place.
+MAX_ROWS = 1 << 20
+
+
+def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions) -> Numbers:
+    """Return the sum of each window ``starts..stops`` divided by its size, which is at least one; the sum is rounded once.
+
+    Examples
+    --------
+    >>> means_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.ones(3), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
+    [1000000000.0, 0.6, 0.0]
+    """
+    result = new_array(len(starts), np.float64)
+    for windows, first, last in window_blocks(len(numbers), starts, stops):
+        block_starts, block_stops = starts[windows] - first, stops[windows] - first
+        running = running_ints(numbers[first:last], longest_of(block_starts, block_stops))
+        if running is None:
+            result[windows] = digits_of_windows(numbers[first:last], block_starts, block_stops).means(sizes[windows])
+            continue
+        for part in window_slices(len(block_starts)):
+            sums, _ = pairs_of_windows(running, block_starts[part], block_stops[part])
+            np.divide(sums, sizes[windows][part], out=result[windows][part])
+    return result
+
+
+def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
+    """Return the sum of squared deviations from the mean of each window, as :func:`nearest_deviations` does.
+
+    ``counts`` are the numbers of values in each window that are not missing; missing values are zero in ``numbers``.
+
+    Examples
+    --------
+    >>> deviations_of_windows(np.array([1e6, 1.0, 2.0, 3.0]), np.array([2, 3]), np.array([0, 1]), np.array([2, 4])).tolist()
+    [499999000000.5, 2.0]
+    """
+    result = new_array(len(starts), np.float64)
+    for windows, first, last in window_blocks(len(numbers), starts, stops):
+        result[windows] = deviations_in_pairs(numbers[first:last], counts[windows], starts[windows] - first, stops[windows] - first)
+    result[counts <= 1] = 0.0
+    left = np.flatnonzero(np.isnan(result))
+    # Usually few windows are undecided, so the undecided windows of all blocks are recomputed together.
+    for windows, first, last in window_blocks(len(numbers), starts[left], stops[left]):
+        selection = left[windows]
+        sums = sums_and_squares_of_windows(numbers[first:last], starts[selection] - first, stops[selection] - first)
+        result[selection] = nearest_deviations(counts[selection], *sums)
+    return result
+
+
+def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> tuple[Digits, Digits]:
+    """Return the exact sum of each window and of its squares; short windows are summed directly instead of by differences of running sums."""
+    lengths = stops - starts
+    if int(lengths.sum()) <= MAX_READ * len(numbers):
+        codes = np.repeat(np.arange(len(starts)), lengths)
+        return sums_and_squares(numbers[ranges(starts, lengths)], codes, len(starts))
+    finite = np.where(np.isfinite(numbers), numbers, 0.0)
+    return digits_of_windows(numbers, starts, stops), digits_of_parts(squares_of(finite), starts, stops)
+
+
+def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
+    """Return squared deviations of all windows, computed with pairs of floats; NaN where pairs leave the last bit undecided."""
+    unknown = np.full(len(starts), math.nan)
+    if not squares_are_exact(np.abs(numbers)):
+        return unknown
+    longest = longest_of(starts, stops)
+    rests = np.zeros(len(numbers) + 1)
+    running = [
+        running_ints(numbers, longest),
+        *(running_ints(part, longest, rests[1:]) for part in squares_with_errors(numbers, scratch_arrays(len(numbers), 4))),
+    ]
+    # These sums are rounded, but they are so small that this almost never makes the last bit undecided.
+    np.cumsum(rests, out=rests)
+    for windows in window_slices(len(starts)):
+        pairs = [None if part is None else pairs_of_windows(part, starts[windows], stops[windows]) for part in running]
+        if pairs[0] is None or pairs[1] is None or pairs[2] is None or running[1] is None:
+            return unknown
+        rest = pairs[1][1] + (pairs[2][0] + (rests[stops[windows]] - rests[starts[windows]]))
+        about = pairs[1][0] + rest
+        first, second, _ = deviations_from_pairs(np.maximum(counts[windows], 1), pairs[0], (about, rest - (about - pairs[1][0])))
+        # The second term bounds the error of differences of running sums of floats below 2**unit.
+        wrong = PAIR_ERROR * about + math.ldexp((len(numbers) + 8.0) * longest, running[1].unit - 53)
+        unknown[windows] = rounded_or_nan(first, second, wrong)
+    return unknown
+
+
+def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Digits:
+    """Return the exact sum of each window, also of infinities and NaN.
+
+    Examples
+    --------
+    >>> digits_of_windows(np.array([1e300, 1e-300, -1e300, np.inf]), np.array([0, 2]), np.array([3, 4])).rounded().tolist()
+    [1e-300, inf]
+    """
+    finite = np.isfinite(numbers)
+    result = digits_of_parts([(np.where(finite, numbers, 0.0), 0)], starts, stops)
+    if not finite.all():
+        totals = (np.concatenate([[0], np.cumsum(kind)]) for kind in (numbers == math.inf, numbers == -math.inf, np.isnan(numbers)))
+        ups, downs, nans = (total[stops] > total[starts] for total in totals)
+        result.others = non_finite_sums(ups, downs, nans)
+    return result
+
+
+def digits_of_parts(parts: list[tuple[Numbers, int]], starts: Positions, stops: Positions) -> Digits:
+    """Return exact window sums of parts of finite floats, as differences of running sums of digits; long windows take several steps."""
+    running = {place: np.concatenate([[0], np.cumsum(digits)]) for place, digits in by_place(parts, BITS).items()}
+    result, begins = Digits(len(starts)), starts
+    while (begins < stops).any():
+        ends = np.minimum(begins + MAX_ROWS, stops)
+        result += Digits(len(starts), {place: totals[ends] - totals[begins] for place, totals in running.items()})
+        begins = ends
+    return result
+
+
+def longest_of(starts: Positions, stops: Positions) -> int:
+    """Return the number of rows of the longest window."""
+    return int((stops - starts).max(initial=0))
+
+
+def window_blocks(rows: int, starts: Positions, stops: Positions) -> Iterator[tuple[slice, int, int]]:
+    """Yield blocks of windows, each with the range of rows that it covers, so that the rows of a block mostly fit the cache of a core.
+
+    There is one block of all windows if the ranges of blocks would overlap too much.
+
+    Examples
+    --------
+    >>> list(window_blocks(9, np.array([2, 3]), np.array([5, 7])))
+    [(slice(0, 16384, None), 2, 7)]
+    """
+    bounds = range(0, len(starts), WINDOWS_IN_CACHE)
+    if not bounds:
+        yield slice(None), 0, 0
+        return
+    firsts, lasts = np.minimum.reduceat(starts, bounds), np.maximum.reduceat(stops, bounds)
+    if int((lasts - firsts).sum()) > MAX_READ * rows:
+        yield slice(None), 0, rows
+        return
+    for low, first, last in zip(bounds, firsts.tolist(), lasts.tolist(), strict=True):
+        yield slice(low, low + WINDOWS_IN_CACHE), first, last
+
+
+def window_slices(count: int) -> Iterator[slice]:
+    """Return slices of at most a block of windows each."""
+    return (slice(start, start + WORDS_BLOCK) for start in range(0, count, WORDS_BLOCK))
+
+
+def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> tuple[Numbers, Numbers]:
+    """Return the sum of each window as a pair of floats: the nearest float and its rounding error."""
+    every_high, every_low, unit, bits = running
+    high, low = every_high[stops], every_low[stops]
+    high -= every_high[starts]
+    low -= every_low[starts]
+    carry(high, low, bits)
+    above, below = as_floats(high, unit + bits), as_floats(low, unit)
+    total = above + below
+    return total, below - (total - above)
+
+
+def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -> TwoInts | None:
+    """Return running sums, starting with zero, whose differences over at most ``longest`` rows are exact; None if two ints cannot hold all bits.
+
+    Overflow beyond 64 bits cancels out in differences. If ``rests`` is given, it has a float for each number, to which the bits below the two ints
+    are added.
+    """
+    largest, length = largest_magnitude(numbers), longest.bit_length()
+    top_bit = math.frexp(largest)[1] + length + 1
+    scratch = scratch_arrays(min(len(numbers), WORDS_BLOCK))
+    bits = min(LOWER, MAX_WINDOW_BITS - length - 1)
+    unit = top_bit - UPPER - bits
+    if not (math.isfinite(largest) and unit >= MIN_EXPONENT and top_bit <= MAX_EXPONENT and bits > 0):
+        return None
+    high, low = new_array(len(numbers) + 1, np.int64), new_array(len(numbers) + 1, np.int64)
+    high[0] = low[0] = 0
+    for start in range(0, len(numbers), WORDS_BLOCK):
+        rows = slice(start + 1, start + 1 + WORDS_BLOCK)
+        high[rows], left = split_int_digit(numbers[start : start + WORDS_BLOCK], unit + bits, scratch)
+        low[rows], left = split_int_digit(left, unit, scratch)
+        if rests is not None:
+            rests[start : start + WORDS_BLOCK] += left
+        elif left.any():
+            return None
+    return TwoInts(np.cumsum(high, out=high), np.cumsum(low, out=low), unit, bits)

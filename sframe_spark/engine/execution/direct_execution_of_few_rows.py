@@ -1,0 +1,415 @@
+"""Direct execution of few rows in memory, without a plan: kernels compute the required columns one after the other.
+
+This saves the time for planning, which is the same for ten rows as for ten million, and as long as running a hundred kernels over ten rows.
+See docs/decisions/038-few-rows-without-a-plan.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
+from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode
+from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.errors import SFrameError
+from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.sources.base_and_segment_source import Source, recorded_order
+from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, complete_source, functions_of
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode, is_builtin
+from sframe_spark.planner.node_facts import Facts, Length
+from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+
+# Limits of direct execution for each node. For more rows or bytes, laws and batches save more time than they cost.
+MAX_ROWS = 4_096
+MAX_BYTES = 8 << 20
+# Limit in bytes for the columns of all nodes together.
+MAX_TOTAL_BYTES = 64 << 20
+
+# Limits for finding the order of the result, which goes through all columns of all nodes' inputs: a number of columns, plus this many for each
+# required column.
+MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
+
+# After running a graph of more nodes than this, computed columns are stored in it for the next action: otherwise a column that is changed and
+# displayed in turn would be recomputed from the start each time.
+MAX_NODES_RECOMPUTED = 32
+
+# After any of these errors the plan is run: it raises the error with the row number, or does not need the value that failed.
+FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
+
+
+class _NeedsPlanError(Exception):
+    """The rows need a plan: they come from files or Spark, call users' functions or plug-ins, or are too many."""
+
+
+def few_rows(root: PlannerNode) -> Chunk | None:
+    """Return all rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
+    run = _run_directly(root)
+    return None if run is None else run.result
+
+
+def direct_source(root: PlannerNode) -> PlannerNode | None:
+    """Return a source with the rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
+    run = _run_directly(root)
+    return None if run is None else PlannerNode(MemorySource.of(run.result, root.schema, run.recorded_row_order))
+
+
+def needs_no_plan(root: PlannerNode) -> bool:
+    """Return whether the rows of a node can probably be computed without a plan; nothing is computed."""
+    if not _may_be_few(root):
+        return False
+    try:
+        with GRAPH_LOCK:
+            DirectRun(root, _max_rows(), 0).find()
+    except _NeedsPlanError:
+        return False
+    return True
+
+
+def _run_directly(root: PlannerNode) -> DirectRun | None:
+    """Compute the rows of a node without a plan, and log the run; return None if the rows need a plan."""
+    if not _may_be_few(root):
+        return None
+    began = time.perf_counter()
+    try:
+        with GRAPH_LOCK:
+            run = DirectRun(root, _max_rows(), min(MAX_BYTES, config.memory_budget))
+            run.compute()
+            if len(run.order) > MAX_NODES_RECOMPUTED:
+                run.keep_columns()
+    except _NeedsPlanError:
+        return None
+    root.ran = RunLog()
+    if not root.operator.is_source:
+        operators, rows = tuple(step.node.operator_type for step in run.order), run.result
+        number = root.ran.next_number("")
+        root.ran.outcomes.append(
+            SectionOutcome(number, Mode.FEW, operators, (), THE_RESULT, time.perf_counter() - began, rows=rows.rows, size=rows.size)
+        )
+    return run
+
+
+def _max_rows() -> int:
+    return min(MAX_ROWS, config.small_rows)
+
+
+def _may_be_few(root: PlannerNode) -> bool:
+    """Return whether the first source below a node has few rows in memory: a cheap test that rules out most nodes that need a plan."""
+    node, max_rows = root, _max_rows()
+    if config.check == "result" or (root.length.rows is not None and root.length.rows > max_rows):
+        return False
+    while node.inputs:
+        node = node.inputs[0]
+    return node.operator.is_in_memory and node.length.rows is not None and node.length.rows <= max_rows
+
+
+@attrs.define(eq=False)
+class DirectStep:
+    """How a node is computed directly, and its values once they are computed.
+
+    Parameters
+    ----------
+    node
+        The node.
+    operator, inputs
+        The operator that computes it, and its inputs.
+    required
+        The required columns.
+    reads
+        The columns of its inputs that are read to compute the required columns, by slot; inputs of which no column is read are left out.
+    values, rows
+        The arrays of its columns, by position, and its number of rows.
+    """
+
+    node: PlannerNode
+    operator: Operator
+    inputs: Sequence[PlannerNode]
+    required: set[int] = attrs.Factory(set)
+    reads: dict[int, set[int]] = attrs.Factory(dict)
+    values: dict[int, pa.Array] = attrs.Factory(dict)
+    rows: int = 0
+
+    def chunk(self, columns: Iterable[int]) -> Chunk:
+        """Return some columns of the computed rows."""
+        return Chunk(tuple([self.values[column] for column in columns]), self.rows)
+
+    def facts(self, columns: Sequence[int]) -> Facts:
+        """Return the facts of some columns of the computed rows."""
+        facts = self.node.facts
+        if len(columns) == facts.width and facts.length.rows is not None:
+            return facts
+        return Facts(tuple([facts.schema[column] for column in columns]), Length.exactly(self.rows), facts.domain)
+
+
+@attrs.define(eq=False)
+class DirectRun:
+    """One direct execution: required columns are found from the result down to the sources, and computed from the sources up.
+
+    Parameters
+    ----------
+    root
+        The node whose rows are computed.
+    max_rows, max_bytes
+        Limits for the rows and bytes of each node.
+    steps
+        The steps by ``id`` of their nodes.
+    order
+        The steps, each after the steps of its inputs.
+    size
+        The bytes of all computed columns.
+    recorded_row_order
+        The order that is recorded for the rows of the result.
+    """
+
+    root: PlannerNode
+    max_rows: int
+    max_bytes: int
+    steps: dict[int, DirectStep] = attrs.Factory(dict)
+    order: list[DirectStep] = attrs.Factory(list)
+    size: int = 0
+    recorded_row_order: RecordedOrder = NO_RECORDED_ORDER
+
+    @property
+    def result(self) -> Chunk:
+        """All computed rows of the root."""
+        return self.steps[id(self.root)].chunk(range(self.root.facts.width))
+
+    def compute(self) -> None:
+        """Compute all rows of the root.
+
+        Raises
+        ------
+        _NeedsPlanError
+            If the rows need a plan.
+        """
+        self.find()
+        for step in self.order:
+            operator = step.operator
+            if isinstance(operator, Source):
+                self._read_source(operator, step)
+            elif operator.arranges_columns:
+                self._arrange(step)
+            else:
+                self._run_kernel(step)
+            if step.rows > self.max_rows or not step.values:
+                raise _NeedsPlanError
+
+    def keep_columns(self) -> None:
+        """Replace nodes of element-wise programs by sources of their computed values, so that later runs start from these.
+
+        Only nodes that an operator of another kind reads, and whose columns were all computed, are replaced. The caller holds the lock.
+        """
+        read = [child for step in self.order if not step.node.operator.is_program for child in step.inputs]
+        for node in {id(node): node for node in read}.values():
+            is_free = node.claim is None or node.claim.done.is_set()
+            if node is self.root or not node.operator.is_program or functions_of(node) or not is_free:
+                continue
+            step, columns = self.steps.get(id(node)), range(node.facts.width)
+            if step is not None and len(step.required) == len(columns):
+                node.splice(PlannerNode(MemorySource.of(step.chunk(columns), node.schema)))
+
+    def find(self) -> None:
+        """Find the required columns of each node, the order in which to compute nodes, and the recorded order of the result.
+
+        Raises
+        ------
+        _NeedsPlanError
+            If a node needs a plan, or if finding the recorded order would take longer than planning.
+        """
+        self._find_columns_read()
+        self._put_in_order()
+        if self.root.facts.width == 1 or not any(map(self._sets_an_order, self.order)):
+            return
+        passed = sum(child.facts.width for step in self.order for child in step.node.inputs)
+        if passed > MAX_COLUMNS_PASSED + MAX_COLUMNS_PASSED_FOR_EACH * sum(len(step.required) for step in self.steps.values()):
+            raise _NeedsPlanError
+        self.recorded_row_order = recorded_order(self.root)
+
+    def _sets_an_order(self, step: DirectStep) -> bool:
+        operator = step.operator
+        if operator.is_source:
+            return isinstance(operator, MemorySource) and operator.order is not NO_RECORDED_ORDER
+        passes = operator.arranges_columns or operator.is_program or operator.filters or operator.unites_rows or operator.counts_rows
+        return not passes and operator.row_range is None
+
+    def _find_columns_read(self) -> None:
+        """Collect the required columns of each node; a node with several readers is visited for the columns of each."""
+        waiting: list[tuple[PlannerNode, Iterable[int]]] = [(self.root, range(self.root.facts.width))]
+        while waiting:
+            node, requested = waiting.pop()
+            step = self.steps.get(id(node))
+            is_first = step is None
+            if step is None:
+                inputs = united_inputs(node) if node.operator.unites_rows else node.inputs
+                self.steps[id(node)] = step = DirectStep(node, operator_without_plan(node), inputs)
+            new = [column for column in requested if column not in step.required]
+            if not new and not is_first:
+                continue
+            step.required.update(new)
+            for slot, positions in self._columns_read_for(step, new).items():
+                step.reads.setdefault(slot, set()).update(positions)
+                waiting.append((step.inputs[slot], positions))
+
+    def _columns_read_for(self, step: DirectStep, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """Return the columns of the inputs, by slot, that are needed to compute some columns of a node."""
+        operator, inputs = step.operator, step.inputs
+        if operator.is_source:
+            return {}
+        if operator.arranges_columns:
+            origins: dict[int, list[int]] = {}
+            for slot, position in operator.origins_of(columns, inputs):
+                origins.setdefault(slot, []).append(position)
+            return origins
+        if len(inputs) == 1 and inputs[0].facts.width == 1:
+            return {0: (0,)}
+        requested = operator.input_columns(columns, [child.facts for child in inputs])
+        # An operator that only counts rows asks for the first column, which a frame without columns lacks.
+        read = {
+            slot: [p for p in positions if 0 <= p < child.facts.width] for slot, (positions, child) in enumerate(zip(requested, inputs, strict=True))
+        }
+        return {slot: positions for slot, positions in read.items() if positions} or {0: range(min(inputs[0].facts.width, 1))}
+
+    def _put_in_order(self) -> None:
+        """Put the steps into ``order``, each after the steps of its inputs."""
+        opened: set[int] = set()
+        waiting: list[tuple[PlannerNode, bool]] = [(self.root, False)]
+        while waiting:
+            node, is_opened = waiting.pop()
+            step = self.steps[id(node)]
+            if is_opened:
+                self.order.append(step)
+            elif id(node) not in opened:
+                opened.add(id(node))
+                waiting.append((node, True))
+                waiting.extend([(step.inputs[slot], False) for slot in step.reads])
+
+    def _read_source(self, source: Source, step: DirectStep) -> None:
+        columns, width = sorted(step.required), step.node.facts.width
+        step.rows = rows = source.row_count
+        if rows > self.max_rows:
+            raise _NeedsPlanError
+        if isinstance(source, MemorySource) and isinstance(source.data, Chunk) and rows == source.data.rows:
+            arrays = source.data.columns
+            step.values = {column: arrays[source.positions[column]] for column in columns}
+        else:
+            narrowed = source.with_columns(columns) if len(columns) < width else None
+            step.values = dict(zip(columns if narrowed else range(width), (narrowed or source).read(0, rows).columns, strict=True))
+        self._count_bytes(Chunk(tuple(step.values.values()), rows))
+
+    def _arrange(self, step: DirectStep) -> None:
+        counts = set()
+        for column, (slot, position) in zip(step.required, step.operator.origins_of([*step.required], step.inputs), strict=True):
+            child = self.steps[id(step.inputs[slot])]
+            step.values[column] = child.values[position]
+            counts.add(child.rows)
+        if len(counts) != 1:
+            raise _NeedsPlanError
+        step.rows = counts.pop()
+
+    def _run_kernel(self, step: DirectStep) -> None:
+        operator, schema, width = step.operator, step.node.schema, step.node.facts.width
+        outputs: Sequence[int] = range(width)
+        columns = sorted(step.required)
+        kept = [sorted(step.reads.get(slot, ())) for slot in range(len(step.inputs))]
+        is_narrow = any(len(part) < child.facts.width for part, child in zip(kept, step.inputs, strict=True))
+        is_whole = len(columns) == width and not is_narrow
+        if not is_whole:
+            changed = operator.over_columns(columns, kept, [child.facts for child in step.inputs])
+            if changed is not None:
+                operator, outputs = changed
+            elif is_narrow:
+                raise _NeedsPlanError
+        read = [(self.steps[id(child)], part) for child, part in zip(step.inputs, kept, strict=True) if part or not child.facts.width]
+        chunks, facts = [child.chunk(part) for child, part in read], [child.facts(part) for child, part in read]
+        if not is_whole:
+            schema = operator.infer_type(facts)
+        try:
+            rows = require_inferred(operator, chunks, self._rows_of_kernel(operator, chunks, facts), schema)
+        except FAILURES as error:
+            raise _NeedsPlanError from error
+        self._count_bytes(rows)
+        step.rows, step.values = rows.rows, dict(zip(outputs, rows.columns, strict=True))
+
+    def _rows_of_kernel(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Run the kernel of an operator on all rows of its inputs."""
+        if operator.counts_rows:
+            sides: list[Any] = [Lookup.of_rows(chunk, item.schema) for chunk, item in zip(chunks, facts, strict=True)]
+            operator = operator.counted(sides, facts)
+            rows = operator.infer_length(facts).known_rows
+            if rows > self.max_rows:
+                raise _NeedsPlanError
+            return operator.run_interval(sides, facts, 0, rows, ())
+        takes_all = isinstance(operator, SequentialOperator) or operator.unites_rows or not operator.has_kernel
+        if takes_all or type(operator).run_interval is Operator.run_interval:
+            return operator.kernel(chunks, facts)
+        rows = operator.infer_length(facts).known_rows
+        if rows > self.max_rows:
+            raise _NeedsPlanError
+        intervals, parts = [], []
+        for slot, chunk in enumerate(chunks):
+            start, stop = operator.input_interval(slot, 0, rows, facts)
+            start = max(start, 0)
+            if (start, stop) != (0, rows):
+                start, stop = min(start, chunk.rows), min(stop, chunk.rows)
+            intervals.append((start, max(start, stop)))
+            parts.append(chunk.slice(*intervals[-1]))
+        return operator.run_interval(parts, facts, 0, rows, intervals)
+
+    def _count_bytes(self, rows: Chunk) -> None:
+        self.size += rows.size
+        if rows.size > self.max_bytes or self.size > MAX_TOTAL_BYTES:
+            raise _NeedsPlanError
+
+
+def united_inputs(node: PlannerNode) -> list[PlannerNode]:
+    """Return the inputs of a union; nested unions are replaced by their inputs, so that frames appended one by one are concatenated once."""
+    result: list[PlannerNode] = []
+    waiting = [*node.inputs[::-1]]
+    while waiting:
+        child = waiting.pop()
+        if child.operator.unites_rows and child.operator == node.operator:
+            waiting.extend(child.inputs[::-1])
+        else:
+            result.append(child)
+    return result
+
+
+def operator_without_plan(node: PlannerNode) -> Operator:
+    """Return the operator that computes a node of few rows directly.
+
+    Raises
+    ------
+    _NeedsPlanError
+        If the node needs a plan.
+    """
+    operator = node.operator
+    if operator.arranges_columns:
+        return operator
+    if operator.is_source:
+        if not operator.is_in_memory:
+            raise _NeedsPlanError
+        return operator
+    if not is_builtin(type(operator)) or not operator.deterministic or operator.expands or calls_plugins(operator):
+        raise _NeedsPlanError
+    if functions_of(node):
+        complete = complete_source(node)
+        if complete is None:
+            raise _NeedsPlanError
+        return complete.operator
+    if not operator.has_kernel and not operator.has_whole_kernel:
+        of_few = operator.in_memory()
+        if of_few is None:
+            raise _NeedsPlanError
+        operator = of_few
+    if not operator.counts_rows and any(operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))):
+        raise _NeedsPlanError
+    return operator

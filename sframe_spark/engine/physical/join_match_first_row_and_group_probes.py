@@ -1,0 +1,261 @@
+"""Probes whose results decide how a plan runs: the number of matches of a join, the first rows of a section, and whether there are few groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.physical.column_lineage import origins_of
+from sframe_spark.engine.physical.placement import Placement, is_small, placement_alone, placement_of, suits_threads
+from sframe_spark.engine.physical.section_tree_and_run_modes import sections_in
+from sframe_spark.engine.physical.whole_input_strategies import local_join
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
+from sframe_spark.engine.size_estimates_and_memory_reservations import FIRST_ROWS, GROWTH, bytes_of_rows, plan_size_of, rows_fit
+from sframe_spark.operators.elementwise import calls_python
+from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions, functions_of
+from sframe_spark.planner.chunk import Chunk, column_names, concatenate
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length
+from sframe_spark.process.memory import memory_for_batches
+
+
+def is_to_be_counted(node: PlannerNode) -> bool:
+    """Return whether the rows of a join should be counted once its inputs are computed.
+
+    If an input is computed by another section, its rows may turn out to be few, so only the bound of the join decides.
+    """
+    if node.operator.counts_rows:
+        return not node.operator.is_counted
+    if not node.operator.counts_matches or node.length.rows is not None:
+        return False
+    bound, left = node.length.at_most, node.inputs[0]
+    if any(sections_in(child) for child in node.inputs):
+        return bound is None or bound > config.small_rows
+    return bound is not None and bound > config.small_rows and can_be_counted(left)
+
+
+def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
+    """Return a join over sources with its number of rows, which its operator counts, or which is counted match by match."""
+    return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
+
+
+@memory_for_batches()
+def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
+    """Return a join that searches its right input with its number of rows, by counting its matches."""
+    operator, (left, right) = node.operator, node.inputs
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows)
+    rows = sum(operator.count_matches([batch, lookup], facts) for batch in batches)
+    return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+
+
+def with_known_rows(node: PlannerNode) -> PlannerNode:
+    """Return an operator over sources with its number of rows, which the operator counts."""
+    facts = [child.facts for child in node.inputs]
+    operator = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
+    return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
+
+
+@memory_for_batches()
+def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
+    """Return rows ``start`` to ``stop`` of a join, or of row-wise columns over it. Earlier matches are counted, not computed.
+
+    The result is None for any other node, if a user's function would be called, if the matches cannot be counted quickly, or if the rows
+    exceed the memory budget.
+    """
+    join, above = join_below(node), list[PlannerNode]()
+    if join is None:
+        return None
+    column = node
+    while column is not join:
+        above.append(column)
+        column = column.inputs[0]
+    if any(map(calls_python, above)):
+        return None
+    if join.operator.counts_rows:
+        stop = max(start, min(stop, base_rows))
+        return PipelineRunner(Pipeline.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
+    operator, (left, right) = join.operator, join.inputs
+    if not can_be_counted(left) and not can_be_searched(join):
+        return None
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    matches, passed = [Chunk.empty(join.schema)], 0
+    for batch in PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows):
+        rows = operator.count_matches([batch, lookup], facts)
+        if passed + rows > start:
+            part = operator.matches_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
+            if part is None:
+                return None
+            matches.append(part)
+        passed += rows
+        if passed >= stop:
+            break
+    chunk = concatenate(matches, join.schema)
+    for step in reversed(above):
+        chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
+    return chunk
+
+
+def join_below(node: PlannerNode) -> PlannerNode | None:
+    """Return the node below all row-wise nodes if it is a join whose rows can be counted, else None."""
+    node = below_columns(node)
+    return node if node.operator.counts_rows or node.operator.counts_matches else None
+
+
+def below_columns(node: PlannerNode) -> PlannerNode:
+    """Return the highest node that is not row-wise with one input."""
+    while node.operator.row_wise and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node
+
+
+def base_of_rows(node: PlannerNode) -> PlannerNode:
+    """Return the lowest node below a node, following first inputs, that has the same row domain."""
+    while node.inputs and all(child.facts.domain is node.facts.domain for child in node.inputs):
+        node = node.inputs[0]
+    return node
+
+
+def can_be_counted(side: PlannerNode) -> bool:
+    """Return whether one side of a join has few rows and calls no users' functions, which would be called again for the result."""
+    return is_small(side) and not any(map(calls_python, postorder([side])))
+
+
+def may_have_many(plan: PlannerNode) -> bool:
+    """Return whether a plan is a join that may have many rows and whose matches can be counted."""
+    join = below_columns(plan)
+    if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= config.small_rows):
+        return False
+    if join_below(join) is not None and all(map(can_be_counted, join.inputs)):
+        return join.length.at_most is not None
+    if can_be_searched(join):
+        return True
+    sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
+    return len(sides) == len(join.inputs) and local_join(join, sides) is not None
+
+
+def are_few_to_compute(node: PlannerNode) -> bool:
+    """Return whether a node has so few rows that computing them is faster than planning to count them."""
+    most = node.length.at_most
+    return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
+
+
+def is_much_to_compute(plan: PlannerNode) -> bool:
+    """Return whether a plan over stored rows, without users' functions, may have too many rows to compute them just to count them."""
+    nodes = list(postorder([plan]))
+    if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, nodes)):
+        return False
+    if bytes_of_rows(plan, plan.length.at_most) <= config.memory_budget:
+        return False
+    # Filters and row-wise operators need no row ranges of their own.
+    return runs_over_ranges(plan) or all(
+        runs_over_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes
+    )
+
+
+def runs_over_ranges(plan: PlannerNode) -> bool:
+    """Return whether the last node of a plan runs as kernels over row ranges, and nothing below it has to be materialised first."""
+    placement = placement_alone(plan)
+    return placement is not None and placement.segment
+
+
+def can_be_searched(join: PlannerNode) -> bool:
+    """Return whether threads can count the matches of a join: the right side is a source, and the left one can be computed by row ranges."""
+    if not join.operator.counts_matches:
+        return False
+    left, right = join.inputs
+    return right.operator.is_source and suits_threads(left) and runs_over_ranges(left)
+
+
+def with_all_counted(root: PlannerNode) -> PlannerNode:
+    """Return the root of a section with its number of rows, if it is a join that can be counted; else the root itself."""
+    if root.length.rows is not None or not can_be_searched(root):
+        return root
+    return with_counted_rows(root, placement_of(root).rows_to_run)
+
+
+# Bounded probes: the first rows of a section, and a sample of the keys of groups.
+
+# Limit for the number of first rows that the driver searches for.
+MAX_FIRST_ROWS = 10_000
+# Limits for the rows to scan, beyond which a parallel job is faster. Users' functions cost about a hundred times as much as kernels.
+SCANNED_ROWS = 2_000_000
+SCANNED_ROWS_WITH_FUNCTION = 16_384
+SAMPLE_ROWS = 16_384
+
+
+def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
+    """Return whether the driver may search for the first ``count`` rows of a section."""
+    readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
+    return count <= MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
+
+
+def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
+    """Return the first ``count`` rows of a section, computed batch by batch until there are enough.
+
+    The result is None if they are not found within a limited number of base rows: a parallel job is faster then.
+    """
+    if not may_probe_first_rows(root, count):
+        return None
+    budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_functions(root) else SCANNED_ROWS
+    runner = PipelineRunner(Pipeline.of(root))
+    first: list[Chunk] = []
+    left, position, size, computed = count, 0, FIRST_ROWS, 0
+    while left > 0 and position < base_rows:
+        stop = runner.end_of_batch(position, base_rows, size)
+        for chunk in runner.chunks(position, stop, stop == base_rows, FIRST_ROWS):
+            # Rows of expanding operators count, too.
+            if max(position, computed) >= budget:
+                return None
+            computed += FIRST_ROWS
+            first.append(chunk.slice(0, left))
+            left -= first[-1].rows
+            if not left:
+                break
+        position, size = stop, min(size * GROWTH, config.batch_rows)
+    return concatenate(first, root.schema)
+
+
+def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
+    """Return whether samples of the key columns have few distinct rows, so that the groups probably fit in the driver's memory."""
+    source = stored_columns(node, positions)
+    if source is None:
+        return False
+    first = distinct_rows(source, 0)
+    middle = distinct_rows(source, max((source.stop - source.start) // 2, SAMPLE_ROWS))
+    new = middle.num_rows - middle.join(first, middle.column_names, join_type="left semi").num_rows
+    # If the second sample has many values that are not in the first, there may be any number of them.
+    return first.num_rows < SAMPLE_ROWS // 2 and new <= max(1, first.num_rows // 10)
+
+
+def distinct_rows(source: SegmentSource, start: int) -> pa.Table:
+    """Return the distinct rows in a sample of a source, with all values converted to strings."""
+    table = source.read(start, start + SAMPLE_ROWS).to_table()
+    # Joins skip missing values, so these become a string of their own; only the number of distinct rows matters.
+    names = column_names(table.num_columns)
+    strings = [column.cast(pa.string()).fill_null("\0") for column in table.columns]
+    return pa.table(strings, names=names).group_by(names).aggregate([])
+
+
+def stored_columns(node: PlannerNode, positions: Sequence[int]) -> SegmentSource | None:
+    """Return a source of some columns of a node as they are stored, following operators that keep or drop rows.
+
+    The result is None if a column is computed, or is not numeric or string.
+    """
+    while not isinstance(node.operator, SegmentSource):
+        operator = node.operator
+        if len(node.inputs) != 1 or operator.row_range is not None or not (operator.row_wise or operator.chooses_rows):
+            return None
+        origins = [origins_of(node)[position] for position in positions]
+        if not all(origins):
+            return None
+        positions, node = [first[0][1] for first in origins], node.inputs[0]
+    types = [node.schema[position].physical for position in positions]
+    is_simple = bool(types) and all(pa.types.is_primitive(arrow_type) or pa.types.is_string(arrow_type) for arrow_type in types)
+    return node.operator.with_columns(positions) if is_simple else None
