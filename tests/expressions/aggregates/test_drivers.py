@@ -17,7 +17,7 @@ import pytest
 import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
 from sframe_spark import SArray, aggregate
 from sframe_spark.errors import SFrameError
-from sframe_spark.expressions.aggregates import profiling
+from sframe_spark.expressions.aggregates import histograms_summaries_and_rank_counts as profiling
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, group_by
