@@ -9,7 +9,7 @@ from sframe_spark.api.sarray import SArray, load_sarray
 from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.api.saved_frame_maintenance import history, optimize, vacuum
 from sframe_spark.api.sframe import SFrame, load_sframe
-from sframe_spark.api.sframe.time_groups import uniform_clock
+from sframe_spark.api.sframe.clock_frames import uniform_clock
 from sframe_spark.api.sql import sql
 from sframe_spark.process.control_groups import fit_arrow
 from sframe_spark.visualization import plot, show

@@ -21,7 +21,7 @@ FRAME_SECTIONS = {
     "apply": "Your own functions",
     "missing": "Missing values",
     "reshaping": "Many columns or rows in one, and back",
-    "time_groups": "Intervals of time, cycles and runs",
+    "groups_by_interval_cycle_and_run": "Intervals of time, cycles and runs",
     "running_aggregates_smoothing_and_time_shift": "Running values",
     "known_and_assumed_row_order": "What is known of the order of rows",
     "file_io": "Files, CSV among them",

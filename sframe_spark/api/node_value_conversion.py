@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files
+from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
 from sframe_spark.engine.execution.direct_execution_of_few_rows import few_rows
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, count_rows, iterate, materialize, stored_batches, stored_chunks

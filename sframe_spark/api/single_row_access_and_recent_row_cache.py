@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
-from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files, watched_manifests
+from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files, watched_manifests
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.paths_and_uris import is_remote_location

@@ -61,7 +61,7 @@ NO_WORK = QueryWork(0, 0)
 
 
 class PartitionPairRows(Protocol):
-    """The output rows that come from one hash partition of each input; they may be computed only when they are read."""
+    """The output rows that come from one hash partition of each input. An implementation may compute them lazily."""
 
     @property
     def rows(self) -> int:
@@ -75,7 +75,7 @@ class PartitionPairRows(Protocol):
         """Return the row ids of about ``count`` rows, spread over all of them."""
 
     def are_alone(self) -> np.ndarray:
-        """For each row of the input that has row ids, return whether no row of the other input matches it."""
+        """Return, for each row of the only input with row ids, whether no row of the other input matches it. Called only if one input has row ids."""
 
     def of_matches(self) -> PartitionPairRows:
         """Return the rows that come from a pair of matching rows, without unmatched rows."""
@@ -284,9 +284,9 @@ class Need(enum.Enum):
     """What an operator requires of the rows of an input.
 
     ``ANY``: nothing; the order may be lost. ``INHERITED``: the row order, if the output's row order is observed. ``ORDERED``: the row order.
-    ``SEQUENTIAL``: one pass in row order with a running state. ``DENSE``: rows that can be addressed by index. ``ALIGNED``: as ``DENSE``, and
-    the length of the other inputs. ``LOOKUP``: a source whose rows the kernel reads by index and searches by key (an input that is not a source
-    is materialised first); the kernel gets a lookup instead of rows, and its output rows are those of the first input.
+    ``SEQUENTIAL``: one pass in row order with a running state. ``DENSE``: rows that can be addressed by index. ``ALIGNED``: as ``DENSE``, and the
+    input must have as many rows as the other inputs. ``LOOKUP``: a source whose rows the kernel reads by index and searches by key (an input that is
+    not a source is materialised first); the kernel gets a lookup instead of rows, and its output rows are those of the first input.
     """
 
     ANY = "any"
@@ -351,7 +351,7 @@ class Operator(Traits):
         return self.name
 
     def as_read(self) -> Operator:
-        """Return the operator after reading it from JSON: inconsistent or missing parts cause an error, and claims about rows are not trusted."""
+        """Return the operator after reading it from JSON: inconsistent or missing parts raise an error, and recorded facts about rows are dropped."""
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -524,9 +524,11 @@ class SequentialOperator(Operator):
         raise PlanInvariantError(f"operator {self.name!r} has no summary")
 
     def ends_suffice(self, state: Any) -> bool:
-        """Return whether this state of a range is independent of rows in the middle of the range and of rows before it.
+        """Return whether the state of a range follows from the states of its first and its last rows alone.
 
-        If so, rows in the middle of the range are not read to compute the state.
+        The engine asks this of the state of the first rows, where it means that later rows change only what the state holds of the last rows, and of
+        the state of the last rows, where it means that earlier rows change only what it holds of the first rows. If the answers are yes, the rows
+        between them are not read.
         """
         return False
 

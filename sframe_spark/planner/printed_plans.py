@@ -34,7 +34,7 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
 
 
 def registers_of(root: PlannerNode) -> dict[int, str]:
-    """Return, by ``id`` of each node, its name (``r1``, ``r2``, ...) in the text of a plan."""
+    """Return, by ``id`` of each node, its name (``r0``, ``r1``, ...) in the text of a plan."""
     return {id(node): f"r{number}" for number, node in enumerate(postorder([root]))}
 
 

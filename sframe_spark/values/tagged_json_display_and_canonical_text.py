@@ -4,7 +4,7 @@ Tagged JSON is lossless: JSON scalars and lists represent the same Python values
 
 ==========================================  =====================================================
 ``{"$float": "nan" | "inf" | "-inf"}``      a float that JSON cannot represent
-``{"$dict": [[key, value], ...]}``          a dict, in the order of its keys
+``{"$dict": [[key, value], ...]}``          a dict, with its items in insertion order
 ``{"$datetime": microseconds, "offset": minutes | null}``  a datetime (microseconds in UTC)
 ``{"$array": [...]}``                       an ``array.array('d')``
 ==========================================  =====================================================

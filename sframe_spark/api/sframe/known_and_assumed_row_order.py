@@ -9,7 +9,8 @@ import attrs
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
-from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders, require_unchanged_files
+from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
+from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.order_breaks import find_break
 from sframe_spark.engine.graph_lock import GRAPH_LOCK

@@ -23,6 +23,7 @@ from sframe_spark.api.sframe.apply import RowFunctions
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.database_io import FrameDatabases
 from sframe_spark.api.sframe.file_io import FrameFiles
+from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.joins import Joins
 from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
@@ -32,7 +33,6 @@ from sframe_spark.api.sframe.plotting import FramePlotting
 from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.running_aggregates_smoothing_and_time_shift import RunningColumns
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
-from sframe_spark.api.sframe.time_groups import TimeGroups
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 import attrs
 
-from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders, require_unchanged_files
+from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
+from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders
 from sframe_spark.engine.execution.lost_row_recovery import restore_lost_rows
 from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK

@@ -1,4 +1,4 @@
-"""Compares rows of external files with the order that footers claim, when a plan could first use it; and checks that the files are unchanged.
+"""Compares rows of external files with the order that footers claim, when a plan could first use it.
 
 An order that turns out not to hold is no error: plans do not use it, and the rows are not compared again.
 """
@@ -11,47 +11,18 @@ from functools import partial
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors
-from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
-from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.external.changed_files import require_unchanged
 from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, verified_order
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.recorded_order import RecordedOrder
-
-# Change detection: plans rely on the statistics of external files, which must not have changed.
-
-
-def require_unchanged_files(root: PlannerNode) -> None:
-    """Require that the files below a node are as they were when their statistics were read; checked once for each action, before laws use these.
-
-    Raises
-    ------
-    StorageError
-        If a file is missing or has changed.
-    """
-    if not root.reads_files:
-        return
-    for manifest in watched_manifests(root):
-        require_unchanged(manifest)
-    with GRAPH_LOCK:
-        inputs = [node.operator.watched for node in postorder([root]) if isinstance(node.operator, Source)]
-    for watched in {watched.identity: watched for watched in inputs if watched is not None}.values():
-        watched.require_unchanged()
-
-
-def watched_manifests(root: PlannerNode) -> list[Manifest]:
-    """Return the manifests of datasets below a node whose files others may change."""
-    with GRAPH_LOCK:
-        manifests = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
-    return list({manifest.identity: manifest for manifest in manifests if manifest.watched}.values())
-
 
 # Comparing at most this many rows in this process takes less time than starting Spark.
 MAX_ROWS_HERE = 16_000_000

@@ -14,7 +14,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, NodeClaim, awaited, run_action
-from sframe_spark.engine.execution.claimed_row_orders import require_unchanged_files
+from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.direct_execution_of_few_rows import direct_source
 from sframe_spark.engine.execution.lost_row_recovery import remember_lineage, restore_lost_rows
 from sframe_spark.engine.execution.plan_executor import Executor

@@ -446,7 +446,7 @@ class Executor:
     log
         Filled with one line for each section that ran: its mode, its operator and its number of rows.
     owned
-        ``id`` of the memos of the applications of users' functions that may run in Spark tasks (see
+        ``id`` of the result memo of each call of a user's function that this action may run in Spark tasks (see
         :mod:`sframe_spark.engine.execution.action_planning_and_function_call_claims`).
     free
         ``id`` of users' DataFrames that the plan may read as they are (see
@@ -497,9 +497,13 @@ class Executor:
             root = fold([root], partial(over_rows, replaced))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
-        """Run a plan. If too many rows tie for a sort of ties only, run it again with full sorts by Spark."""
+        """Run a plan. If it fails because too many rows tie, run it again with full sorts by Spark.
+
+        Rows that are known to ascend by the first sort columns are sorted only within rows of equal values of these ("ties"), in memory. That fails
+        if there are too many of such rows.
+        """
         with GRAPH_LOCK:
-            # The plan shares unchanged nodes with the user's graph, which other threads may splice meanwhile.
+            # Other threads may replace nodes of the user's graph while the plan runs, so the plan gets copies of the nodes that both have.
             plan = private_copy(root)
         with rechecking_after_failure(plan, self.options.directory):
             produced = self.run_log.mark()
@@ -521,7 +525,8 @@ class Executor:
     def _start_for(self, section: Section) -> None:
         """Start Spark in the background if a section that is not the first to run certainly needs it."""
         sections = list(in_order_of_running([section]))
-        # A plan that calls functions in other processes without owning them will be replaced, and may then need no Spark.
+        # If another action has claimed a user's function that the plan calls in other processes, the plan is made again after that action, and may
+        # then need no Spark.
         is_replaced = any(not_owned(planned.root, self.owned) for planned in sections if planned.mode.runs_in_other_processes)
         if any(map(needs_spark, sections[1:])) and not is_replaced:
             start_ahead()
@@ -641,6 +646,6 @@ def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: fl
 
 
 def with_full_sort(node: PlannerNode) -> PlannerNode:
-    """Return a node with a sort of all rows if it sorts ties only, else the node itself."""
+    """Return a node that sorts all rows if its operator sorts only rows that tie in the first sort columns, else the node itself."""
     other = node.operator.otherwise()
     return node if other is None else other.make_planner_node(*node.inputs)

@@ -45,7 +45,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowSlice
 
 Placed = tuple[PlannerNode, Placement]
-MADE_WITHOUT_SPARK = "it is made without a Spark, which what reads it may not need then"
+MADE_WITHOUT_SPARK = "its rows are computed without Spark, so that the operator that reads them may need no Spark either"
 WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 
 

@@ -40,8 +40,8 @@ TaskOutcome = tuple[int, bool, bytes]
 def run_callables(callables: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
     """Run independent callables as one Spark job and return their results in order.
 
-    Starting a Spark task costs more than a row range does, so a task runs several callables one after the other. ``size`` is the number of bytes of
-    all rows that they read; None where it is unknown.
+    Starting a Spark task may take longer than running a callable, so a task runs several callables one after the other. ``size`` is
+    the number of bytes of all rows that they read; None where it is unknown.
 
     Raises
     ------
@@ -153,8 +153,8 @@ def outcomes_of(
 def exclude_modules_from_collection(modules: int) -> None:
     """Exclude a worker's imported modules from garbage collection, which follows each task and would take 50 ms.
 
-    Cached by the number of modules, so it runs again only when that number has changed: values that a task creates are garbage when it ends.
-    Existing garbage is collected first, as it would stay forever.
+    Cached by the number of modules, so it runs again only when that number has changed; values that tasks create need not be excluded, as they are
+    freed when the task ends. Existing garbage is collected first, as otherwise it would never be freed.
     """
     gc.collect()
     gc.freeze()

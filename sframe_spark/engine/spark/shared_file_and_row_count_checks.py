@@ -238,7 +238,8 @@ def _require_seen(file: str, above: str) -> None:
 def why_not_in_tasks(files: Mapping[str, str]) -> str:
     """Return why Spark's tasks could not read some external files, or write files that this process sees; empty if they can.
 
-    A directory that an executor is known to see otherwise is not checked again. Other failures are checked again, as they may have been repaired.
+    A directory in which an executor was found to see no files, or other files, is not checked again. Other failures are checked again, as
+    they may have been repaired.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
         texts = _as_json(columns, types, parameters[0])
         if texts is not None:
             entries = [pc.binary_join_element_wise(f",[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
-            # Missing entries become empty strings, as Arrow would return null for a row whose entries are all missing.
+            # Missing entries become empty strings, as Arrow's result is null for a row with a missing entry.
             joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
             return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
         cells = _rows(columns, types, parameters[0])

@@ -1,4 +1,5 @@
-"""A scalar function that hashes any value to 64 bits, the same across runs, machines and encodings, and one that draws a sample of rows by it.
+"""A scalar function that hashes any value to 64 bits, the same across runs, machines and encodings, and one that decides from a row id and a seed
+whether a row is in a sample.
 
 Ints, floats, strings and arrays have the hashes of Turi Create, so that programs written for it draw the same rows for a seed. The formulas were
 found by comparing outputs: the bits of numbers are mixed, strings and arrays are hashed by CityHash64, and the result is mixed with the seed's hash.

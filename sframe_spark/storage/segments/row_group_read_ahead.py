@@ -142,7 +142,7 @@ class Decoder:
         return unit.size is not None and unit.size <= self._max_bytes
 
     def _submit_ahead(self, units: Iterator[Unit]) -> None:
-        """Append the next units to the queue, and submit them to threads, as many as the limits allow; at least one, if there is one."""
+        """Append the next units to the queue, as many as the limits allow and at least one if there is one, and submit short ones to threads."""
         while not self._coming or self._may_add():
             unit = next(units, None)
             if unit is None:

@@ -19,7 +19,8 @@ from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, rea
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.single_value_conversion import parse_array, parse_dict, parse_float, parse_int, parse_list
 
-# Patterns of short numbers, as nearly all numbers are; every numeric type can hold them. Leading zeros are ignored, as in Turi Create and in
+# Patterns of short numbers, which nearly all numbers match. Short ints fit 64 bits, and short decimals are in the range of floats, so fields that
+# match need no trial conversion. Leading zeros are ignored, as in Turi Create and in
 # other libraries.
 SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"
 SHORT_DECIMAL = r"^[+-]?0*[0-9]{1,18}(\.[0-9]*)?$"

@@ -1,4 +1,4 @@
-"""Members of SFrame that group rows by intervals of time, by cycles (rows with equal times) or by runs of equal rows; and uniform clocks."""
+"""Members of SFrame that group rows by intervals of time, by cycles (rows with equal times) or by runs of equal rows, or add columns per cycle."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import numpy as np
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
-from sframe_spark.api.error_hints import call_example, call_hint
-from sframe_spark.api.evenly_spaced_times import uniform_times
+from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
-from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe.clock_frames import clock_ticks, uniform_clock
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.user_functions import bind_function, type_for_any_items, type_of_results
-from sframe_spark.compute.key_equality_and_codes import comparable
-from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
+from sframe_spark.compute.key_runs import run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -62,7 +60,8 @@ class TimeGroups(Relational):
         Returns
         -------
         SFrame
-            Sorted by time; rows of one time are in the order in which their keys first appear. This frame need not be sorted.
+            Sorted by time. Groups of one time are in the order in which their keys first appear among the rows of that time. This frame need not be
+            sorted.
 
         Raises
         ------
@@ -91,7 +90,7 @@ class TimeGroups(Relational):
         ----------
         columns
             A name or a list of names of columns of any class. Missing values are equal to each other, and so are NaN. Date-times are equal if they
-            are the same instant; the result has that of the run's first row.
+            are the same instant; the result has the date-time of the run's first row, with its offset from UTC.
         operations
             As in ``groupby``. None: no aggregates.
 
@@ -253,7 +252,8 @@ class TimeGroups(Relational):
         Returns
         -------
         SFrame
-            Sorted by interval; rows of one interval are in the order in which their keys first appear in time. This frame need not be sorted.
+            Sorted by interval. Groups of one interval are in the order in which their keys first appear among its rows in order of time.
+            This frame need not be sorted.
 
         Raises
         ------
@@ -397,7 +397,7 @@ class CycleSample:
 
 
 def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
-    """Return the first rows, up to the last time of which all rows were read, and for each row the number of its time among them."""
+    """Return the first rows, up to the last time of which all rows were read, and for each row the index of its time among the distinct times."""
     count = SAMPLE_ROWS
     while True:
         chunk = rows_of(ordered, 0, count, as_objects=True)
@@ -409,83 +409,3 @@ def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
             complete = int(starts[-1])
             return chunk.slice(0, complete), run_numbers(starts[:-1], complete)
         count *= 10
-
-
-TIME = "time"
-"""Name of the column of a clock."""
-
-
-@call_hint
-def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
-    """Return a frame with one column ``time``: times at equal distances from ``start`` to ``stop``, which is included if it is one of them.
-
-    Parameters
-    ----------
-    start, stop
-        Two numbers or two date-times; either both or none with an offset from UTC. The times have the offset of ``start``.
-    every
-        Distance between times: a number; for date-times, a ``timedelta`` or a string such as ``"1h"``.
-
-    Raises
-    ------
-    TypeError
-        If an argument has an unsuitable type, or only one of the date-times has an offset.
-    ValueError
-        If ``stop`` is before ``start``, or ``every`` is not positive.
-
-    Examples
-    --------
-    >>> from datetime import datetime
-    >>> clock = uniform_clock(datetime(2024, 1, 1), datetime(2024, 1, 2), "6h")
-    >>> [time.hour for time in clock["time"]]
-    [0, 6, 12, 18, 0]
-    """
-    return make_frame(uniform_times(start, stop, every), [TIME])
-
-
-def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType]:
-    """Return the times of a clock after checking them, and their type.
-
-    Raises
-    ------
-    SchemaError
-        If ``clock`` is not a clock, or its type does not fit the time column.
-    InvalidArgumentError
-        If a time is missing, or not larger than the one before it.
-    """
-    node = clock_column(clock, on)
-    clock_type = node.schema[0]
-    if clock_type.kind != key.kind and not (clock_type.is_numeric and key.is_numeric):
-        raise SchemaError(f"a clock of {clock_type.kind} does not fit the column {on!r} of type {key.kind}: convert one with astype()")
-    if clock_type.is_zoned != key.is_zoned:
-        which = ("has", "has none") if clock_type.is_zoned else ("has none", "has")
-        raise SchemaError(f"the clock {which[0]} offsets from UTC and the column {on!r} {which[1]}: mixed time zones cannot be compared")
-    chunk = rows_of(node)
-    column = chunk.columns[0]
-    numbers = plain_numbers(comparable(column, clock_type))
-    if column.null_count or (numbers.dtype.kind == "f" and not np.isfinite(numbers).all()):
-        raise InvalidArgumentError("a clock has a time in every row: leave out rows with missing, NaN or infinite times")
-    wrong = np.flatnonzero(numbers[1:] <= numbers[:-1])
-    if len(wrong):
-        row = int(wrong[0]) + 1
-        raise InvalidArgumentError(f"the times of a clock ascend, each once, but row {row} is not after row {row - 1}: sort it and drop doubles")
-    return chunk, clock_type
-
-
-def clock_column(clock: Any, on: str) -> PlannerNode:
-    """Return the column of times in a clock: an SArray, or the column of an SFrame named like ``on``, named ``time``, or its only column.
-
-    Raises
-    ------
-    SchemaError
-        If ``clock`` is neither an SArray nor an SFrame with such a column.
-    """
-    if isinstance(clock, SArray):
-        return clock._node
-    if not isinstance(clock, Relational):
-        raise SchemaError(f"a clock is an SFrame or an SArray of times, got {type(clock).__name__}")
-    names = clock.column_names()
-    candidates = [name for name in (on, TIME) if name in names] or names[:1] * (len(names) == 1)
-    if not candidates:
-        raise SchemaError(f"a clock has one column, or one named {on!r} or {TIME!r}; this frame has: {', '.join(names)}")
-    return clock.select_column(candidates[0])._node
