@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.operators.groupby import streaming_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
@@ -150,9 +149,7 @@ def runs(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     """One row for each run of equal keys in the first column, which are neighbours; with few and with many runs in a batch."""
     operator = StreamingGroupBy((0,), tuple(aggregations))
     found = in_order(operator, data, 1, 1, CUTS[2])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streaming_groupby, "MIN_RUNS", 2)
-        return found | {way + ", whole runs": rows for way, rows in in_order(operator, data, 1, 8, CUTS[2]).items()}
+    return found | {way + ", whole runs": rows for way, rows in in_order(operator, data, 1, 8, CUTS[2]).items()}
 
 
 def running(data: Table, aggregations: Sequence[Aggregation]) -> Found:

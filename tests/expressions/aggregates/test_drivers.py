@@ -657,7 +657,6 @@ def test_a_plug_in_by_every_driver() -> None:
 
 
 @pytest.mark.usefixtures("own_registry")
-@pytest.mark.xfail(strict=True, reason="groupby keeps all rows of a plug-in's aggregate that has parts")
 def test_groups_use_the_parts_of_a_plug_in() -> None:
     name, lifted = defined_by_parts("matrix_parts")
     data = drivers.table([([1, 1, 2, 2], INT), ([1.0, None, 2.0, 3.0], FLOAT)])
