@@ -114,11 +114,14 @@ class GroupsOfRows:
         np.add.at(result, self.codes, values)
         return result
 
-    def extremes(self, values: np.ndarray, largest: bool, start: float) -> np.ndarray:
-        """Return the largest or smallest value of each group, and ``start`` if there is none beyond it; NaN if the group has a NaN."""
+    def extremes(self, values: np.ndarray, choose: np.ufunc, start: float) -> np.ndarray:
+        """Return the smallest or largest value of each group by a function such as ``np.minimum``, and ``start`` if there is none beyond it."""
         result = np.full(self.count, start, dtype=values.dtype)
         with np.errstate(invalid="ignore"):
-            (np.maximum if largest else np.minimum).at(result, self.codes, values)
+            if self.count == 1:
+                result[0] = choose.reduce(values, initial=start)
+            else:
+                choose.at(result, self.codes, values)
         return result
 
     def first_where(self, chosen: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, differs, members, plain_numbers
 from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
-from sframe_spark.expressions.aggregates.extremes import ORDERED
+from sframe_spark.expressions.aggregates.chosen_rows import ORDERED
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn, take
 from sframe_spark.expressions.aggregates.sums_means_and_variances import added_vectors
@@ -147,7 +147,7 @@ class Extreme(PartialAggregate):
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         numbers = plain_numbers(column)
         start = outermost(numbers.dtype, not largest)
-        result = groups.extremes(np.where(valid, numbers, start), largest, start)
+        result = groups.extremes(np.where(valid, numbers, start), np.maximum if largest else np.minimum, start)
         return [pa.array(result, mask=groups.totals(valid) == 0, from_pandas=False).cast(column.type)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
@@ -190,11 +190,11 @@ class Chosen(PartialAggregate):
             ranks = ranks[:1]
         # For argmin and argmax, date-times with offsets are compared by instant only.
         level = ranks_of_presence(column, ranks[0])
-        chosen = level == groups.extremes(level, False, MISSING_LEVEL)[groups.codes]
+        chosen = level == groups.extremes(level, np.minimum, MISSING_LEVEL)[groups.codes]
         for rank in ranks:
             compared = chosen & (level == 0)
             start = outermost(rank.dtype, not largest)
-            result = groups.extremes(np.where(compared, rank, start), largest, start)
+            result = groups.extremes(np.where(compared, rank, start), np.maximum if largest else np.minimum, start)
             chosen &= ~compared | (rank == result[groups.codes])
         return groups.first_where(chosen)
 

@@ -1,0 +1,405 @@
+"""Aggregates that choose a row: the value in the first row, and the value of one column where another is smallest or largest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.row_groups import GroupsOfRows, first_rows
+from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulated, segmented_scan
+from sframe_spark.compute.sorting_and_searching import as_ordered_ints
+from sframe_spark.compute.spark_columns import Column, F
+from sframe_spark.compute.window_folds import fold_by_two
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
+from sframe_spark.expressions.aggregates.counts import group_sizes, last_rows
+from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, take
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.column_cast import microseconds_of
+from sframe_spark.values.datetimes import to_microseconds
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+# The sort rank of an extreme value, and the value of a second column in the same row.
+ExtremeRow = tuple[tuple[bool, Any], Any]
+ORDERED = ("int", "float", "datetime")
+
+WORST = np.iinfo(np.int64).max
+"""The rank of a row without a value. An int may have the same rank, so that rows without a value are also told apart by a mask."""
+RANK_OF_NAN = WORST - 1
+"""Greater than the rank of every other float."""
+NO_OFFSET = np.iinfo(np.int32).min
+"""The missing offset of a date-time; smaller than every offset."""
+NOWHERE = WORST
+"""The position of no row."""
+
+
+@attrs.frozen
+class FirstRow(StateColumn):
+    """The value of a column in the first row, which may be missing. A state is the values and a mask of the groups that have rows.
+
+    Parameters
+    ----------
+    column, column_type
+        Position and type of the column.
+    """
+
+    needs_order = True
+    column: int
+    column_type: ColumnType
+
+    def empty(self, groups: int) -> State:
+        return pa.nulls(groups, self.column_type.physical), np.zeros(groups, dtype=bool)
+
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
+        if not rows.count:
+            return self.empty(groups.count)
+        return rows.column(self.column).take(pa.array(groups.firsts)), np.ones(groups.count, dtype=bool)
+
+    def merge(self, state: State, groups: GroupsOfRows) -> State:
+        values, has_rows = state
+        if has_rows.all():
+            return values.take(pa.array(groups.firsts)), np.ones(groups.count, dtype=bool)
+        positions, is_known = first_where(has_rows, groups)
+        return values_at(values, positions, is_known), is_known
+
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        values, had_rows = before
+        after = rows.column(self.column).take(pa.array(starts))
+        if had_rows.any():
+            groups = np.arange(len(starts))
+            after = pa.concat_arrays([values, after]).take(pa.array(np.where(had_rows, groups, groups + len(starts))))
+        group_of_rows = np.repeat(np.arange(len(starts)), group_sizes(starts, rows.count))
+        return (after.take(pa.array(group_of_rows)), np.ones(rows.count, dtype=bool)), (after, np.ones(len(starts), dtype=bool))
+
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
+        has_rows = windows.lengths > 0
+        return values_at(rows.column(self.column), windows.starts, has_rows), has_rows
+
+    def to_arrow(self, state: State) -> list[pa.Array]:
+        return [state[0], pa.array(state[1])]
+
+    def of_arrow(self, columns: Sequence[pa.Array]) -> State:
+        return columns[0], columns[1].to_numpy(zero_copy_only=False)
+
+    @property
+    def arrow_width(self) -> int:
+        return 2
+
+
+@attrs.frozen
+class BestRow(StateColumn):
+    """The value of a column in the row in which another column is smallest or largest.
+
+    A state is one or two *ranks* for each group (ints that are smallest in the best row), a mask of the groups that have a best row, and the values.
+    NaN is best only if there is no number, and a row without a value never.
+
+    Parameters
+    ----------
+    column, column_type
+        Position and type of the column that is compared: numbers or date-times (with offsets: by instant).
+    largest
+        Whether the largest value is best.
+    carried, carried_type
+        Position and type of the column whose value is kept.
+    ties
+        Which of several rows with the best value counts: the ``first``; by ``offset`` that of the smallest offset, or of the largest if ``largest``,
+        where no offset is smaller than any; or the ``last``, told by the row id, which must then be the column that is carried.
+    """
+
+    column: int
+    column_type: ColumnType
+    largest: bool
+    carried: int
+    carried_type: ColumnType
+    ties: Literal["first", "offset", "last"] = "first"
+
+    @property
+    def needs_order(self) -> bool:  # type: ignore[override]
+        return self.ties == "first"
+
+    @property
+    def rank_count(self) -> int:
+        """Number of ranks of a row."""
+        return 1 if self.ties == "first" else 2
+
+    def empty(self, groups: int) -> State:
+        ranks = [np.full(groups, WORST) for _ in range(self.rank_count)]
+        return (*ranks, np.zeros(groups, dtype=bool), pa.nulls(groups, self.carried_type.physical))
+
+    def ranks(self, rows: InputRows) -> Components:
+        """Return the ranks of each row."""
+        ranks = [rows.once(("ranks", self.column, self.largest), lambda: self._ranks_of_values(rows))]
+        if self.ties == "offset":
+            offsets = pc.struct_field(rows.column(self.column), "offset").cast(pa.int64()).fill_null(NO_OFFSET).to_numpy()
+            ranks.append(self._worst_if_missing(~offsets if self.largest else offsets, rows))
+        elif self.ties == "last":
+            # The last row is the row with the largest id, as the rows may have been collected in any order.
+            ranks.append(self._worst_if_missing(~rows.numbers(self.carried), rows))
+        return tuple(ranks)
+
+    def _ranks_of_values(self, rows: InputRows) -> np.ndarray:
+        column = rows.column(self.column)
+        numbers = plain_numbers(pc.struct_field(column, "instant")) if self.column_type.is_zoned else rows.numbers(self.column)
+        ranks = as_ordered_ints(numbers)
+        if self.largest:
+            # Flipping the bits of an int reverses the order without overflow.
+            ranks = ~ranks
+        if numbers.dtype.kind == "f":
+            is_nan = np.isnan(numbers)
+            ranks = np.where(is_nan, RANK_OF_NAN, ranks) if is_nan.any() else ranks
+        return self._worst_if_missing(ranks, rows)
+
+    def _worst_if_missing(self, ranks: np.ndarray, rows: InputRows) -> np.ndarray:
+        valid = rows.valid((self.column,))
+        return ranks if valid is None else np.where(valid, ranks, WORST)
+
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
+        if not rows.count:
+            return self.empty(groups.count)
+        return best_of_groups(self.ranks(rows), rows.valid((self.column,)), rows.column(self.carried), groups)
+
+    def merge(self, state: State, groups: GroupsOfRows) -> State:
+        *ranks, has_value, carried = state
+        return best_of_groups(tuple(ranks), None if has_value.all() else has_value, carried, groups)
+
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        *ranks_before, had_value, pool = before
+        ranks, positions, has_value = self._running_rows(rows, starts)
+        if had_value.any():
+            group_of_rows = np.repeat(np.arange(len(starts)), group_sizes(starts, rows.count))
+            earlier, stays = tuple(rank[group_of_rows] for rank in ranks_before), had_value[group_of_rows]
+            stays &= ~has_value | ~is_less(ranks, earlier)
+            ranks = tuple(np.where(stays, a, b) for a, b in zip(earlier, ranks, strict=True))
+            has_value, positions = has_value | stays, np.where(stays, group_of_rows, positions + len(starts))
+            pool = pa.concat_arrays([pool, rows.column(self.carried)])
+        else:
+            pool = rows.column(self.carried)
+        every = (*ranks, has_value, values_at(pool, positions, has_value))
+        return every, take(every, last_rows(starts, rows.count))
+
+    def _running_rows(self, rows: InputRows, starts: np.ndarray) -> tuple[Components, np.ndarray, np.ndarray]:
+        """Return for each row the best ranks of its group up to it, the row that has them, and whether there is one."""
+        ranks, valid, every = self.ranks(rows), rows.valid((self.column,)), np.arange(rows.count)
+        groups = RowGroups([], every, starts)
+        best = accumulated(ranks, groups, (np.minimum,)) if len(ranks) == 1 else segmented_scan(ranks, groups, lesser)
+        # A row in which the best ranks change is the best row, until they change again.
+        is_new = np.zeros(rows.count, dtype=bool)
+        is_new[starts] = True
+        for rank in best:
+            is_new[1:] |= rank[1:] != rank[:-1]
+        has_value = np.ones(rows.count, dtype=bool)
+        if valid is not None:
+            # The first row with a value is best even if its ranks are those of no value.
+            firsts = following(valid)[starts]
+            has_value = every >= np.repeat(firsts, group_sizes(starts, rows.count))
+            is_new[firsts[firsts < rows.count]] = True
+        return best, np.maximum.accumulate(np.where(is_new, every, 0)), has_value
+
+    def windows(self, rows: InputRows, windows: RowWindows) -> State:
+        ranks, valid, positions = self.ranks(rows), rows.valid((self.column,)), np.arange(rows.count)
+        if valid is not None:
+            positions = np.where(valid, positions, NOWHERE)
+        # Of rows with equal ranks the first is found without comparing positions, but one without a value may have the ranks of one with a value.
+        compared = self.rank_count + (valid is not None)
+        neutral = (*(WORST for _ in ranks), NOWHERE)
+        *best, chosen = fold_by_two((*ranks, positions), partial(lesser, compared=compared), neutral, windows.starts, windows.stops)
+        has_value = chosen != NOWHERE
+        return (*best, has_value, values_at(rows.column(self.carried), chosen, has_value))
+
+    def to_arrow(self, state: State) -> list[pa.Array]:
+        *ranks, has_value, carried = state
+        mask = ~has_value
+        return [*(pa.array(np.where(has_value, rank, 0), mask=mask) for rank in ranks), carried]
+
+    def of_arrow(self, columns: Sequence[pa.Array]) -> State:
+        *ranks, carried = columns
+        has_value = ranks[0].is_valid().to_numpy(zero_copy_only=False)
+        return (*(rank.fill_null(WORST).to_numpy(zero_copy_only=False) for rank in ranks), has_value, carried)
+
+    @property
+    def arrow_width(self) -> int:
+        return self.rank_count + 1
+
+
+def is_less(first: Components, second: Components) -> np.ndarray:
+    """Return whether rows of numbers come before others in lexicographic order.
+
+    Examples
+    --------
+    >>> is_less((np.array([1, 2, 2]), np.array([9, 3, 5])), (np.array([2, 2, 2]), np.array([0, 5, 5]))).tolist()
+    [True, True, False]
+    """
+    result = first[-1] < second[-1]
+    for a, b in zip(first[:-1][::-1], second[:-1][::-1], strict=True):
+        result = (a < b) | ((a == b) & result)
+    return np.asarray(result)
+
+
+def lesser(first: Components, second: Components, compared: int | None = None) -> Components:
+    """Return the lesser of two rows of numbers, compared by all or only the first numbers; the first row if they are equal."""
+    is_second = is_less(second[:compared], first[:compared])
+    return tuple(np.where(is_second, b, a) for a, b in zip(first, second, strict=True))
+
+
+def following(chosen: np.ndarray) -> np.ndarray:
+    """Return for each row the first chosen row from it on; the number of rows if there is none.
+
+    Examples
+    --------
+    >>> following(np.array([False, True, True, False])).tolist()
+    [1, 1, 2, 4]
+    """
+    rows = np.where(chosen, np.arange(len(chosen)), len(chosen))
+    return np.minimum.accumulate(rows[::-1])[::-1]
+
+
+def first_where(chosen: np.ndarray, groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first chosen row of each group, or any row, and a mask of the groups that have one."""
+    rows = np.flatnonzero(chosen)
+    firsts = first_rows(groups.codes[rows], groups.count)
+    return np.append(rows, 0)[firsts], firsts < len(rows)
+
+
+def values_at(column: pa.Array, positions: np.ndarray, has_value: np.ndarray) -> pa.Array:
+    """Return the values of a column at some positions; missing where ``has_value`` is false."""
+    return column.take(pa.array(positions, mask=None if has_value.all() else ~has_value))
+
+
+def best_of_groups(ranks: Components, has_value: np.ndarray | None, carried: pa.Array, groups: GroupsOfRows) -> State:
+    """Return the state of the rows with the smallest ranks, of those with a value (None: all rows), one row for each group."""
+    chosen = has_value
+    for rank in ranks:
+        compared = rank if chosen is None else np.where(chosen, rank, WORST)
+        is_best = rank == groups.extremes(compared, np.minimum, WORST)[groups.codes]
+        chosen = is_best if chosen is None else chosen & is_best
+    assert chosen is not None
+    positions, is_known = first_where(chosen, groups)
+    best = [rank[positions] if is_known.all() else np.where(is_known, rank[positions], WORST) for rank in ranks]
+    return (*best, is_known, values_at(carried, positions, is_known))
+
+
+def first_row(column: int, column_type: ColumnType) -> ColumnAggregate:
+    """Return the aggregate ``select_one``: the value in the first row; missing of no rows."""
+    return ColumnAggregate((FirstRow(column, column_type),), lambda state, *, last: state[0])
+
+
+def best_row(state: BestRow) -> ColumnAggregate:
+    """Return the value of the column that is carried in the best row; missing if no row has a value to compare."""
+    return ColumnAggregate((state,), lambda state, *, last: state[-1])
+
+
+# The aggregates.
+
+
+def _infer_any(types: Types, parameters: Parameters) -> ColumnType:
+    return types[0].of_values
+
+
+def _first_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    return F.min_by(columns[0], order)
+
+
+def _reduce_first(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    return decode(arrays[0].slice(0, 1), types[0])[0] if len(arrays[0]) else None
+
+
+def _of_first(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+    return first_row(positions[0], types[0])
+
+
+def _infer_second(types: Types, parameters: Parameters) -> ColumnType:
+    require("ARGMIN or ARGMAX", types[0], ORDERED)
+    return types[1]
+
+
+def comparable(column: Column, column_type: ColumnType) -> Column:
+    """Return a Spark column that sorts as the values do."""
+    return column["instant"] if column_type.is_zoned else column
+
+
+def _descending(column: Column, column_type: ColumnType) -> Column:
+    """Return a Spark column that sorts in the opposite order."""
+    if column_type.kind == INT_KIND:
+        return F.bitwise_not(column)
+    if column_type.kind == FLOAT_KIND:
+        return -column
+    return -F.unix_micros(column.cast("timestamp"))
+
+
+def _value_at(name: str, largest: bool, last: bool = False) -> None:
+    """Define the aggregate for the value of the second argument in the row where the first argument is smallest or largest.
+
+    NaN counts only if there is no other value. Of rows with equal values the first counts, or with ``last`` the last; the second argument must
+    then be the row id.
+    """
+
+    def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+        by = comparable(columns[0], types[0])
+        ranked = _descending(by, types[0]) if largest else by
+        tie_breaker = F.bitwise_not(columns[1]) if last else order
+        return F.min_by(columns[1], F.when(columns[0].isNotNull(), F.struct(ranked, tie_breaker)))
+
+    def lift(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> ExtremeRow | None:
+        extreme_rows = rows_of_extremes(ranks_of(arrays[0], types[0]), largest)
+        if not len(extreme_rows):
+            return None
+        # The last row is the row with the largest id, as the rows may have been collected in any order.
+        row = extreme_rows[np.argmax(arrays[1].to_numpy(zero_copy_only=False)[extreme_rows])] if last else extreme_rows[0]
+        value, partner = (decode(column.slice(int(row), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
+        return rank_of(value, largest), partner
+
+    def combine(first: ExtremeRow | None, second: ExtremeRow | None, types: Types) -> ExtremeRow | None:
+        if first is None or second is None:
+            return second if first is None else first
+        is_tie = last and second[0] == first[0]
+        return second if second[0] < first[0] or (is_tie and second[1] > first[1]) else first
+
+    def finish(part: ExtremeRow | None, types: Types, parameters: Parameters) -> Any:
+        return None if part is None else part[1]
+
+    def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+        return best_row(BestRow(positions[0], types[0], largest, positions[1], types[1], "last" if last else "first"))
+
+    parts = Decomposition(lift, combine, finish)
+    define_aggregate(name, _infer_second, parts=parts, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns)
+
+
+def ranks_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return numbers that sort as the values do."""
+    return microseconds_of(column, column_type) if column_type.kind == DATETIME_KIND else column
+
+
+def rows_of_extremes(values: pa.Array, largest: bool) -> np.ndarray:
+    """Return the indices of the rows with the smallest or largest value; NaN counts only if there is no other value, and missing values never."""
+    numbers = values.filter(pc.invert(pc.is_nan(values))) if pa.types.is_floating(values.type) else values
+    best = pc.min_max(numbers)["max" if largest else "min"]
+    result = pc.equal(values, best) if best.is_valid else values.is_valid()
+    return np.flatnonzero(result.fill_null(False).to_numpy(zero_copy_only=False))
+
+
+def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:
+    """Return a sort key of a value, with NaN after every number."""
+    if isinstance(value, float) and math.isnan(value):
+        return (True, 0.0)
+    if isinstance(value, (int, float)):
+        return (False, -value if largest else value)
+    instant = to_microseconds(value)[0]
+    return (False, -instant if largest else instant)
+
+
+_value_at("argmin", largest=False)
+_value_at("argmax", largest=True)
+_value_at("argmin_row", largest=False, last=True)
+_value_at("argmax_row", largest=True, last=True)
+define_aggregate("select_one", _infer_any, _reduce_first, column=_first_column, of_columns=_of_first)
