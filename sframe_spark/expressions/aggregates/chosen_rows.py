@@ -151,14 +151,15 @@ class BestRow(StateColumn):
     def _ranks_of_values(self, rows: InputRows) -> np.ndarray:
         column = rows.column(self.column)
         numbers = plain_numbers(pc.struct_field(column, "instant")) if self.column_type.is_zoned else rows.numbers(self.column)
+        return self._worst_if_missing(self._ranks_of_numbers(numbers), rows)
+
+    def _ranks_of_numbers(self, numbers: np.ndarray) -> np.ndarray:
         ranks = as_ordered_ints(numbers)
         if self.largest:
             # Flipping the bits of an int reverses the order without overflow.
             ranks = ~ranks
-        if numbers.dtype.kind == "f":
-            is_nan = np.isnan(numbers)
-            ranks = np.where(is_nan, RANK_OF_NAN, ranks) if is_nan.any() else ranks
-        return self._worst_if_missing(ranks, rows)
+        is_nan = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(1, dtype=bool)
+        return np.where(is_nan, RANK_OF_NAN, ranks) if is_nan.any() else ranks
 
     def _worst_if_missing(self, ranks: np.ndarray, rows: InputRows) -> np.ndarray:
         valid = rows.valid((self.column,))
@@ -167,7 +168,17 @@ class BestRow(StateColumn):
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if not rows.count:
             return self.empty(groups.count)
-        return best_of_groups(self.ranks(rows), rows.valid((self.column,)), rows.column(self.carried), groups)
+        valid, carried = rows.valid((self.column,)), rows.column(self.carried)
+        if self.ties == "first" and self.column_type.kind == FLOAT_KIND:
+            # Floats are compared as they are, which is faster, unless there are groups with NaN.
+            numbers = rows.numbers(self.column)
+            choose, worst = (np.maximum, -np.inf) if self.largest else (np.minimum, np.inf)
+            best = groups.extremes(numbers if valid is None else np.where(valid, numbers, worst), choose, worst)
+            if not np.isnan(best).any():
+                is_best = numbers == best[groups.codes]
+                positions, is_known = first_where(is_best if valid is None else is_best & valid, groups)
+                return state_of_rows((self._ranks_of_numbers(numbers[positions]),), positions, is_known, carried)
+        return best_of_groups(self.ranks(rows), valid, carried, groups)
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         *ranks, has_value, carried = state
@@ -285,8 +296,14 @@ def best_of_groups(ranks: Components, has_value: np.ndarray | None, carried: pa.
         chosen = is_best if chosen is None else chosen & is_best
     assert chosen is not None
     positions, is_known = first_where(chosen, groups)
-    best = [rank[positions] if is_known.all() else np.where(is_known, rank[positions], WORST) for rank in ranks]
-    return (*best, is_known, values_at(carried, positions, is_known))
+    return state_of_rows(tuple(rank[positions] for rank in ranks), positions, is_known, carried)
+
+
+def state_of_rows(ranks: Components, positions: np.ndarray, is_known: np.ndarray, carried: pa.Array) -> State:
+    """Return the state of groups with their best rows, whose ranks are given; groups without a best row have any ranks."""
+    if not is_known.all():
+        ranks = tuple(np.where(is_known, rank, WORST) for rank in ranks)
+    return (*ranks, is_known, values_at(carried, positions, is_known))
 
 
 def first_row(column: int, column_type: ColumnType) -> ColumnAggregate:

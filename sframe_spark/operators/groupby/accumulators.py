@@ -135,7 +135,7 @@ class Summed(Counted):
 
 
 @attrs.frozen
-class Extreme(PartialAggregate):
+class ExtremeAccumulator(PartialAggregate):
     """The smallest or largest number or date-time without offset; NaN if the group has a NaN."""
 
     holds_values: ClassVar[bool] = False
@@ -567,7 +567,7 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
     if kind == ARRAY_KIND and function in ("sum", "mean"):
         return SummedVectors(aggregation, types, 1)
     if function in ("min", "max") and kind in ORDERED:
-        return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
+        return Chosen(aggregation, types, 1) if types[0].is_zoned else ExtremeAccumulator(aggregation, types, 1)
     if function in ROW_CHOOSING:
         return Chosen(aggregation, types, len(types))
     if function == "freq_count":
