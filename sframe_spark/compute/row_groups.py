@@ -125,14 +125,17 @@ class GroupsOfRows:
         with np.errstate(invalid="ignore"):
             if self.count == 1:
                 result[0] = choose.reduce(values, initial=start)
+            elif self.are_runs and 0 < MIN_MEAN_LENGTH * self.count <= self.rows:
+                result = choose.reduceat(values, self.starts)
             else:
                 choose.at(result, self.codes, values)
         return result
 
-    def first_where(self, chosen: np.ndarray) -> np.ndarray:
-        """Return the first chosen row of each group; each group must have one."""
+    def first_where(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first chosen row of each group, or any row if it has none, and a mask of the groups that have one."""
         rows = np.flatnonzero(chosen)
-        return rows[first_rows(self.codes[rows], self.count)]
+        firsts = first_rows(self.codes[rows], self.count)
+        return np.append(rows, 0)[firsts], firsts < len(rows)
 
 
 def first_rows(codes: np.ndarray, count: int) -> np.ndarray:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.row_groups import GroupsOfRows, first_rows
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulated, segmented_scan
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints
 from sframe_spark.compute.spark_columns import Column, F
@@ -70,7 +70,7 @@ class FirstRow(StateColumn):
         values, has_rows = state
         if has_rows.all():
             return values.take(pa.array(groups.firsts)), np.ones(groups.count, dtype=bool)
-        positions, is_known = first_where(has_rows, groups)
+        positions, is_known = groups.first_where(has_rows)
         return values_at(values, positions, is_known), is_known
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
@@ -176,7 +176,7 @@ class BestRow(StateColumn):
             best = groups.extremes(numbers if valid is None else np.where(valid, numbers, worst), choose, worst)
             if not np.isnan(best).any():
                 is_best = numbers == best[groups.codes]
-                positions, is_known = first_where(is_best if valid is None else is_best & valid, groups)
+                positions, is_known = groups.first_where(is_best if valid is None else is_best & valid)
                 return state_of_rows((self._ranks_of_numbers(numbers[positions]),), positions, is_known, carried)
         return best_of_groups(self.ranks(rows), valid, carried, groups)
 
@@ -275,13 +275,6 @@ def following(chosen: np.ndarray) -> np.ndarray:
     return np.minimum.accumulate(rows[::-1])[::-1]
 
 
-def first_where(chosen: np.ndarray, groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first chosen row of each group, or any row, and a mask of the groups that have one."""
-    rows = np.flatnonzero(chosen)
-    firsts = first_rows(groups.codes[rows], groups.count)
-    return np.append(rows, 0)[firsts], firsts < len(rows)
-
-
 def values_at(column: pa.Array, positions: np.ndarray, has_value: np.ndarray) -> pa.Array:
     """Return the values of a column at some positions; missing where ``has_value`` is false."""
     return column.take(pa.array(positions, mask=None if has_value.all() else ~has_value))
@@ -295,7 +288,7 @@ def best_of_groups(ranks: Components, has_value: np.ndarray | None, carried: pa.
         is_best = rank == groups.extremes(compared, np.minimum, WORST)[groups.codes]
         chosen = is_best if chosen is None else chosen & is_best
     assert chosen is not None
-    positions, is_known = first_where(chosen, groups)
+    positions, is_known = groups.first_where(chosen)
     return state_of_rows(tuple(rank[positions] for rank in ranks), positions, is_known, carried)
 
 

@@ -19,7 +19,7 @@ from sframe_spark.compute.segmented_scan import RowGroups, accumulated
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
-from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, first_where, following
+from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following
 from sframe_spark.expressions.aggregates.counts import HasValue, group_sizes, known, last_rows
 from sframe_spark.expressions.aggregates.partial_aggregates import of_extremes
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
@@ -156,7 +156,7 @@ class KindOfFirstValue(StateColumn):
             return self.empty(groups.count)
         if state.all():
             return state[groups.firsts]
-        entries, is_known = first_where(state != NO_VALUE, groups)
+        entries, is_known = groups.first_where(state != NO_VALUE)
         return np.where(is_known, state[entries], NO_VALUE)
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:

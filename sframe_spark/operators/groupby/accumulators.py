@@ -9,7 +9,6 @@ from typing import ClassVar
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
     GROUPS_PER_BLOCK,
@@ -22,21 +21,18 @@ from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
     squared_deviations,
 )
 from sframe_spark.compute.key_equality_and_codes import comparable
-from sframe_spark.compute.key_runs import POSITIVE_ZERO, differs, members, plain_numbers
+from sframe_spark.compute.key_runs import differs, members, plain_numbers
 from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
-from sframe_spark.expressions.aggregates.chosen_rows import ORDERED
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn, take
 from sframe_spark.expressions.aggregates.sums_means_and_variances import added_vectors
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import ROW_CHOOSING, Aggregation
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.nested.json_items import FlatItems
 from sframe_spark.values.python_to_arrow import encode_plain
 
 Arrays = list[pa.Array]
-
-NAN_LEVEL, MISSING_LEVEL = 1, 2
 
 
 @attrs.frozen
@@ -135,78 +131,6 @@ class Summed(Counted):
 
 
 @attrs.frozen
-class ExtremeAccumulator(PartialAggregate):
-    """The smallest or largest number or date-time without offset; NaN if the group has a NaN."""
-
-    holds_values: ClassVar[bool] = False
-    is_small: ClassVar[bool] = True
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Return the extreme value of each group, ignoring missing values; missing if all are."""
-        column, largest = arrays[0], self.aggregation.function == "max"
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        numbers = plain_numbers(column)
-        start = outermost(numbers.dtype, not largest)
-        result = groups.extremes(np.where(valid, numbers, start), np.maximum if largest else np.minimum, start)
-        return [pa.array(result, mask=groups.totals(valid) == 0, from_pandas=False).cast(column.type)]
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Return the extreme value of each group, ignoring missing values; missing if all are."""
-        column = partial[0]
-        if not len(starts):
-            return [column.slice(0, 0)]
-        largest = self.aggregation.function == "max"
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        numbers = plain_numbers(column)
-        numbers = np.where(valid, numbers, outermost(numbers.dtype, not largest))
-        result = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
-        known = np.logical_or.reduceat(valid, starts)
-        return [pa.array(result, mask=~known, from_pandas=False).cast(column.type)]
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return the extreme values, with -0.0 replaced by 0.0."""
-        return pc.add(partial[0], POSITIVE_ZERO) if pa.types.is_floating(partial[0].type) else partial[0]
-
-
-@attrs.frozen
-class Chosen(PartialAggregate):
-    """Arguments in one row of each group: the first row (``select_one``), or the first row in which the first argument is extreme."""
-
-    holds_values: ClassVar[bool] = False
-    is_small: ClassVar[bool] = True
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Return the arguments in the chosen rows."""
-        rows = groups.firsts if self.aggregation.function == "select_one" else self._extreme_rows(arrays[0], groups)
-        return [column.take(pa.array(rows)) for column in arrays]
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Return the arguments in the chosen rows."""
-        return self.of_groups(partial, GroupsOfRows(np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(partial[0])))), len(starts)))
-
-    def _extreme_rows(self, column: pa.Array, groups: GroupsOfRows) -> np.ndarray:
-        ranks, largest = value_ranks(column), self.aggregation.function in ("argmax", "max")
-        if self.aggregation.function in ("argmin", "argmax"):
-            ranks = ranks[:1]
-        # For argmin and argmax, date-times with offsets are compared by instant only.
-        level = ranks_of_presence(column, ranks[0])
-        chosen = level == groups.extremes(level, np.minimum, MISSING_LEVEL)[groups.codes]
-        for rank in ranks:
-            compared = chosen & (level == 0)
-            start = outermost(rank.dtype, not largest)
-            result = groups.extremes(np.where(compared, rank, start), np.maximum if largest else np.minimum, start)
-            chosen &= ~compared | (rank == result[groups.codes])
-        return groups.first_where(chosen)
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return the last argument; missing if all first arguments of the group are missing (for ``select_one``: unchanged)."""
-        if self.aggregation.function == "select_one":
-            return partial[0]
-        known = partial[0].is_valid().to_numpy(zero_copy_only=False)
-        return partial[-1].take(pa.array(np.arange(len(known)), mask=~known))
-
-
-@attrs.frozen
 class CountedRuns(PartialAggregate):
     """The number of runs of equal values. The state is the count, and the first and last value."""
 
@@ -233,36 +157,6 @@ class CountedRuns(PartialAggregate):
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         return partial[0]
-
-
-def outermost(dtype: np.dtype, largest: bool) -> float:
-    """Return the largest or smallest number of a type."""
-    if dtype.kind == "f":
-        return np.inf if largest else -np.inf
-    limits = np.iinfo(dtype)
-    return limits.max if largest else limits.min
-
-
-def ranks_of_presence(column: pa.Array, numbers: np.ndarray) -> np.ndarray:
-    """Return 0 for numbers, higher levels for NaN and missing values, which are chosen as extremes only if the group has nothing of a lower level."""
-    level = np.zeros(len(column), dtype=np.int64)
-    if numbers.dtype.kind == "f":
-        level[np.isnan(numbers)] = NAN_LEVEL
-    if column.null_count:
-        level[column.is_null().to_numpy(zero_copy_only=False)] = MISSING_LEVEL
-    return level
-
-
-def value_ranks(column: pa.Array) -> list[np.ndarray]:
-    """Return arrays whose lexicographic order is the order of the values; for zoned date-times instant, whether there is an offset, and offset."""
-    if not pa.types.is_struct(column.type):
-        return [plain_numbers(column)]
-    offsets = pc.struct_field(column, "offset")
-    return [
-        plain_numbers(pc.struct_field(column, "instant")),
-        offsets.is_valid().to_numpy(zero_copy_only=False).astype(np.int64),
-        plain_numbers(offsets).astype(np.int64),
-    ]
 
 
 # Sums of floats, means and variances, from exact sums by group that are rounded at the end.
@@ -566,10 +460,6 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         return form(aggregation, types, width)
     if kind == ARRAY_KIND and function in ("sum", "mean"):
         return SummedVectors(aggregation, types, 1)
-    if function in ("min", "max") and kind in ORDERED:
-        return Chosen(aggregation, types, 1) if types[0].is_zoned else ExtremeAccumulator(aggregation, types, 1)
-    if function in ROW_CHOOSING:
-        return Chosen(aggregation, types, len(types))
     if function == "freq_count":
         return Frequencies(aggregation, types, 2)
     if len(types) == 1 and types[0] in (INT, FLOAT, STR):
