@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.aggregates.python_aggregates import of_all_values, of_parts
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
@@ -21,6 +23,7 @@ from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 
 # ColumnAggregate functions, which compute one value from many rows, and their table.
@@ -263,6 +266,18 @@ def define_aggregate(
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
     return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact, of_columns))
+
+
+def reduction(infer: Infer, of_columns: Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate]) -> ReduceColumns:
+    """Return the ``reduce`` function of an aggregate of columns: its value for one window of all rows."""
+
+    def reduce(arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+        count = len(arrays[0])
+        windows = RowWindows(np.zeros(1, dtype=np.int64), np.array([count]))
+        values = AggregateSet.of([of_columns(types, range(len(types)), parameters)]).of_windows(InputRows(arrays, count), windows)
+        return decode(values[0], infer(types, parameters))[0]
+
+    return reduce
 
 
 class CheckedValue:

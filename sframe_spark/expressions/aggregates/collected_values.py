@@ -1,12 +1,13 @@
-"""The values of groups as a state column, and aggregates of all values of a group: lists, dicts, and those that only have a ``reduce`` function."""
+"""The values of groups as a state column, and columns of lists and dicts of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.key_runs import ranges
@@ -14,8 +15,28 @@ from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.counts import group_sizes
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import Growth, State, StateColumn
-from sframe_spark.types import ColumnType
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
+from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.column_cast import microseconds_of, wall_microseconds
+from sframe_spark.values.datetimes import all_in_years_of_python
+from sframe_spark.values.nested.json_items import (
+    STORED_DICT,
+    STORED_LIST,
+    in_brackets,
+    is_known,
+    items_of,
+    stored_floats,
+    stored_lists,
+    texts_of_items,
+)
+from sframe_spark.values.nested.python_and_tagged_json import STORED_ARRAY
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME
+from sframe_spark.values.python_to_arrow import encode_plain
+
+# Number of values that are put into lists at a time, which limits the memory for copies.
+VALUES_PER_BATCH = 1 << 18
 
 
 @attrs.frozen(eq=False)
@@ -48,8 +69,21 @@ class ListViews:
         return self.starts + self.sizes
 
     def take(self, entries: np.ndarray | slice) -> ListViews:
-        """Return some of the lists, with the same pool."""
-        return ListViews(self.starts[entries], self.sizes[entries], self.pool)
+        """Return some of the lists, with the same pool, or with part of it if that is much smaller."""
+        return attrs.evolve(self, starts=self.starts[entries], sizes=self.sizes[entries]).compact()
+
+    def compact(self) -> ListViews:
+        """Return the same lists without the values that no list has, if these are at least half of the pool. Lists overlap as before."""
+        count = len(self.pool[0])
+        if not count or 2 * int(self.sizes.sum()) > count:
+            return self
+        edges = np.zeros(count + 1, dtype=np.int64)
+        np.add.at(edges, self.starts, 1)
+        np.add.at(edges, self.stops, -1)
+        used = np.cumsum(edges[:-1]) > 0
+        moved = np.concatenate([[0], np.cumsum(used)])
+        chosen = pa.array(np.flatnonzero(used))
+        return attrs.evolve(self, starts=moved[self.starts], pool=tuple(column.take(chosen) for column in self.pool))
 
     @classmethod
     def joined(cls, states: Sequence[ListViews]) -> ListViews:
@@ -65,10 +99,17 @@ class ListViews:
         ends = np.cumsum(self.sizes)
         return len(self.pool[0]) == (int(ends[-1]) if len(ends) else 0) and bool((self.starts == ends - self.sizes).all())
 
-    @property
-    def overlap(self) -> bool:
-        """Whether the lists have more values together than the pool."""
-        return int(self.sizes.sum()) > len(self.pool[0])
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield slices of consecutive lists, each with the sizes of the lists and the positions of their values in the pool."""
+        for lists in batches_by_size(self.sizes, VALUES_PER_BATCH):
+            yield lists, self.sizes[lists], ranges(self.starts[lists], self.sizes[lists])
+
+    def total(self, weights: np.ndarray | None = None) -> int:
+        """Return the number of values in all lists, or the sum of their weights (one for each value of the pool)."""
+        if weights is None:
+            return int(self.sizes.sum())
+        before = np.concatenate([[0], np.cumsum(weights, dtype=np.int64)])
+        return int((before[self.stops] - before[self.starts]).sum())
 
     def packed(self) -> ListViews:
         """Return the same lists with a pool of just their values, one list after the other."""
@@ -100,9 +141,18 @@ class CollectedValues(StateColumn):
     types: tuple[ColumnType, ...]
     skips_missing: bool = False
 
+    @property
+    def pool_types(self) -> tuple[pa.DataType, ...]:
+        """Types of the columns of the values."""
+        return tuple(column_type.physical for column_type in self.types)
+
+    def collected(self, rows: InputRows) -> tuple[pa.Array, ...]:
+        """Return the values of all rows."""
+        return tuple(rows.column(position) for position in self.columns)
+
     def empty(self, groups: int) -> State:
         nothing = np.zeros(groups, dtype=np.int64)
-        return ListViews(nothing, nothing, tuple(pa.array([], column_type.physical) for column_type in self.types))
+        return ListViews(nothing, nothing, tuple(pa.array([], data_type) for data_type in self.pool_types))
 
     def chosen(self, rows: InputRows) -> np.ndarray | None:
         """Return a mask of the rows whose values are kept; None if all are."""
@@ -113,7 +163,7 @@ class CollectedValues(StateColumn):
         if valid is not None:
             order, sizes = order[valid[order]], groups.totals(valid)
         positions = pa.array(order)
-        return ListViews(np.cumsum(sizes) - sizes, sizes, tuple(rows.column(position).take(positions) for position in self.columns))
+        return ListViews(np.cumsum(sizes) - sizes, sizes, tuple(column.take(positions) for column in self.collected(rows)))
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         sizes = np.zeros(groups.count, dtype=np.int64)
@@ -132,12 +182,7 @@ class CollectedValues(StateColumn):
         return self.windows(rows, RowWindows(starts, stops))
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
-        valid, columns = self.chosen(rows), [rows.column(position) for position in self.columns]
-        if valid is None:
-            return ListViews(windows.starts, windows.lengths, tuple(columns))
-        before = np.concatenate([[0], np.cumsum(valid)])
-        starts = before[windows.starts]
-        return ListViews(starts, before[windows.stops] - starts, tuple(column.filter(pa.array(valid)) for column in columns))
+        return views_of_windows(self.collected(rows), self.chosen(rows), windows)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         packed = state.packed()
@@ -153,6 +198,151 @@ class CollectedValues(StateColumn):
         return len(self.columns)
 
 
-def ranges_of(views: ListViews) -> list[tuple[int, int]]:
-    """Return start and stop of each list in the pool."""
-    return list(zip(views.starts.tolist(), views.stops.tolist(), strict=True))
+@attrs.frozen
+class CollectedTexts(CollectedValues):
+    """The values of one column in row order, as the JSON that stored lists hold."""
+
+    @property
+    def pool_types(self) -> tuple[pa.DataType, ...]:
+        return (pa.string(),)
+
+    def collected(self, rows: InputRows) -> tuple[pa.Array, ...]:
+        return (item_texts_of(rows, self.columns[0], self.types[0]),)
+
+
+def views_of_windows(pool: Sequence[pa.Array], chosen: np.ndarray | None, windows: RowWindows) -> ListViews:
+    """Return the values of each window, without those of rows that are not chosen; the pool has the chosen rows."""
+    if chosen is None:
+        return ListViews(windows.starts, windows.lengths, tuple(pool))
+    before = np.concatenate([[0], np.cumsum(chosen)])
+    starts, mask = before[windows.starts], pa.array(chosen)
+    return ListViews(starts, before[windows.stops] - starts, tuple(column.filter(mask) for column in pool))
+
+
+def batches_by_size(lengths: np.ndarray, max_items: int) -> Iterator[slice]:
+    """Yield slices of consecutive entries with at most ``max_items`` items together, or with a single entry that has more.
+
+    Examples
+    --------
+    >>> [(batch.start, batch.stop) for batch in batches_by_size(np.array([3, 1, 1, 9, 0]), 4)]
+    [(0, 2), (2, 3), (3, 5)]
+    """
+    ends, first = np.cumsum(lengths), 0
+    while first < len(lengths):
+        before = int(ends[first - 1]) if first else 0
+        stop = max(int(np.searchsorted(ends, before + max_items, "right")), first + 1)
+        # Entries without items go with the entries before them.
+        stop = int(np.searchsorted(ends, ends[stop - 1], "right"))
+        yield slice(first, stop)
+        first = stop
+
+
+# Columns of lists and dicts.
+
+
+def lists_of(views: ListViews, columns: Sequence[pa.Array], result: ColumnType) -> pa.Array:
+    """Return lists or dicts: an Arrow list or map for each of some views, or JSON if the values are JSON.
+
+    Parameters
+    ----------
+    views
+        The lists.
+    columns
+        The columns of the pool that are put into lists: the values, or the keys and values of maps, or JSON items or entries.
+    result
+        Type of the result.
+
+    Raises
+    ------
+    ArrowCapacityError
+        If the values are more than an array can hold; this is raised before any list is built.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import list_of
+    >>> views = ListViews(np.array([0, 2, 0]), np.array([1, 1, 2]), (pa.array([5, 6, 7]),))
+    >>> lists_of(views, views.pool, list_of(INT)).to_pylist()
+    [[5], [7], [5, 6]]
+    >>> lists_of(ListViews(np.array([0, 0]), np.array([0, 2]), ()), [pa.array(["5", "[6]"])], ENCODED_LIST).to_pylist()
+    ['[]', '[5,[6]]']
+    """
+    refuse_more_than_an_array(views, columns, extra_bytes=1)
+    if not result.is_encoded and views.are_packed:
+        return _lists(columns, views.sizes, result)
+    lists = [_lists([column.take(pa.array(positions)) for column in columns], sizes, result) for _, sizes, positions in views.blocks()]
+    return in_one_array(lists) if lists else pa.array([], result.physical)
+
+
+def _lists(columns: Sequence[pa.Array], sizes: np.ndarray, result: ColumnType) -> pa.Array:
+    if result.is_encoded:
+        return in_brackets(sizes, columns[0], STORED_LIST if result.kind == LIST_KIND else STORED_DICT)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    array_class = pa.MapArray if pa.types.is_map(result.physical) else pa.ListArray
+    return array_class.from_arrays(offsets, *columns, type=result.physical)
+
+
+def refuse_more_than_an_array(views: ListViews, columns: Sequence[pa.Array], extra_bytes: int) -> None:
+    """Check that lists, with ``extra_bytes`` for each string, fit into one array.
+
+    Raises
+    ------
+    ArrowCapacityError
+        If they do not fit.
+    """
+    for column in columns:
+        is_string = pa.types.is_string(column.type)
+        weights = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) + extra_bytes if is_string else None
+        if views.total(weights) > MAX_BYTES_OF_ARRAY:
+            raise pa.ArrowCapacityError("the lists of all groups, rows or windows are more than an array holds")
+
+
+def item_texts_of(rows: InputRows, position: int, column_type: ColumnType) -> pa.Array:
+    """Return the result of :func:`item_texts` for a column, which is computed once."""
+    return rows.once(("item texts", position), lambda: item_texts(rows.column(position), column_type))
+
+
+def item_texts(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return the JSON of each value, as in stored lists and dicts; that of a missing value is ``null``.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import list_of
+    >>> item_texts(pa.array([[1], None]), list_of(INT)).to_pylist()
+    ['[1]', 'null']
+    """
+    if column_type in (INT, FLOAT, STR):
+        return texts_of_items(column)
+    if column_type.is_encoded:
+        texts = column if is_known(column, column_type.kind) else None
+    elif column_type.kind == DATETIME_KIND:
+        texts = datetime_texts(column, column_type)
+    else:
+        texts = array_texts(column) if column_type.kind == ARRAY_KIND else stored_lists(column)
+    if texts is not None:
+        return texts.fill_null("null")
+    # Values that are nested deep, and errors for date-times that Python does not have.
+    lists = encode_plain([[value] for value in decode(column, column_type)], ENCODED_LIST)
+    return pc.utf8_slice_codeunits(lists, 1, -1)
+
+
+def array_texts(column: pa.Array) -> pa.Array | None:
+    """Return the JSON of each array; None if a missing row has items.
+
+    Examples
+    --------
+    >>> array_texts(pa.array([[1.0, float("inf")], None])).to_pylist()
+    ['{"$array":[1.0,{"$float":"inf"}]}', None]
+    """
+    flat = items_of(column)
+    if flat is None or not len(column):
+        return None if flat is None else pa.array([], pa.string())
+    return in_brackets(flat.counts, stored_floats(flat.items.fill_null(float("nan"))), STORED_ARRAY, flat.missing)
+
+
+def datetime_texts(column: pa.Array, column_type: ColumnType) -> pa.Array | None:
+    """Return the JSON of each date-time; None if one is outside the years 1 to 9999."""
+    instants = microseconds_of(column, column_type)
+    if not all_in_years_of_python(wall_microseconds(instants, column, column_type)):
+        return None
+    offsets = pc.struct_field(column, "offset").cast(pa.string()).fill_null("null") if column_type.is_zoned else pa.scalar("null")
+    return pc.binary_join_element_wise(BEFORE_DATETIME, instants.cast(pa.string()), ',"offset":', offsets, "}", "")

@@ -20,16 +20,14 @@ from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
     merged_digit_lists,
     squared_deviations,
 )
-from sframe_spark.compute.key_equality_and_codes import comparable
-from sframe_spark.compute.key_runs import differs, members, plain_numbers
-from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
+from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn, take
 from sframe_spark.expressions.aggregates.sums_means_and_variances import added_vectors
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.node_facts import Schema
-from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
-from sframe_spark.values.nested.json_items import FlatItems
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain
 
 Arrays = list[pa.Array]
@@ -128,35 +126,6 @@ class Summed(Counted):
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Return the sum of each group."""
         return [pa.array(groups.totals(plain_numbers(arrays[0])))]
-
-
-@attrs.frozen
-class CountedRuns(PartialAggregate):
-    """The number of runs of equal values. The state is the count, and the first and last value."""
-
-    holds_values: ClassVar[bool] = False
-    is_small: ClassVar[bool] = True
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Return the number of runs in each group, and its first and last value."""
-        values = arrays[0].take(pa.array(groups.order))
-        if not groups.rows:
-            return [pa.array([], pa.int64()), values, values]
-        return self.merge([pa.array(np.ones(groups.rows, dtype=np.int64)), values, values], groups.starts)
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Return the sums of the counts; a run that continues in the next state is counted once."""
-        counts, firsts, lasts = partial
-        # The last value of each state alternates with the first value of the next state.
-        rows = np.stack([np.arange(len(counts) - 1), np.arange(len(counts) + 1, 2 * len(counts))], axis=1)
-        edges = pa.concat_arrays([lasts, firsts]).take(pa.array(rows.ravel()))
-        goes_on = np.append(~differs(comparable(edges, self.types[0]))[::2], False)
-        ends = np.append(starts[1:], len(counts)) - 1
-        goes_on[ends] = False
-        return [pa.array(totals(plain_numbers(counts) - goes_on, starts)), firsts.take(pa.array(starts)), lasts.take(pa.array(ends))]
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        return partial[0]
 
 
 # Sums of floats, means and variances, from exact sums by group that are rounded at the end.
@@ -323,136 +292,12 @@ def rows_of_lists(first: pa.ListArray, second: pa.ListArray) -> np.ndarray:
     return np.arange(len(first)) + np.where(is_second, len(first), 0)
 
 
-# Aggregates that collect the values of a group, or the distinct values, into lists or dicts.
-
-
-def grouped_lists(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:
-    """Return lists of the values of each group; values are given group by group."""
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), values, type=result.physical)
-
-
-@attrs.frozen
-class Gathered(PartialAggregate):
-    """Lists of ints, floats or strings, without missing values."""
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return the lists, without missing values."""
-        values, group = members(partial[0])
-        return grouped_lists(values.drop_null(), group[values.is_valid().to_numpy(zero_copy_only=False)], len(partial[0]), result)
-
-
-@attrs.frozen
-class Paired(PartialAggregate):
-    """Dicts with int or string keys; each key has the value of the first row with that key. Missing keys are ignored."""
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return the dicts as Arrow maps."""
-        keys, group = members(partial[0])
-        values, _ = members(partial[1])
-        encoded = keys.dictionary_encode()
-        count = len(encoded.dictionary)
-        present = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
-        codes = encoded.indices.take(pa.array(present)).to_numpy(zero_copy_only=False)
-        rows = present[first_of_each(group[present] * count + codes, len(partial[0]) * count)]
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(group[rows], minlength=len(partial[0])))]).astype(np.int32)
-        kept = pa.array(rows)
-        return pa.MapArray.from_arrays(pa.array(offsets), keys.take(kept), values.take(kept)).cast(result.physical)
-
-
-@attrs.frozen
-class Distinct(PartialAggregate):
-    """Distinct ints, floats or strings (including missing) in order of first appearance, or their number."""
-
-    is_small: ClassVar[bool] = True
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Return the distinct values of each group."""
-        values, codes = arrays[0], groups.codes
-        values = comparable(values, self.types[0])
-        encoded = values.dictionary_encode(null_encoding="encode")
-        count = len(encoded.dictionary)
-        rows = first_of_each(codes * count + encoded.indices.to_numpy(zero_copy_only=False), groups.count * count)
-        result = GroupsOfRows(codes[rows], groups.count)
-        lists = pa.array(np.append(result.starts, result.rows))
-        return [pa.LargeListArray.from_arrays(lists, values.take(pa.array(rows[result.order])))]
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Return the distinct values of each group."""
-        values, group = members(longer_lists(partial[0], starts))
-        return self.of_groups([values], GroupsOfRows(group, len(starts)))
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return the lists of distinct values, or their number."""
-        values, group = members(partial[0])
-        if self.aggregation.function == "distinct":
-            return grouped_lists(values, group, len(partial[0]), result)
-        return pa.array(np.bincount(group, minlength=len(partial[0])))
-
-
-@attrs.frozen
-class Frequencies(PartialAggregate):
-    """Distinct ints or strings (including missing) in order of first appearance, each with its number of rows."""
-
-    is_small: ClassVar[bool] = True
-
-    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Return the distinct values of each group, and the number of rows with each."""
-        return self._added(arrays[0], np.ones(groups.rows, dtype=np.int64), groups)
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Return the distinct values of each group, with their numbers of rows added up."""
-        values, group = members(longer_lists(partial[0], starts))
-        counts, _ = members(partial[1])
-        return self._added(values, counts.to_numpy(), GroupsOfRows(group, len(starts)))
-
-    def _added(self, values: pa.Array, counts: np.ndarray, groups: GroupsOfRows) -> Arrays:
-        encoded = values.dictionary_encode(null_encoding="encode")
-        width = len(encoded.dictionary)
-        codes = groups.codes * width + encoded.indices.to_numpy(zero_copy_only=False)
-        rows, totals = first_and_total(codes, counts, groups.count * width)
-        result = GroupsOfRows(groups.codes[rows], groups.count)
-        lists, order = pa.array(np.append(result.starts, result.rows)), result.order
-        sides = values.take(pa.array(rows[order])), pa.array(totals[order])
-        return [pa.LargeListArray.from_arrays(lists, side) for side in sides]
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return the dicts in their stored form, as JSON."""
-        values, group = members(partial[0])
-        counts, _ = members(partial[1])
-        sizes = np.bincount(group, minlength=len(partial[0]))
-        return FlatItems(sizes, np.zeros(len(sizes), dtype=bool), counts.cast(pa.string()), values).stored()
-
-
-@attrs.frozen
-class Quantiles(PartialAggregate):
-    """Quantiles of numbers."""
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return the quantiles of each group, which are values of the group; zeros if the group has no value."""
-        values, group = members(partial[0])
-        group = group[values.is_valid().to_numpy(zero_copy_only=False)]
-        numbers = plain_numbers(values.drop_null()).astype(np.float64)
-        numbers = np.append(numbers[np.lexsort((numbers, group))], 0.0)
-        counts = np.bincount(group, minlength=len(partial[0]))
-        starts = np.cumsum(counts) - counts
-        shares = self.aggregation.parameters
-        found = np.zeros((len(counts), len(shares)))
-        for column, share in enumerate(shares):
-            rows = starts + np.minimum(np.floor(share * counts).astype(np.int64), np.maximum(counts - 1, 0))
-            found[:, column] = np.where(counts > 0, numbers[rows], 0.0)
-        offsets = np.arange(len(counts) + 1, dtype=np.int32) * len(shares)
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.ravel(), from_pandas=False), type=result.physical)
-
-
 def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
     """Return the accumulator of an aggregate over columns of a schema."""
     types = tuple(schema[position] for position in aggregation.positions)
     function = aggregation.function
     if function == "count":
         return Counted(aggregation, types, 1)
-    if function == "count_runs":
-        return CountedRuns(aggregation, types, 3)
     kind = types[0].kind
     if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
         sums = Summed if kind == INT_KIND else SummedExactly
@@ -460,13 +305,6 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         return form(aggregation, types, width)
     if kind == ARRAY_KIND and function in ("sum", "mean"):
         return SummedVectors(aggregation, types, 1)
-    if function == "freq_count":
-        return Frequencies(aggregation, types, 2)
-    if len(types) == 1 and types[0] in (INT, FLOAT, STR):
-        forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Quantiles}
-        return forms.get(function, PartialAggregate)(aggregation, types, 1)
-    if function == "concat" and len(types) == 2 and not aggregation.infer(schema).is_encoded:
-        return Paired(aggregation, types, 2)
     return PartialAggregate(aggregation, types, len(types))
 
 
