@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import LOWEST_PLACE, Digits, digits_of, digits_to_lists
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import LOWEST_PLACE, Digits, digits_of, digits_to_lists, non_finite_sums
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
     SQUARE_SHIFT,
     digits_of_parts,
@@ -164,24 +164,28 @@ class TwoWordSums:
         The words, as floats or as carried ints.
     unit, bits
         The exponents of ints.
+    others
+        Sums of infinities and NaN, which are not in the words; zero where there are none. None: there are none at all.
     """
 
     high: np.ndarray
     low: np.ndarray
     unit: int = 0
     bits: int = 0
+    others: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.high)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of both words."""
-        return self.high.nbytes + self.low.nbytes
+        """Bytes of the arrays."""
+        return self.high.nbytes + self.low.nbytes + (0 if self.others is None else self.others.nbytes)
 
     def take(self, entries: np.ndarray | slice) -> TwoWordSums:
         """Return some of the sums."""
-        return TwoWordSums(self.high[entries], self.low[entries], self.unit, self.bits)
+        others = None if self.others is None else self.others[entries]
+        return TwoWordSums(self.high[entries], self.low[entries], self.unit, self.bits, others)
 
     @classmethod
     def joined(cls, states: Sequence[ExactSums | TwoWordSums]) -> ExactSums | TwoWordSums:
@@ -190,8 +194,8 @@ class TwoWordSums:
 
     @classmethod
     def of_like(cls, states: Sequence[TwoWordSums]) -> TwoWordSums | None:
-        """Return the sums of several states, one state after the other; None if their words differ."""
-        if len({(state.high.dtype.kind, state.unit, state.bits) for state in states}) > 1:
+        """Return the sums of several states, one state after the other; None if their words differ or there are infinities or NaN."""
+        if len({(state.high.dtype.kind, state.unit, state.bits) for state in states}) > 1 or any(state.others is not None for state in states):
             return None
         high, low = (np.concatenate([getattr(state, name) for state in states]) for name in ("high", "low"))
         return cls(high, low, states[0].unit, states[0].bits)
@@ -199,7 +203,10 @@ class TwoWordSums:
     def rounded(self, last: bool = False) -> np.ndarray:
         """Return the float nearest to each sum; with ``last`` the words are overwritten."""
         high, low = (self.high, self.low) if last else (self.high.copy(), self.low.copy())
-        return np.add(high, low, out=high) if high.dtype.kind == "f" else rounded_words(TwoInts(high, low, self.unit, self.bits))
+        result = np.add(high, low, out=high) if high.dtype.kind == "f" else rounded_words(TwoInts(high, low, self.unit, self.bits))
+        if self.others is not None:
+            np.copyto(result, self.others, where=self.others != 0.0)
+        return result
 
     def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
         """Return each sum divided by the number of values, which is at least one; with ``last`` the words are overwritten."""
@@ -208,7 +215,7 @@ class TwoWordSums:
         return result
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each sum as a pair of floats: the nearest float and its rounding error."""
+        """Return each sum, of finite numbers, as a pair of floats: the nearest float and its rounding error."""
         above, below = self.high, self.low
         if above.dtype.kind != "f":
             above, below = as_floats(above.copy(), self.unit + self.bits), as_floats(below.copy(), self.unit)
@@ -218,8 +225,10 @@ class TwoWordSums:
     def all_digits(self) -> Digits:
         """Return the digits of the sums."""
         if self.high.dtype.kind != "f":
-            return Digits.of_words(TwoInts(self.high, self.low, self.unit, self.bits))
-        result, groups = Digits(len(self.high)), np.arange(len(self.high))
+            digits = Digits.of_words(TwoInts(self.high, self.low, self.unit, self.bits))
+            digits.others = self.others
+            return digits
+        result, groups = Digits(len(self.high), others=self.others), np.arange(len(self.high))
         result.add(self.high, groups)
         result.add(self.low, groups)
         return result
@@ -229,7 +238,9 @@ class TwoWordSums:
         return max(int(np.abs(self.high).max(initial=0)).bit_length(), 1) + self.bits + self.unit + 1
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return high and low words for other exponents; None if a sum has bits below ``2**unit``."""
+        """Return high and low words for other exponents; None if a sum has bits below ``2**unit`` or is not finite."""
+        if self.others is not None:
+            return None
         return (self.high, self.low) if (self.unit, self.bits) == (unit, bits) else self.all_digits().words(unit, bits)
 
 
@@ -316,13 +327,22 @@ class FloatSum(StateColumn):
         if self.factor is not None:
             return ExactSums(digits_of_parts(self._parts(rows), windows.starts, windows.stops))
         numbers = rows.floats(self.column, self.where)
+        words = self._words_of_windows(numbers, rows, windows)
+        if words is None and not math.isfinite(largest_magnitude(numbers)):
+            words = self._words_of_windows(np.where(np.isfinite(numbers), numbers, 0.0), rows, windows)
+            if words is not None:
+                words.others = non_finite_sums_of_windows(numbers, windows)
+        return ExactSums(digits_of_windows(numbers, windows.starts, windows.stops)) if words is None else words
+
+    def _words_of_windows(self, numbers: np.ndarray, rows: InputRows, windows: RowWindows) -> TwoWordSums | None:
+        """Return the sums of finite numbers, in scratch arrays if windows have one width; None if two words cannot hold all bits of all numbers."""
         if windows.width:
             pair = words_of_windows(numbers, windows.width, self._scratch(rows))
             if pair is not None:
                 return TwoWordSums(*pair)
         running = running_ints(numbers, longest_of(windows.starts, windows.stops))
         if running is None:
-            return ExactSums(digits_of_windows(numbers, windows.starts, windows.stops))
+            return None
         high, low = windows.differences(running.high), windows.differences(running.low)
         carry(high, low, running.bits)
         return TwoWordSums(high, low, running.unit, running.bits)
@@ -349,6 +369,19 @@ class FloatSum(StateColumn):
 
     def of_arrow(self, columns: Sequence[pa.Array]) -> State:
         return ExactSums(digits_of(columns[0]))
+
+
+def non_finite_sums_of_windows(numbers: np.ndarray, windows: RowWindows) -> np.ndarray:
+    """Return the sum of the infinities and NaN in each window; zero in windows without any.
+
+    Examples
+    --------
+    >>> non_finite_sums_of_windows(np.array([1.0, np.inf, 2.0, -np.inf]), RowWindows.rolling(4, 2)).tolist()
+    [inf, inf, -inf]
+    """
+    kinds = (numbers == math.inf, numbers == -math.inf, np.isnan(numbers))
+    ups, downs, nans = (windows.differences(np.concatenate([[0], np.cumsum(kind)])) > 0 for kind in kinds)
+    return non_finite_sums(ups, downs, nans)
 
 
 def sum_of_floats(column: int) -> ColumnAggregate:

@@ -8,6 +8,7 @@ Drivers (whole columns, group-by, running aggregates, windows, Spark) call state
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -209,14 +210,18 @@ class AggregateSet:
 
     def finish(self, states: Sequence[State], last: bool = False) -> list[pa.Array]:
         """Return the values of each aggregate; with ``last`` the states may be overwritten."""
-        is_shared = len(self.aggregates) > 1
         return [
-            aggregate.finish(*[states[position] for position in positions], last=last and not is_shared)
-            for aggregate, positions in zip(self.aggregates, self.positions, strict=True)
+            aggregate.finish(*[states[position] for position in positions], last=last and self._reads_alone(index))
+            for index, (aggregate, positions) in enumerate(zip(self.aggregates, self.positions, strict=True))
         ]
 
+    def _reads_alone(self, index: int) -> bool:
+        """Return whether no other aggregate reads the state columns of an aggregate."""
+        others = itertools.chain.from_iterable(positions for other, positions in enumerate(self.positions) if other != index)
+        return set(self.positions[index]).isdisjoint(others)
+
     def of_windows(self, rows: InputRows, windows: RowWindows) -> list[pa.Array]:
-        """Return the values of each aggregate in each window."""
+        """Return the values of each aggregate in each window. They may be in arrays of ``rows.scratch``, which the next block overwrites."""
         computed: dict[int, State] = {}
 
         def state(position: int) -> State:
@@ -225,10 +230,10 @@ class AggregateSet:
             return computed[position]
 
         return [
-            aggregate.finish(*[state(position) for position in positions], last=False)
+            aggregate.finish(*[state(position) for position in positions], last=self._reads_alone(index))
             if aggregate.of_windows is None
             else aggregate.of_windows(rows, windows)
-            for aggregate, positions in zip(self.aggregates, self.positions, strict=True)
+            for index, (aggregate, positions) in enumerate(zip(self.aggregates, self.positions, strict=True))
         ]
 
     def to_arrow(self, states: Sequence[State]) -> list[pa.Array]:
