@@ -29,7 +29,7 @@ class TotalOfInts(StateColumn):
     """Base class of state columns that add up an int of each row; sums wrap around at 64 bits."""
 
     def ints(self, rows: InputRows) -> np.ndarray:
-        """Return the int of each row, as an array that may be overwritten."""
+        """Return the int, or the bool that is counted, of each row."""
         raise NotImplementedError
 
     def empty(self, groups: int) -> State:
@@ -40,12 +40,11 @@ class TotalOfInts(StateColumn):
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         with np.errstate(over="ignore"):
-            totals = grouped_cumsum(self.ints(rows), starts, before)
+            totals = grouped_cumsum(self.ints(rows).astype(np.int64), starts, before)
         return totals, totals[last_rows(starts, rows.count)]
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
-        with np.errstate(over="ignore"):
-            return windows.differences(np.concatenate([[0], np.cumsum(self.ints(rows))]))
+        return windows.totals(self.ints(rows))
 
 
 @attrs.frozen
@@ -62,7 +61,7 @@ class Count(TotalOfInts):
 
     def ints(self, rows: InputRows) -> np.ndarray:
         valid = rows.valid(self.where)
-        return np.ones(rows.count, dtype=np.int64) if valid is None else valid.astype(np.int64)
+        return np.ones(rows.count, dtype=bool) if valid is None else valid
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         valid = rows.valid(self.where)
@@ -86,7 +85,7 @@ class CountMissing(TotalOfInts):
 
     def ints(self, rows: InputRows) -> np.ndarray:
         valid = rows.valid((self.column,))
-        return np.zeros(rows.count, dtype=np.int64) if valid is None else (~valid).astype(np.int64)
+        return np.zeros(rows.count, dtype=bool) if valid is None else ~valid
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         valid = rows.valid((self.column,))
@@ -106,7 +105,7 @@ class WrappedSum(TotalOfInts):
     column: int
 
     def ints(self, rows: InputRows) -> np.ndarray:
-        return rows.numbers(self.column).copy()
+        return rows.numbers(self.column)
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         return groups.totals(rows.numbers(self.column))
@@ -143,9 +142,7 @@ class HasValue(StateColumn):
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         valid = rows.valid((self.column,))
-        if valid is None:
-            return windows.lengths > 0
-        return windows.differences(np.concatenate([[0], np.cumsum(valid)])) > 0
+        return (windows.lengths if valid is None else windows.totals(valid)) > 0
 
     def of_arrow(self, columns: Sequence[pa.Array]) -> State:
         return columns[0].to_numpy(zero_copy_only=False)

@@ -379,8 +379,10 @@ def non_finite_sums_of_windows(numbers: np.ndarray, windows: RowWindows) -> np.n
     >>> non_finite_sums_of_windows(np.array([1.0, np.inf, 2.0, -np.inf]), RowWindows.rolling(4, 2)).tolist()
     [inf, inf, -inf]
     """
-    kinds = (numbers == math.inf, numbers == -math.inf, np.isnan(numbers))
-    ups, downs, nans = (windows.differences(np.concatenate([[0], np.cumsum(kind)])) > 0 for kind in kinds)
+    nans = windows.totals(np.isnan(numbers)) > 0
+    if not np.isinf(numbers).any():
+        return np.where(nans, math.nan, 0.0)
+    ups, downs = (windows.totals(numbers == infinity) > 0 for infinity in (math.inf, -math.inf))
     return non_finite_sums(ups, downs, nans)
 
 
@@ -393,6 +395,8 @@ def mean(column: int) -> ColumnAggregate:
     """Return the mean of numbers; missing without a value."""
 
     def finish(counts: State, sums: State, *, last: bool) -> pa.Array:
+        if counts.all():
+            return pa.array(sums.means(counts, last), from_pandas=False)
         return known(sums.means(np.maximum(counts, 1), last), counts > 0)
 
     return ColumnAggregate((Count((column,)), FloatSum(column)), finish)

@@ -37,6 +37,8 @@ class InputRows:
     count: int
     scratch: dict[Hashable, Any] = attrs.field(factory=dict)
     _converted: dict[Hashable, Any] = attrs.field(factory=dict, init=False)
+    # The rows of which these are a range, and where it begins.
+    _whole: tuple[InputRows, int] | None = attrs.field(default=None, init=False)
 
     def column(self, position: int) -> pa.Array:
         """Return a column."""
@@ -49,12 +51,23 @@ class InputRows:
         return self.once(("valid", positions), lambda: self._valid(positions))
 
     def _valid(self, positions: tuple[int, ...]) -> np.ndarray | None:
+        if self._whole is not None:
+            rows, start = self._whole
+            valid = rows.valid(positions)
+            valid = None if valid is None else valid[start : start + self.count]
+            return None if valid is None or valid.all() else valid
         masks = [self.column(p).is_valid().to_numpy(zero_copy_only=False) for p in positions if self.column(p).null_count]
         return np.logical_and.reduce(masks) if masks else None
 
     def numbers(self, position: int) -> np.ndarray:
         """Return the ints, floats or microseconds of a column, with zero for missing values."""
-        return self.once(("numbers", position), lambda: plain_numbers(self.column(position)))
+        return self.once(("numbers", position), lambda: self._numbers(position))
+
+    def _numbers(self, position: int) -> np.ndarray:
+        if self._whole is None:
+            return plain_numbers(self.column(position))
+        rows, start = self._whole
+        return rows.numbers(position)[start : start + self.count]
 
     def floats(self, position: int, where: tuple[int, ...]) -> np.ndarray:
         """Return the numbers of a column as floats, with zero in rows where one of the columns ``where`` has no value."""
@@ -81,8 +94,10 @@ class InputRows:
         return InputRows([None if column is None else column.take(chosen) for column in self.columns], len(rows), self.scratch)
 
     def slice(self, start: int, stop: int) -> InputRows:
-        """Return a range of the rows."""
-        return InputRows([None if column is None else column.slice(start, stop - start) for column in self.columns], stop - start, self.scratch)
+        """Return a range of the rows. It reads parts of the arrays that are converted for all rows."""
+        result = InputRows([None if column is None else column.slice(start, stop - start) for column in self.columns], stop - start, self.scratch)
+        result._whole = self, start
+        return result
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -119,6 +134,20 @@ class RowWindows:
     def lengths(self) -> np.ndarray:
         """Number of rows of each window."""
         return self.stops - self.starts
+
+    def totals(self, ints: np.ndarray) -> np.ndarray:
+        """Return the sum of the ints of each window, or the number of true bools; sums wrap around at 64 bits.
+
+        Examples
+        --------
+        >>> RowWindows.rolling(4, 2).totals(np.array([True, False, False, True])).tolist()
+        [1, 0, 1]
+        """
+        running = np.empty(len(ints) + 1, dtype=np.int64)
+        running[0] = 0
+        with np.errstate(over="ignore"):
+            np.cumsum(ints, out=running[1:])
+            return self.differences(running)
 
     def differences(self, totals: np.ndarray) -> np.ndarray:
         """Return the sum of each window from running totals, which begin with zero for no rows."""
