@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,11 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows, means_of_windows
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import window_blocks
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.compute.window_folds import Parts, fold_by_two
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
+from sframe_spark.expressions.aggregates.counts import known
+from sframe_spark.expressions.aggregates.python_aggregates import VALUES_AT_ONCE
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -42,15 +46,14 @@ from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
 )
 from sframe_spark.operators.lookup.nearest_key_search import BlockIndex, key_run, known_ascending
 from sframe_spark.operators.project_zip_arrange import Project, new_positions
-from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, stacked
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, stacked
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
-from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType
-from sframe_spark.values.python_to_arrow import encode_plain
+from sframe_spark.types import ARRAY, DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType, list_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -100,39 +103,81 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
     return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])
 
 
-# Aggregates of many windows of consecutive rows. No differences of rounded running totals are used, because they would lose digits.
+# Aggregates of many windows of consecutive rows.
 
-# At most the results of this many windows are Python objects at a time, because objects take several times as many bytes as a column.
-WINDOWS_AT_ONCE = 4_096
-
-
-def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
-    """Return the number of valid values in each window."""
-    if valid.all():
-        return stops - starts
-    totals = np.concatenate([[0], np.cumsum(valid)])
-    counts: Positions = totals[stops] - totals[starts]
-    return counts
+Blocks = Iterator[tuple[InputRows, RowWindows]]
 
 
-def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Return the aggregate of the rows of each window."""
+def aggregates_of_windows(aggregations: Sequence[Aggregation], schema: Schema, rows: InputRows, windows: RowWindows) -> Sequence[pa.Array]:
+    """Return aggregates of the rows of each window."""
+    aggregates = [window_aggregate(aggregation, schema) for aggregation in aggregations]
+    divisions = [division_of(aggregate) for aggregate in aggregates]
+    columns: dict[int, pa.Array] = {}
+    for divided in dict.fromkeys(divisions):
+        chosen = [index for index, other in enumerate(divisions) if other is divided]
+        together = AggregateSet.of([aggregates[index] for index in chosen])
+        blocks = [Chunk(tuple(together.of_windows(*block)), len(block[1])) for block in divided(rows, windows)]
+        columns.update(zip(chosen, stacked(blocks).columns, strict=True))
+    return [columns[index] for index in range(len(aggregates))]
+
+
+def division_of(aggregate: ColumnAggregate) -> Callable[[InputRows, RowWindows], Blocks]:
+    """Return how windows are divided for an aggregate."""
+    if aggregate.calls_python:
+        return few_windows
+    return all_windows if aggregate.growth == Growth.ROWS else windows_in_cache
+
+
+def windows_in_cache(rows: InputRows, windows: RowWindows) -> Blocks:
+    """Yield blocks of rows with their windows, whose states mostly fit the cache of a core."""
+    for block, first, last in window_blocks(rows.count, windows.starts, windows.stops):
+        yield rows.slice(first, last), RowWindows(windows.starts[block] - first, windows.stops[block] - first)
+
+
+def all_windows(rows: InputRows, windows: RowWindows) -> Blocks:
+    """Yield all windows together. Their states are views of the rows, and the values of all windows are counted before lists of them are built."""
+    yield rows, windows
+
+
+def few_windows(rows: InputRows, windows: RowWindows) -> Blocks:
+    """Yield a few thousand windows at a time, because states and results may be Python objects, which take several times the bytes of a column."""
+    for start in range(0, max(len(windows), 1), VALUES_AT_ONCE):
+        block = slice(start, start + VALUES_AT_ONCE)
+        yield rows, RowWindows(windows.starts[block], windows.stops[block])
+
+
+def window_aggregate(aggregation: Aggregation, schema: Schema) -> ColumnAggregate:
+    """Return an aggregate whose windows can be computed."""
     types = [schema[position] for position in aggregation.positions]
-    if aggregation.function == "count":
-        return pa.array(stops - starts)
-    arguments = [columns[position] for position in aggregation.positions]
+    if aggregation.of_columns(schema) is not None:
+        return aggregation.on_columns(schema)
+    is_older = (
+        aggregation.function == "select_one"
+        or (types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax", "min", "max"))
+        or are_lists_by_arrow(aggregation, schema)
+    )
+    if not is_older:
+        return aggregation.on_columns(schema)
+
+    def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
+        return older_aggregate(aggregation, [rows.column(position) for position in aggregation.positions], types, windows)
+
+    return attrs.evolve(aggregation.on_columns(schema), of_windows=of_windows, calls_python=False)
+
+
+def older_aggregate(aggregation: Aggregation, arguments: Sequence[pa.Array], types: Sequence[ColumnType], windows: RowWindows) -> pa.Array:
+    """Return aggregates that have no form as state columns yet."""
+    starts, stops = windows.starts, windows.stops
     if aggregation.function == "select_one":
         return arguments[0].take(pa.array(starts, mask=stops == starts))
-    if types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax"):
+    if aggregation.function in ("argmin", "argmax"):
         positions = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
         return arguments[1].take(pa.array(positions, mask=positions < 0))
-    if (types[0] in (INT, FLOAT) and aggregation.function in FAST) or (types[0] == DATETIME and aggregation.function in ("min", "max")):
+    if aggregation.function in ("min", "max"):
         values, valid = numbers_of(arguments[0])
-        result = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
-        return result.cast(types[0].physical) if types[0] == DATETIME else result
-    if are_lists_by_arrow(aggregation, schema):
-        return lists_of_windows(arguments[0], starts, stops, aggregation.infer(schema))
-    return reduce_windows(aggregation, columns, schema, starts, stops)
+        result = extremes_of_windows(values, valid, windows.totals(valid), aggregation.function == "max", starts, stops)
+        return result.cast(types[0].physical)
+    return lists_of_windows(arguments[0], starts, stops, list_of(types[0]) if types[0] in (INT, STR) else ARRAY)
 
 
 def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
@@ -197,85 +242,14 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
     return fold_by_two(parts, choose, (0, False, -1), starts, stops)[2]
 
 
-def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Return the aggregate of the rows of each window, for any aggregate function, which is called window by window.
-
-    The results, which are Python objects, are encoded after every few thousand windows.
-    """
-    reduce, result = aggregation.reduction(), aggregation.infer(schema)
-    types = [schema[position] for position in aggregation.positions]
-    arguments = [columns[position] for position in aggregation.positions]
-
-    def answer(start: int, stop: int) -> Any:
-        return reduce([argument.slice(start, stop - start) for argument in arguments], types, aggregation.parameters)
-
-    chunks = [Chunk.empty((result,))]
-    for first in range(0, len(starts), WINDOWS_AT_ONCE):
-        block = slice(first, first + WINDOWS_AT_ONCE)
-        chunks.append(Chunk.of([encode_plain(answers(answer, starts[block].tolist(), stops[block].tolist()), result)]))
-    return concatenate(chunks, (result,)).columns[0]
-
-
-def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
-    """Return the result of each window; equal consecutive windows share one call.
-
-    Examples
-    --------
-    >>> answers(lambda start, stop: print(start, stop) or stop - start, [0, 0, 1], [2, 2, 2])
-    0 2
-    1 2
-    [2, 2, 1]
-    """
-    result: list[Any] = []
-    last: tuple[int, int] | None = None
-    for window in zip(starts, stops, strict=True):
-        result.append(result[-1] if window == last else answer(*window))
-        last = window
-    return result
-
-
-def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    if values.dtype.kind == "f":
-        return pa.array(means_of_windows(values, np.ones(len(starts)), starts, stops))
-    # Totals may wrap around, but their difference is still right.
-    totals = np.concatenate([[0], np.cumsum(values)])
-    return pa.array(totals[stops] - totals[starts])
-
-
-def _means(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    return known(means_of_windows(values.astype(np.float64, copy=False), np.maximum(counts, 1), starts, stops), counts)
-
-
-def _extremes(largest: bool) -> Callable[..., pa.Array]:
-    def compute(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-        limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-        neutral = limits[0] if largest else limits[1]
-        # NumPy's maximum and minimum propagate NaN, as the aggregates do.
-        choose = np.maximum if largest else np.minimum
-        (result,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
-        return known(unsigned_zeros(result), counts)
-
-    return compute
-
-
-def known(result: Numbers, counts: Positions) -> pa.Array:
-    """Return results of windows as a column, missing for windows without a value."""
-    return pa.array(result, from_pandas=False) if counts.all() else pa.array(result, mask=counts == 0)
-
-
-def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    squares = deviations_of_windows(values.astype(np.float64, copy=False), counts, starts, stops)
-    return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
-
-
-FAST: dict[str, Callable[..., pa.Array]] = {
-    "sum": _sums,
-    "mean": _means,
-    "min": _extremes(largest=False),
-    "max": _extremes(largest=True),
-    "var": lambda *arguments: pa.array(_variances(*arguments)),
-    "std": lambda *arguments: pa.array(np.sqrt(_variances(*arguments))),
-}
+def extremes_of_windows(values: Numbers, valid: Numbers, counts: Positions, largest: bool, starts: Positions, stops: Positions) -> pa.Array:
+    """Return the smallest or largest value of each window."""
+    limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    neutral = limits[0] if largest else limits[1]
+    # NumPy's maximum and minimum propagate NaN, as the aggregates do.
+    choose = np.maximum if largest else np.minimum
+    (result,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
+    return known(unsigned_zeros(result), counts > 0)
 
 
 # To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.
@@ -337,9 +311,9 @@ class KeyWindow(NearKeys):
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Return the aggregates that are lists of ints, floats and strings."""
-        width, schema = len(self.kept), inputs[1].schema
-        return [width + position for position, aggregation in enumerate(self.aggregations) if are_lists_by_arrow(aggregation, schema)]
+        """Return the aggregates that call no Python function."""
+        width, aggregates = len(self.kept), [window_aggregate(aggregation, inputs[1].schema) for aggregation in self.aggregations]
+        return [width + position for position, aggregate in enumerate(aggregates) if not aggregate.calls_python]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the types of the kept columns, followed by the types of the aggregates.
@@ -395,8 +369,11 @@ class KeyWindow(NearKeys):
     def _empty(self, rows: int, schema: Schema) -> Chunk:
         """Return the aggregates over no rows."""
         none = np.zeros(rows, dtype=np.int64)
-        columns = Chunk.empty(schema).columns
-        return Chunk(tuple(aggregate_windows(a, columns, schema, none, none) for a in self.aggregations), rows)
+        return self._aggregates(InputRows(Chunk.empty(schema).columns, 0), schema, RowWindows(none, none))
+
+    def _aggregates(self, rows: InputRows, schema: Schema, windows: RowWindows) -> Chunk:
+        """Return the aggregates of windows of rows."""
+        return Chunk(tuple(aggregates_of_windows(self.aggregations, schema, rows, windows)), len(windows))
 
     def _windows(self, reach: Reach, first: int, last: int, lookup: Lookup, groups: GroupCodes) -> Chunk:
         """Return the aggregates for rows whose windows lie within some blocks."""
@@ -414,9 +391,8 @@ class KeyWindow(NearKeys):
             columns = {position: column.take(pa.array(index.order())) for position, column in columns.items()}
         else:
             index = BlockIndex.ungrouped(0, keys)
-        starts, stops = index.spans(reach.low, reach.high, reach.codes)
-        arrays = [columns.get(position) for position in range(len(schema))]
-        return Chunk(tuple(aggregate_windows(a, arrays, schema, starts, stops) for a in self.aggregations), len(reach.rows))
+        rows = InputRows([columns.get(position) for position in range(len(schema))], chunk.rows)
+        return self._aggregates(rows, schema, RowWindows(*index.spans(reach.low, reach.high, reach.codes)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a range join and a group-by, which only serve to test the kernel."""

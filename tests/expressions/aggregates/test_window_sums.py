@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
@@ -17,7 +18,10 @@ from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
     running_ints,
 )
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
-from sframe_spark.operators.joins.key_window_aggregates import FAST
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.joins.key_window_aggregates import aggregates_of_windows
+from sframe_spark.types import FLOAT
 from tests.compute.odd_numbers import NUMBERS
 
 WINDOWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=10)
@@ -39,12 +43,13 @@ def bounds_of(windows: list[tuple[int, int]], rows: int) -> tuple[np.ndarray, np
 def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any, block: int, max_rows: int, together: int) -> None:
     numbers, valid = np.array([value or 0.0 for value in values]), np.array([value is not None for value in values], dtype=bool)
     starts, stops = bounds_of(windows, len(values))
-    counts = np.array([valid[start:stop].sum() for start, stop in zip(starts, stops, strict=True)], dtype=np.int64)
+    rows, names = InputRows([pa.array(values, pa.float64(), from_pandas=False)], len(values)), ("sum", "mean", "var", "std")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", block)
         patch.setattr(exact_running_and_rolling_sum, "MAX_ROWS", max_rows)
         patch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", together)
-        found = {name: FAST[name](numbers, valid, counts, starts, stops).to_pylist() for name in ("sum", "mean", "var", "std")}
+        columns = aggregates_of_windows([Aggregation(name, (0,)) for name in names], (FLOAT,), rows, RowWindows(starts, stops))
+    found = {name: column.to_pylist() for name, column in zip(names, columns, strict=True)}
     for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
         moments = VarianceState.of(numbers[start:stop][valid[start:stop]])
         assert repr(found["sum"][place]) == repr(moments.total.value)
