@@ -14,10 +14,8 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import window_blocks
 from sframe_spark.compute.key_equality_and_codes import comparable_column
-from sframe_spark.compute.key_runs import ranges, unsigned_zeros
-from sframe_spark.compute.window_folds import Parts, fold_by_two
+from sframe_spark.compute.key_runs import ranges
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
-from sframe_spark.expressions.aggregates.counts import known
 from sframe_spark.expressions.aggregates.python_aggregates import VALUES_AT_ONCE
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth
@@ -53,7 +51,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
-from sframe_spark.types import ARRAY, DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType, list_of
+from sframe_spark.types import FLOAT, FLOAT_KIND, INT, STR, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -148,36 +146,14 @@ def few_windows(rows: InputRows, windows: RowWindows) -> Blocks:
 
 def window_aggregate(aggregation: Aggregation, schema: Schema) -> ColumnAggregate:
     """Return an aggregate whose windows can be computed."""
-    types = [schema[position] for position in aggregation.positions]
-    if aggregation.of_columns(schema) is not None:
+    if not are_lists_by_arrow(aggregation, schema):
         return aggregation.on_columns(schema)
-    is_older = (
-        aggregation.function == "select_one"
-        or (types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax", "min", "max"))
-        or are_lists_by_arrow(aggregation, schema)
-    )
-    if not is_older:
-        return aggregation.on_columns(schema)
+    column, result = aggregation.positions[0], aggregation.infer(schema)
 
     def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
-        return older_aggregate(aggregation, [rows.column(position) for position in aggregation.positions], types, windows)
+        return lists_of_windows(rows.column(column), windows.starts, windows.stops, result)
 
     return attrs.evolve(aggregation.on_columns(schema), of_windows=of_windows, calls_python=False)
-
-
-def older_aggregate(aggregation: Aggregation, arguments: Sequence[pa.Array], types: Sequence[ColumnType], windows: RowWindows) -> pa.Array:
-    """Return aggregates that have no form as state columns yet."""
-    starts, stops = windows.starts, windows.stops
-    if aggregation.function == "select_one":
-        return arguments[0].take(pa.array(starts, mask=stops == starts))
-    if aggregation.function in ("argmin", "argmax"):
-        positions = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
-        return arguments[1].take(pa.array(positions, mask=positions < 0))
-    if aggregation.function in ("min", "max"):
-        values, valid = numbers_of(arguments[0])
-        result = extremes_of_windows(values, valid, windows.totals(valid), aggregation.function == "max", starts, stops)
-        return result.cast(types[0].physical)
-    return lists_of_windows(arguments[0], starts, stops, list_of(types[0]) if types[0] in (INT, STR) else ARRAY)
 
 
 def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
@@ -217,39 +193,6 @@ def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> i
         return int((stops - starts).sum()) * (column.type.bit_width // 8)
     ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
     return int((ends[stops] - ends[starts]).sum())
-
-
-def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
-    """Return the values as numbers, and which of them are not missing."""
-    column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
-    if not column.null_count:
-        return column.to_numpy(zero_copy_only=False), np.ones(len(column), dtype=bool)
-    return column.fill_null(0).to_numpy(zero_copy_only=False), column.is_valid().to_numpy(zero_copy_only=False)
-
-
-def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Positions, stops: Positions) -> Positions:
-    """Return the first row with the smallest or largest value in each window; -1 if there is no value. NaN is chosen only if all values are NaN."""
-    # Flipping the bits of an int reverses the order without overflow.
-    keys = values if not largest else -values if values.dtype.kind == "f" else ~values
-    nan = np.isnan(keys)
-
-    def choose(first: Parts, second: Parts) -> Parts:
-        (key, is_nan, position), (other, other_nan, present) = first, second
-        better = (present >= 0) & ((position < 0) | (is_nan & ~other_nan) | (~is_nan & ~other_nan & (other < key)))
-        return tuple(np.where(better, b, a) for a, b in zip(first, second, strict=True))
-
-    parts = (np.where(nan, 0, keys), nan, np.where(valid, np.arange(len(values)), -1))
-    return fold_by_two(parts, choose, (0, False, -1), starts, stops)[2]
-
-
-def extremes_of_windows(values: Numbers, valid: Numbers, counts: Positions, largest: bool, starts: Positions, stops: Positions) -> pa.Array:
-    """Return the smallest or largest value of each window."""
-    limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-    neutral = limits[0] if largest else limits[1]
-    # NumPy's maximum and minimum propagate NaN, as the aggregates do.
-    choose = np.maximum if largest else np.minimum
-    (result,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
-    return known(unsigned_zeros(result), counts > 0)
 
 
 # To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.

@@ -13,16 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import means_of_windows, window_blocks
-from sframe_spark.compute.key_runs import plain_numbers, raw_numbers, unsigned_zeros
+from sframe_spark.compute.key_runs import raw_numbers
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.counts import Count, count_of_values, sum_of_ints
+from sframe_spark.expressions.aggregates.extremes import extreme
 from sframe_spark.expressions.aggregates.float_sums import mean, sum_of_floats
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.spreads import rolling_variance
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
 from sframe_spark.message_text import brief
-from sframe_spark.operators.window.cumulative import numbers_of, statistic_type, window_aggregate
+from sframe_spark.operators.window.cumulative import statistic_type, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
@@ -114,10 +115,8 @@ class Rolling(Operator):
         column, needed = inputs[0].columns[0], self.width if self.minimum is None else max(self.minimum, 1)
         if result_type == ARRAY:
             return Chunk.of([self._vectors(column, needed, *self._windows(start, 0, rows, *intervals[0]))])
-        if self.kind in ("min", "max"):
-            return self._extremes(column, facts, start, stop, intervals[0])
         aggregate = rolling_aggregate(self.kind, facts[0].schema[0])
-        result, has_enough = new_array(rows, np.int64 if result_type == INT else np.float64), None
+        result, has_enough = new_array(rows, np.float64 if result_type == FLOAT else np.int64), None
         front, back = self._cut_rows(start, stop, *intervals[0])
         if self.kind != "count" and (column.null_count or back - front < rows):
             has_enough = np.zeros(rows, dtype=bool)
@@ -129,7 +128,7 @@ class Rolling(Operator):
             if has_enough is not None:
                 has_enough[block] = raw_numbers(counts[0]) >= needed
         mask = None if has_enough is None or has_enough.all() else ~has_enough
-        return Chunk.of([pa.array(result, mask=mask)])
+        return Chunk.of([pa.array(result, mask=mask).cast(result_type.physical)])
 
     def _cut_rows(self, start: int, stop: int, first: int, last: int) -> tuple[int, int]:
         """Return which of rows ``start`` to ``stop`` have whole windows, counted from ``start``, if only rows ``first`` to ``last`` exist."""
@@ -169,26 +168,6 @@ class Rolling(Operator):
         bounds = zip(starts.tolist(), stops.tolist(), (counts >= needed).tolist(), strict=True)
         return encode([vector_aggregate(cells[low:high] if has_enough else [], self.kind) for low, high, has_enough in bounds], ARRAY)
 
-    def _extremes(self, column: pa.Array, facts: Sequence[Facts], start: int, stop: int, interval: tuple[int, int]) -> Chunk:
-        """Return the extremes of windows; rows outside of the frame count as missing."""
-        column, rows, result_type = numbers_of(column, facts[0].schema[0]), stop - start, self.infer_type(facts)[0]
-        narrow = self._within(start, stop, *interval)
-        length, shift = rows + narrow.width - 1, interval[0] - (start + narrow.before)
-        valid, values = np.zeros(length, dtype=bool), np.zeros(length, np.float64 if result_type == FLOAT else np.int64)
-        valid[shift : shift + len(column)] = column.is_valid().to_numpy(zero_copy_only=False)
-        values[shift : shift + len(column)] = plain_numbers(column)
-        total = np.concatenate([[0], np.cumsum(valid)])
-        counts = total[narrow.width :] - total[: -narrow.width]
-        needed = self.width if self.minimum is None else max(self.minimum, 1)
-        result = window_extremes(values, valid, narrow.width, self.kind == "max")
-        return Chunk.of([pa.array(result, mask=counts < needed).cast(result_type.physical)])
-
-    def _within(self, start: int, stop: int, first: int, last: int) -> Rolling:
-        """Return the operator with its window cut to what matters for rows ``start`` to ``stop``, if only rows ``first`` to ``last`` exist."""
-        if first == last:
-            return attrs.evolve(self, after=self.before)
-        return attrs.evolve(self, before=max(self.before, first - stop), after=min(self.after, last - start))
-
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         from pyspark.sql import Window, functions as F
 
@@ -222,34 +201,9 @@ def rolling_aggregate(kind: str, column_type: ColumnType) -> ColumnAggregate:
         return count_of_values(0)
     if kind == "sum":
         return sum_of_ints(0) if column_type == INT else sum_of_floats(0)
+    if kind in ("min", "max"):
+        return extreme(0, column_type, kind == "max", nan="first")
     return mean(0) if kind == "mean" else rolling_variance(0, is_root=kind == "stdv")
-
-
-def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
-    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in Turi Create.
-
-    Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, in time linear in the rows.
-    """
-    is_float = values.dtype.kind == "f"
-    limits = (-np.inf, np.inf) if is_float else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-    neutral = limits[0] if largest else limits[1]
-    nan = np.isnan(values) if is_float else np.zeros(len(values), dtype=bool)
-    clean = np.where(valid & ~nan, values, neutral)
-    combine = np.maximum if largest else np.minimum
-    blocks = -(-len(clean) // width)
-    padded = np.full(blocks * width, neutral, dtype=clean.dtype)
-    padded[: len(clean)] = clean
-    table = padded.reshape(blocks, width)
-    forward = combine.accumulate(table, axis=1).ravel()
-    backward = combine.accumulate(table[:, ::-1], axis=1)[:, ::-1].ravel()
-    rows = len(values) - width + 1
-    result = unsigned_zeros(combine(backward[:rows], forward[width - 1 : width - 1 + rows]))
-    if is_float and nan.any():
-        positions = np.where(valid, np.arange(len(values)), len(values))
-        following = np.minimum.accumulate(positions[::-1])[::-1][:rows]
-        first_is_nan = nan[np.minimum(following, len(values) - 1)] & (following < np.arange(rows) + width)
-        result = np.where(first_is_nan, np.nan, result)
-    return result
 
 
 def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[float] | None:
