@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
 
 
 def last_rows(starts: np.ndarray, count: int) -> np.ndarray:
@@ -159,7 +160,7 @@ def _ints(state: State, *, last: bool) -> pa.Array:
 
 def count_of_rows() -> ColumnAggregate:
     """Return the aggregate ``count``: the number of rows."""
-    return ColumnAggregate((Count(),), _ints)
+    return ColumnAggregate((Count(),), _ints, running_order=RunningOrder.NUMBERS_ROWS)
 
 
 def count_of_missing(column: int) -> ColumnAggregate:
@@ -172,8 +173,22 @@ def count_of_values(column: int) -> ColumnAggregate:
     return ColumnAggregate((Count((column,)),), _ints)
 
 
-def sum_of_ints(column: int, is_missing_of_none: bool = False) -> ColumnAggregate:
-    """Return the sum of ints; of no value it is zero, or missing with ``is_missing_of_none`` (``cumulative_sum``)."""
-    if not is_missing_of_none:
-        return ColumnAggregate((WrappedSum(column),), _ints)
-    return ColumnAggregate((WrappedSum(column), HasValue(column)), lambda sums, has_value, *, last: known(sums, has_value))
+def sum_of_ints(column: int) -> ColumnAggregate:
+    """Return the sum of ints; of no value it is zero."""
+    return ColumnAggregate((WrappedSum(column),), _ints)
+
+
+def missing_of_none(aggregate: ColumnAggregate, column: int) -> ColumnAggregate:
+    """Return an aggregate with the rule that it is missing if a column has no value.
+
+    Examples
+    --------
+    >>> missing_of_none(sum_of_ints(0), 0).finish(np.array([0, 5]), np.array([False, True]), last=True).to_pylist()
+    [None, 5]
+    """
+
+    def finish(*states: State, last: bool) -> pa.Array:
+        values, has_value = aggregate.finish(*states[:-1], last=last), states[-1]
+        return values if has_value.all() else pc.if_else(pa.array(has_value), values, pa.scalar(None, values.type))
+
+    return ColumnAggregate((*aggregate.states, HasValue(column)), finish)

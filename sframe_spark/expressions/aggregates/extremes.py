@@ -23,7 +23,7 @@ from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, be
 from sframe_spark.expressions.aggregates.counts import HasValue, group_sizes, known, last_rows
 from sframe_spark.expressions.aggregates.partial_aggregates import of_extremes
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
 from sframe_spark.types import FLOAT_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode, decode_scalar
 from sframe_spark.values.datetimes import to_microseconds
@@ -202,8 +202,15 @@ def extreme(column: int, column_type: ColumnType, largest: bool, nan: Literal["s
         return finish(has_value, np.where(is_nan, math.nan, numbers) if is_nan.any() else numbers, last=last)
 
     if is_plain or nan == "skipped":
-        return ColumnAggregate((HasValue(column), state), finish)
+        return ColumnAggregate((HasValue(column), state), finish, running_order=running_order_of(column_type, largest, nan))
     return ColumnAggregate((HasValue(column), state, KindOfFirstValue(column)), finish_by_first)
+
+
+def running_order_of(column_type: ColumnType, largest: bool, nan: str) -> RunningOrder | None:
+    """Return how extremes of the rows so far are ordered: NaN that spreads stays, and follows all numbers; NaN that is skipped comes before some."""
+    if column_type.kind == FLOAT_KIND and not (largest and nan == "spreads"):
+        return None
+    return RunningOrder.MAXIMA if largest else RunningOrder.MINIMA
 
 
 # The aggregates.

@@ -126,6 +126,15 @@ class ExactSums:
         result[several] = self.digits.means(counts[several])
         return result
 
+    def non_finite(self) -> np.ndarray | None:
+        """Return which sums have an infinity or NaN; None if none has."""
+        others = self.digits.others
+        if self.indices is None or self.alone is None:
+            return None if others is None else others != 0.0
+        result = ~np.isfinite(self.alone)
+        result[self.indices >= 0] = False if others is None else others != 0.0
+        return result
+
     def all_digits(self) -> Digits:
         """Return the digits of the sums of all groups."""
         if self.indices is None or self.alone is None:
@@ -213,6 +222,10 @@ class TwoWordSums:
         result = self.rounded(last)
         result /= counts
         return result
+
+    def non_finite(self) -> np.ndarray | None:
+        """Return which sums have an infinity or NaN; None if none has."""
+        return None if self.others is None else self.others != 0.0
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Return each sum, of finite numbers, as a pair of floats: the nearest float and its rounding error."""

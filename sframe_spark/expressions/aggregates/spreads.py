@@ -52,8 +52,9 @@ def variance(column: int, is_root: bool = False, is_nan_alone: bool = False) -> 
 
     def finish(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
         result = deviations(counts, sums, squares) / np.maximum(counts, 1)
-        if is_nan_alone:
-            result[~np.isfinite(sums.means(np.maximum(counts, 1)))] = math.nan
+        odd = sums.non_finite() if is_nan_alone else None
+        if odd is not None:
+            result[odd] = math.nan
         return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
 
     def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:

@@ -143,6 +143,17 @@ class StateColumn:
         return 1
 
 
+class RunningOrder(enum.Enum):
+    """How the values of an aggregate of all rows so far are ordered, from row to row."""
+
+    NUMBERS_ROWS = enum.auto()
+    """The rows are numbered."""
+    MAXIMA = enum.auto()
+    """Values are maxima of the first argument, which are missing before its first value; they never descend, and NaN stays."""
+    MINIMA = enum.auto()
+    """Values are minima of the first argument, which are missing before its first value; they never ascend."""
+
+
 @attrs.frozen(eq=False)
 class ColumnAggregate:
     """An aggregate of columns of given types.
@@ -158,12 +169,15 @@ class ColumnAggregate:
         ``of_windows(rows, windows)``: the values of windows, where that is much faster than ``finish`` of their states; usually None.
     calls_python
         Whether a Python function is called for each group.
+    running_order
+        How the values of all rows so far are ordered; None: nothing is known.
     """
 
     states: tuple[StateColumn, ...]
     finish: Callable[..., pa.Array]
     of_windows: Callable[[InputRows, RowWindows], pa.Array] | None = None
     calls_python: bool = False
+    running_order: RunningOrder | None = None
 
     @property
     def needs_order(self) -> bool:

@@ -12,9 +12,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BLOCK, Digits, digits_of_rows, squared_deviations
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import Digits, squared_deviations
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
-from sframe_spark.compute.key_runs import members, ranges
+from sframe_spark.compute.key_runs import members
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError, UnsupportedOperationError
@@ -44,8 +45,10 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
     the_part,
     variance_part,
 )
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.spreads import variance
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, joined
+from sframe_spark.expressions.aggregates.vectors import sum_of_vectors, vectors_of_lists
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.udf.error_transport import error_transport
@@ -232,144 +235,57 @@ def values_of(values: Values, window: Window, has_squares: bool, every_number: b
 RAGGED = "vectors of different lengths have no sum and no mean: make the lengths equal"
 
 
-@attrs.frozen(eq=False)
-class VectorSum:
-    """The exact sum of some vectors.
-
-    Parameters
-    ----------
-    count
-        Number of vectors that are not missing.
-    total
-        The sum of each element, with no elements if there are no vectors; None if the vectors have different lengths.
-    """
-
-    count: int
-    total: Digits | None
-
-    @classmethod
-    def nothing(cls, places: int) -> VectorSum:
-        """Return the sum of no vectors, with ``places`` elements."""
-        return cls(0, Digits(places))
-
-    @classmethod
-    def of(cls, column: pa.Array) -> VectorSum:
-        """Return the sum of a column of arrays; infinities of both signs add up to NaN without a warning.
-
-        Examples
-        --------
-        >>> VectorSum.of(pa.array([[1.0, 2.0], None, [3.0, 4.0]])).sum
-        array('d', [4.0, 6.0])
-        """
-        column = column.drop_null()
-        lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False)) if len(column) else np.zeros(1, np.int32)
-        if (lengths != lengths[0]).any():
-            return cls(len(column), None)
-        width, numbers = int(lengths[0]), elements(column)
-        total = Digits(width)
-        size = max(BLOCK // max(width, 1), 1) * width
-        for start in range(0, len(numbers), max(size, 1)):
-            part = numbers[start : start + size]
-            total.add(part, np.tile(np.arange(width), len(part) // width))
-        return cls(len(column), total)
-
-    def merged(self, other: VectorSum) -> VectorSum:
-        """Return the sum of the vectors of both sums."""
-        if not self.count or not other.count:
-            return other if other.count else self
-        count = self.count + other.count
-        if self.total is None or other.total is None or self.total.count != other.total.count:
-            return VectorSum(count, None)
-        return VectorSum(count, self.total + other.total)
-
-    @property
-    def sum(self) -> array.array | None:
-        """The sum, or None if the vectors have different lengths."""
-        return None if self.total is None else array.array("d", self.total.rounded().tolist())
-
-    @property
-    def mean(self) -> array.array | None:
-        """The mean, or None if the vectors have different lengths."""
-        return None if self.total is None else array.array("d", self.total.means(np.full(self.total.count, max(self.count, 1))).tolist())
+def ragged_error() -> UnsupportedOperationError:
+    """Return the error for vectors of different lengths."""
+    return UnsupportedOperationError(RAGGED)
 
 
-def elements(column: pa.Array) -> np.ndarray:
-    """Return the elements of all arrays that are not missing, one after the other; missing elements are NaN."""
-    return column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False)
+def whole_vector(aggregate: ColumnAggregate, arrays: Sequence[pa.Array]) -> array.array | None:
+    """Return an aggregate of all vectors of a column."""
+    (vector,) = aggregate.finish(*lifted_vectors(aggregate, arrays, len(arrays[0]), (), ()), last=True)
+    return array.array("d", vector.values.to_numpy().tolist()) if vector.is_valid else None
 
 
-def added_vectors(lists: pa.ListArray | pa.LargeListArray, is_mean: bool) -> pa.ListArray:
-    """Return the sum or mean of the vectors of each group: empty for a group without vectors, missing if their lengths differ.
-
-    Examples
-    --------
-    >>> lists = pa.array([[[1.0, 2.0], None, [3.0, 4.0]], [], [[1.0], [1.0, 2.0]]], pa.list_(pa.list_(pa.float64())))
-    >>> added_vectors(lists, True).to_pylist()
-    [[2.0, 3.0], [], None]
-    """
-    vectors, group = members(lists)
-    group = group[vectors.is_valid().to_numpy(zero_copy_only=False)]
-    vectors = vectors.drop_null()
-    lengths = np.diff(vectors.offsets.to_numpy(zero_copy_only=False))
-    widths, counts = np.zeros(len(lists), dtype=np.int64), np.bincount(group, minlength=len(lists))
-    widths[group] = lengths
-    is_ragged = np.bincount(group[lengths != widths[group]], minlength=len(lists)) > 0
-    rows = ~is_ragged[group]
-    group, lengths, numbers = group[rows], lengths[rows], elements(vectors.filter(pa.array(rows)))
-    widths[is_ragged] = 0
-    ends = np.cumsum(widths)
-    # For each number the index of the sum to which it is added.
-    places = ranges((ends - widths)[group], lengths)
-    sizes = np.repeat(counts if is_mean else np.ones(len(lists)), widths)
-    result, start = np.empty(len(sizes)), 0
-    for (sums,) in digits_of_rows(numbers, places, len(sizes), False):
-        block = slice(start, start + sums.count)
-        result[block], start = sums.means(sizes[block]), block.stop
-    offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.array(result, from_pandas=False), mask=pa.array(is_ragged))
+def lifted_vectors(aggregate: ColumnAggregate, arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> tuple[State, ...]:
+    """Return the states of a run of rows."""
+    return tuple(column.lift(InputRows(arrays, rows), GroupsOfRows(np.zeros(rows, dtype=np.int64), 1)) for column in aggregate.states)
 
 
-def lifted_vectors(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VectorSum:
-    """Return the sum of the vectors of a run of rows."""
-    return VectorSum.of(arrays[0])
+def merged_vectors(aggregate: ColumnAggregate, first: tuple[State, ...], second: tuple[State, ...], types: Types) -> tuple[State, ...]:
+    """Return the states of two runs of rows."""
+    one_group = GroupsOfRows(np.zeros(2, dtype=np.int64), 1)
+    return tuple(column.merge(joined(pair), one_group) for column, pair in zip(aggregate.states, zip(first, second, strict=True), strict=True))
 
 
-def merged(first: VectorSum, second: VectorSum, types: Types) -> VectorSum:
-    """Return the sum of the vectors of two runs of rows."""
-    return first.merged(second)
-
-
-def column_sum(part: VectorSum, types: Types, parameters: Parameters) -> array.array:
-    """Return the sum of a whole column of vectors; the empty vector if all are missing.
+def whole_vector_of(aggregate: ColumnAggregate, part: tuple[State, ...], types: Types, parameters: Parameters) -> array.array | None:
+    """Return the aggregate of all rows, whose states are given.
 
     Raises
     ------
     UnsupportedOperationError
         If the vectors have different lengths.
     """
-    return not_ragged(part.sum)
+    (vector,) = aggregate.finish(*part, last=False)
+    return array.array("d", vector.values.to_numpy().tolist()) if vector.is_valid else None
 
 
-def column_mean(part: VectorSum, types: Types, parameters: Parameters) -> array.array | None:
-    """Return the mean of a whole column of vectors, or None if all are missing.
-
-    Raises
-    ------
-    UnsupportedOperationError
-        If the vectors have different lengths.
-    """
-    return not_ragged(part.mean) if part.count else None
+def _column_vector_sum(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+    return sum_of_vectors(columns[0], ragged=ragged_error)
 
 
-def not_ragged(result: array.array | None) -> array.array:
-    """Return a sum or mean of vectors; raise if it is None, as the vectors have different lengths."""
-    if result is None:
-        raise UnsupportedOperationError(RAGGED)
-    return result
+def _column_vector_mean(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+    return sum_of_vectors(columns[0], is_mean=True, is_missing_of_none=True, ragged=ragged_error)
 
 
-COLUMN_SUMS = Decomposition(lifted_vectors, merged, column_sum)
-COLUMN_MEANS = Decomposition(lifted_vectors, merged, column_mean)
+VECTOR_SUMS, VECTOR_MEANS = sum_of_vectors(0), sum_of_vectors(0, is_mean=True)
+COLUMN_VECTOR_SUMS, COLUMN_VECTOR_MEANS = (
+    sum_of_vectors(0, ragged=ragged_error),
+    sum_of_vectors(0, True, is_missing_of_none=True, ragged=ragged_error),
+)
+COLUMN_SUMS, COLUMN_MEANS = (
+    Decomposition(partial(lifted_vectors, aggregate), partial(merged_vectors, aggregate), partial(whole_vector_of, aggregate))
+    for aggregate in (_column_vector_sum((), (0,), ()), _column_vector_mean((), (0,), ()))
+)
 
 
 NUMBERS = ("int", "float")
@@ -412,7 +328,7 @@ def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters)
     The sum of vectors of different lengths is None.
     """
     if types[0] == ARRAY:
-        return VectorSum.of(arrays[0]).sum
+        return whole_vector(VECTOR_SUMS, arrays)
     return SUMS.reduce(arrays, types, parameters)
 
 
@@ -422,7 +338,7 @@ def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters
     The mean of vectors of different lengths is None.
     """
     if types[0] == ARRAY:
-        return VectorSum.of(arrays[0]).mean
+        return whole_vector(VECTOR_MEANS, arrays)
     return MEANS.reduce(arrays, types, parameters)
 
 
@@ -442,7 +358,7 @@ def _add_vectors(rows: Column, is_mean: bool = False) -> Column:
     """Return a Spark column with the sum or mean of collected vectors, element by element, each rounded only once."""
 
     def exact_vectors(lists: pa.Array) -> pa.Array:
-        return added_vectors(lists, is_mean)
+        return vectors_of_lists(lists, VECTOR_MEANS if is_mean else VECTOR_SUMS)
 
     return arrow_function(exact_vectors, "array<double>")(rows)
 
@@ -562,11 +478,13 @@ MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 
 
 def _sums(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate | None:
-    return None if types[0] == ARRAY else sum_of_ints(columns[0]) if types[0] == INT else sum_of_floats(columns[0])
+    if types[0] == ARRAY:
+        return sum_of_vectors(columns[0])
+    return sum_of_ints(columns[0]) if types[0] == INT else sum_of_floats(columns[0])
 
 
 def _means(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate | None:
-    return None if types[0] == ARRAY else mean(columns[0])
+    return sum_of_vectors(columns[0], is_mean=True) if types[0] == ARRAY else mean(columns[0])
 
 
 def _of_rows(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate:
@@ -599,11 +517,11 @@ define_aggregate(
     exact=exact_mean,
     of_columns=_means,
 )
-for _name, _parts, _finish_column in (
-    ("column_vector_sum", COLUMN_SUMS, _finish_column_vector_sum),
-    ("column_vector_mean", COLUMN_MEANS, _finish_column_vector_mean),
+for _name, _parts, _finish_column, _of_columns in (
+    ("column_vector_sum", COLUMN_SUMS, _finish_column_vector_sum, _column_vector_sum),
+    ("column_vector_mean", COLUMN_MEANS, _finish_column_vector_mean, _column_vector_mean),
 ):
-    define_aggregate(_name, _infer_vector, parts=_parts, column=_vectors_column, finish=_finish_column, order_sensitive=False)
+    define_aggregate(_name, _infer_vector, parts=_parts, column=_vectors_column, finish=_finish_column, order_sensitive=False, of_columns=_of_columns)
 for _name, _exact, _finish in (
     ("var", exact_variance, variance_of),
     ("std", _root(exact_variance), deviation_of),
@@ -611,6 +529,6 @@ for _name, _exact, _finish in (
     ("column_std", _root(_exact_column_variance), column_deviation_of),
 ):
     _spreads = Decomposition(variance_part, merged_variances, _finish)
-    _of_columns = {"var": partial(_spread, False), "std": partial(_spread, True)}.get(_name)
+    _of_spread = {"var": partial(_spread, False), "std": partial(_spread, True)}.get(_name)
     _infer = _infer_column_spread if _name.startswith("column_") else _infer_spread
-    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, order_sensitive=False, exact=_exact, of_columns=_of_columns)
+    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, order_sensitive=False, exact=_exact, of_columns=_of_spread)

@@ -24,10 +24,9 @@ from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn, take
-from sframe_spark.expressions.aggregates.sums_means_and_variances import added_vectors
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.node_facts import Schema
-from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain
 
 Arrays = list[pa.Array]
@@ -267,15 +266,6 @@ class Spread(Averaged):
         return squared_deviations(counts, *digits) / counts
 
 
-@attrs.frozen
-class SummedVectors(PartialAggregate):
-    """Sum or mean of vectors. All vectors are kept, and the vectors of all groups are summed together at the end."""
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Return a vector for each group: an empty one if the group has no vector, missing if lengths differ."""
-        return added_vectors(partial[0], self.aggregation.function == "mean").cast(result.physical)
-
-
 def floats_of(column: pa.Array) -> np.ndarray:
     """Return numbers as floats, with zero for missing values."""
     return plain_numbers(column).astype(np.float64, copy=False)
@@ -303,8 +293,6 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         sums = Summed if kind == INT_KIND else SummedExactly
         form, width = {"sum": (sums, 1 if kind == INT_KIND else 2), "mean": (Averaged, 3)}.get(function, (Spread, 4))
         return form(aggregation, types, width)
-    if kind == ARRAY_KIND and function in ("sum", "mean"):
-        return SummedVectors(aggregation, types, 1)
     return PartialAggregate(aggregation, types, len(types))
 
 

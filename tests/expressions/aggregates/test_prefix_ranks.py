@@ -7,7 +7,8 @@ import math
 import numpy as np
 from hypothesis import given, strategies as st
 
-from sframe_spark.operators.window.running_collecting_aggregates import kth_of_ranges, order_within, places_behind
+from sframe_spark.compute.wavelet_matrix import kth_of_ranges
+from sframe_spark.expressions.aggregates.quantiles import order_within, places_behind
 
 FLOATS = st.one_of(st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.0, 5e-324]), st.floats())
 
