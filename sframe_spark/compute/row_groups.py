@@ -108,6 +108,8 @@ class GroupsOfRows:
         if values.dtype == np.bool_:
             if values.all():
                 return self.sizes
+            if self.count == 1:
+                return np.array([np.count_nonzero(values)])
             # Adding up a float for each row is faster than selecting rows, unless the sums do not fit the cache.
             if self.count <= SHORT_CODES:
                 return np.bincount(self.codes, values, self.count).astype(np.int64)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_runs import plain_numbers
-from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.compute.row_groups import GroupsOfRows, first_rows
 from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulated, segmented_scan
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints
 from sframe_spark.compute.spark_columns import Column, F
@@ -137,23 +137,21 @@ class BestRow(StateColumn):
         ranks = [np.full(groups, WORST) for _ in range(self.rank_count)]
         return (*ranks, np.zeros(groups, dtype=bool), pa.nulls(groups, self.carried_type.physical))
 
+    def numbers(self, rows: InputRows) -> np.ndarray:
+        """Return the numbers that are compared, of date-times the instants."""
+        if not self.column_type.is_zoned:
+            return rows.numbers(self.column)
+        return rows.once(("instants", self.column), lambda: plain_numbers(pc.struct_field(rows.column(self.column), "instant")))
+
     def ranks(self, rows: InputRows) -> Components:
-        """Return the ranks of each row."""
-        ranks = [rows.once(("ranks", self.column, self.largest), lambda: self._ranks_of_values(rows))]
-        if self.ties == "offset":
-            offsets = pc.struct_field(rows.column(self.column), "offset").cast(pa.int64()).fill_null(NO_OFFSET).to_numpy()
-            ranks.append(self._worst_if_missing(~offsets if self.largest else offsets, rows))
-        elif self.ties == "last":
-            # The last row is the row with the largest id, as the rows may have been collected in any order.
-            ranks.append(self._worst_if_missing(~rows.numbers(self.carried), rows))
-        return tuple(ranks)
+        """Return the ranks of each row, which are the worst ones for rows without a value."""
+        valid = rows.valid((self.column,))
+        ranks, ties = rows.once(("ranks", self.column, self.largest), lambda: self.ranks_of(self.numbers(rows))), self.ranks_of_ties(rows)
+        every = (ranks,) if ties is None else (ranks, ties)
+        return every if valid is None else tuple(np.where(valid, rank, WORST) for rank in every)
 
-    def _ranks_of_values(self, rows: InputRows) -> np.ndarray:
-        column = rows.column(self.column)
-        numbers = plain_numbers(pc.struct_field(column, "instant")) if self.column_type.is_zoned else rows.numbers(self.column)
-        return self._worst_if_missing(self._ranks_of_numbers(numbers), rows)
-
-    def _ranks_of_numbers(self, numbers: np.ndarray) -> np.ndarray:
+    def ranks_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the ranks of numbers."""
         ranks = as_ordered_ints(numbers)
         if self.largest:
             # Flipping the bits of an int reverses the order without overflow.
@@ -161,46 +159,57 @@ class BestRow(StateColumn):
         is_nan = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(1, dtype=bool)
         return np.where(is_nan, RANK_OF_NAN, ranks) if is_nan.any() else ranks
 
-    def _worst_if_missing(self, ranks: np.ndarray, rows: InputRows) -> np.ndarray:
-        valid = rows.valid((self.column,))
-        return ranks if valid is None else np.where(valid, ranks, WORST)
+    def ranks_of_ties(self, rows: InputRows, positions: np.ndarray | slice = slice(None)) -> np.ndarray | None:
+        """Return the second rank of some rows, if there is one."""
+        if self.ties == "first":
+            return None
+        if self.ties == "last":
+            # The last row is the row with the largest id, as the rows may have been collected in any order.
+            return ~rows.numbers(self.carried)[positions]
+        offsets = rows.once(("offsets", self.column), lambda: offsets_of(rows.column(self.column)))[positions]
+        return ~offsets if self.largest else offsets
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if not rows.count:
             return self.empty(groups.count)
-        valid, carried = rows.valid((self.column,)), rows.column(self.carried)
-        if self.ties == "first" and self.column_type.kind == FLOAT_KIND:
-            # Floats are compared as they are, which is faster, unless there are groups with NaN.
-            numbers = rows.numbers(self.column)
-            choose, worst = (np.maximum, -np.inf) if self.largest else (np.minimum, np.inf)
-            best = groups.extremes(numbers if valid is None else np.where(valid, numbers, worst), choose, worst)
-            if not np.isnan(best).any():
-                is_best = numbers == best[groups.codes]
-                positions, is_known = groups.first_where(is_best if valid is None else is_best & valid)
-                return state_of_rows((self._ranks_of_numbers(numbers[positions]),), positions, is_known, carried)
-        return best_of_groups(self.ranks(rows), valid, carried, groups)
+        numbers, valid = self.numbers(rows), rows.valid((self.column,))
+        # Numbers are compared as they are, which is faster than ranks, unless there are groups with NaN.
+        lowest, highest = limits_of(numbers.dtype)
+        choose, worst = (np.maximum, lowest) if self.largest else (np.minimum, highest)
+        best = groups.extremes(numbers if valid is None else np.where(valid, numbers, worst), choose, worst)
+        is_best = numbers == best[groups.codes]
+        if best.dtype.kind == "f" and np.isnan(best).any():
+            ranks = self.ranks(rows)[0]
+            is_best = ranks == groups.extremes(ranks, np.minimum, WORST)[groups.codes]
+        candidates = np.flatnonzero(is_best if valid is None else is_best & valid)
+        positions, is_known = best_of(candidates, self.ranks_of_ties(rows, candidates), groups)
+        ties = self.ranks_of_ties(rows, positions)
+        ranks_of_best = [self.ranks_of(numbers[positions])] if ties is None else [self.ranks_of(numbers[positions]), ties]
+        return state_of_rows(ranks_of_best, positions, is_known, rows.column(self.carried))
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         *ranks, has_value, carried = state
-        return best_of_groups(tuple(ranks), None if has_value.all() else has_value, carried, groups)
+        candidates = np.flatnonzero((ranks[0] == groups.extremes(ranks[0], np.minimum, WORST)[groups.codes]) & has_value)
+        positions, is_known = best_of(candidates, None if self.ties == "first" else ranks[1][candidates], groups)
+        return state_of_rows([rank[positions] for rank in ranks], positions, is_known, carried)
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
-        *ranks_before, had_value, pool = before
-        ranks, positions, has_value = self._running_rows(rows, starts)
+        *ranks_before, had_value, values = before
+        ranks, has_value, is_new = self._running_ranks(rows, starts)
+        # Few rows become best, so that these are a small pool of values.
+        pool = pa.concat_arrays([values, rows.column(self.carried).take(pa.array(np.flatnonzero(is_new)))])
+        positions = np.cumsum(is_new) + (len(starts) - 1)
         if had_value.any():
             group_of_rows = np.repeat(np.arange(len(starts)), group_sizes(starts, rows.count))
             earlier, stays = tuple(rank[group_of_rows] for rank in ranks_before), had_value[group_of_rows]
             stays &= ~has_value | ~is_less(ranks, earlier)
             ranks = tuple(np.where(stays, a, b) for a, b in zip(earlier, ranks, strict=True))
-            has_value, positions = has_value | stays, np.where(stays, group_of_rows, positions + len(starts))
-            pool = pa.concat_arrays([pool, rows.column(self.carried)])
-        else:
-            pool = rows.column(self.carried)
+            has_value, positions = has_value | stays, np.where(stays, group_of_rows, positions)
         every = (*ranks, has_value, values_at(pool, positions, has_value))
         return every, take(every, last_rows(starts, rows.count))
 
-    def _running_rows(self, rows: InputRows, starts: np.ndarray) -> tuple[Components, np.ndarray, np.ndarray]:
-        """Return for each row the best ranks of its group up to it, the row that has them, and whether there is one."""
+    def _running_ranks(self, rows: InputRows, starts: np.ndarray) -> tuple[Components, np.ndarray, np.ndarray]:
+        """Return for each row the best ranks of its group up to it, whether there is a value up to it, and whether the row itself is the best row."""
         ranks, valid, every = self.ranks(rows), rows.valid((self.column,)), np.arange(rows.count)
         groups = RowGroups([], every, starts)
         best = accumulated(ranks, groups, (np.minimum,)) if len(ranks) == 1 else segmented_scan(ranks, groups, lesser)
@@ -215,7 +224,7 @@ class BestRow(StateColumn):
             firsts = following(valid)[starts]
             has_value = every >= np.repeat(firsts, group_sizes(starts, rows.count))
             is_new[firsts[firsts < rows.count]] = True
-        return best, np.maximum.accumulate(np.where(is_new, every, 0)), has_value
+        return best, has_value, is_new
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         ranks, valid, positions = self.ranks(rows), rows.valid((self.column,)), np.arange(rows.count)
@@ -280,22 +289,32 @@ def values_at(column: pa.Array, positions: np.ndarray, has_value: np.ndarray) ->
     return column.take(pa.array(positions, mask=None if has_value.all() else ~has_value))
 
 
-def best_of_groups(ranks: Components, has_value: np.ndarray | None, carried: pa.Array, groups: GroupsOfRows) -> State:
-    """Return the state of the rows with the smallest ranks, of those with a value (None: all rows), one row for each group."""
-    chosen = has_value
-    for rank in ranks:
-        compared = rank if chosen is None else np.where(chosen, rank, WORST)
-        is_best = rank == groups.extremes(compared, np.minimum, WORST)[groups.codes]
-        chosen = is_best if chosen is None else chosen & is_best
-    assert chosen is not None
-    positions, is_known = groups.first_where(chosen)
-    return state_of_rows(tuple(rank[positions] for rank in ranks), positions, is_known, carried)
+def limits_of(dtype: np.dtype) -> tuple[float, float]:
+    """Return the lowest and the highest number of a type."""
+    return (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
-def state_of_rows(ranks: Components, positions: np.ndarray, is_known: np.ndarray, carried: pa.Array) -> State:
+def offsets_of(column: pa.Array) -> np.ndarray:
+    """Return the offsets of date-times as ints, in order if none comes before all others."""
+    return pc.struct_field(column, "offset").cast(pa.int64()).fill_null(NO_OFFSET).to_numpy()
+
+
+def best_of(candidates: np.ndarray, ties: np.ndarray | None, groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each group its candidate of the least rank, or the first if ``ties`` are not ranked, and a mask of the groups with a candidate.
+
+    Candidates are rows; groups without one get any row.
+    """
+    if ties is not None:
+        few = GroupsOfRows(groups.codes[candidates], groups.count)
+        candidates = candidates[ties == few.extremes(ties, np.minimum, WORST)[few.codes]]
+    firsts = first_rows(groups.codes[candidates], groups.count)
+    return np.append(candidates, 0)[firsts], firsts < len(candidates)
+
+
+def state_of_rows(ranks: Sequence[np.ndarray], positions: np.ndarray, is_known: np.ndarray, carried: pa.Array) -> State:
     """Return the state of groups with their best rows, whose ranks are given; groups without a best row have any ranks."""
     if not is_known.all():
-        ranks = tuple(np.where(is_known, rank, WORST) for rank in ranks)
+        ranks = [np.where(is_known, rank, WORST) for rank in ranks]
     return (*ranks, is_known, values_at(carried, positions, is_known))
 
 

@@ -136,7 +136,7 @@ class HasValue(StateColumn):
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         valid = rows.valid((self.column,))
-        if valid is None:
+        if valid is None or before.all():
             return np.ones(rows.count, dtype=bool), np.ones(len(starts), dtype=bool)
         totals = grouped_cumsum(valid.astype(np.int64), starts, before.astype(np.int64)) > 0
         return totals, totals[last_rows(starts, rows.count)]

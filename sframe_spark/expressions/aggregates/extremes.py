@@ -19,7 +19,7 @@ from sframe_spark.compute.segmented_scan import RowGroups, accumulated
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
-from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following
+from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following, limits_of
 from sframe_spark.expressions.aggregates.counts import HasValue, group_sizes, known, last_rows
 from sframe_spark.expressions.aggregates.partial_aggregates import of_extremes
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
@@ -61,20 +61,28 @@ class Extreme(StateColumn):
         return np.maximum if self.largest else np.minimum
 
     @property
+    def worst(self) -> float:
+        """The smallest or largest number of the type, which every other number replaces."""
+        lowest, highest = limits_of(self.dtype)
+        return lowest if self.largest else highest
+
+    @property
     def neutral(self) -> float:
-        """The number of groups without values, which is worse than all numbers."""
-        if self.column_type.kind != FLOAT_KIND:
-            limits = np.iinfo(np.int64)
-            return limits.min if self.largest else limits.max
-        return math.nan if self.nan == "skipped" else -math.inf if self.largest else math.inf
+        """The number of groups without values."""
+        return math.nan if self.nan == "skipped" and self.dtype.kind == "f" else self.worst
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the numbers."""
+        return np.dtype(np.float64 if self.column_type.kind == FLOAT_KIND else np.int64)
 
     def empty(self, groups: int) -> State:
-        return np.full(groups, self.neutral, dtype=np.float64 if self.column_type.kind == FLOAT_KIND else np.int64)
+        return np.full(groups, self.neutral, dtype=self.dtype)
 
-    def numbers(self, rows: InputRows) -> np.ndarray:
-        """Return the number of each row."""
+    def numbers(self, rows: InputRows, missing: float | None = None) -> np.ndarray:
+        """Return the number of each row, for missing values a given number, or the one of groups without values."""
         numbers, valid = rows.numbers(self.column), rows.valid((self.column,))
-        return numbers if valid is None else np.where(valid, numbers, self.neutral)
+        return numbers if valid is None else np.where(valid, numbers, self.neutral if missing is None else missing)
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         return groups.extremes(self.numbers(rows), self.choose, self.neutral)
@@ -83,13 +91,19 @@ class Extreme(StateColumn):
         return groups.extremes(state, self.choose, self.neutral)
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
-        numbers = self.numbers(rows)
+        # If all groups have a number already, missing values need not be NaN, which takes longer.
+        numbers, choose = self.numbers(rows, None if np.isnan(before).any() else self.worst), self.choose
+        if self.dtype.kind == "i":
+            # Of ints these functions give the same, and accumulate in a third of the time.
+            choose = np.fmax if self.largest else np.fmin
         if len(starts) == 1:
-            every = self.choose.accumulate(numbers, out=new_array(rows.count, numbers.dtype))
-            self.choose(every, before[0], out=every)
+            every = new_array(rows.count, numbers.dtype)
+            every[:] = numbers
+            every[0] = choose(numbers[0], before[0])
+            choose.accumulate(every, out=every)
         else:
-            (every,) = accumulated((numbers,), RowGroups([], np.arange(rows.count), starts), (self.choose,))
-            self.choose(every, np.repeat(before, group_sizes(starts, rows.count)), out=every)
+            (every,) = accumulated((numbers,), RowGroups([], np.arange(rows.count), starts), (choose,))
+            choose(every, np.repeat(before, group_sizes(starts, rows.count)), out=every)
         return every, every[last_rows(starts, rows.count)]
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
@@ -99,7 +113,7 @@ class Extreme(StateColumn):
         return fold_by_two((numbers,), lambda a, b: (self.choose(a[0], b[0]),), (self.neutral,), windows.starts, windows.stops)[0]
 
     def to_arrow(self, state: State) -> list[pa.Array]:
-        if self.column_type.kind == FLOAT_KIND:
+        if self.dtype.kind == "f":
             # Which of both zeros was found, and which bits of NaN, depends on how rows were divided.
             state = np.where(np.isnan(state), math.nan, unsigned_zeros(state))
         return [pa.array(state, from_pandas=False)]
@@ -144,7 +158,7 @@ class KindOfFirstValue(StateColumn):
 
     def kinds(self, rows: InputRows) -> np.ndarray:
         """Return the kind of the value of each row."""
-        kinds = np.where(np.isnan(rows.numbers(self.column)), NAN, NUMBER)
+        kinds = np.isnan(rows.numbers(self.column)).view(np.int8) + NUMBER
         valid = rows.valid((self.column,))
         return kinds if valid is None else kinds * valid
 
@@ -171,6 +185,8 @@ class KindOfFirstValue(StateColumn):
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         kinds = self.kinds(rows)
+        if kinds.max(initial=NO_VALUE) < NAN:
+            return HasValue(self.column).windows(rows, windows) * NUMBER
         firsts = np.append(following(kinds != NO_VALUE), rows.count)[windows.starts]
         return np.where(firsts < windows.stops, np.append(kinds, NO_VALUE)[firsts], NO_VALUE)
 
