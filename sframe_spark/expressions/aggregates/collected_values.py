@@ -118,6 +118,14 @@ class ListViews:
         chosen = pa.array(ranges(self.starts, self.sizes))
         return ListViews(np.cumsum(self.sizes) - self.sizes, self.sizes, tuple(column.take(chosen) for column in self.pool))
 
+    def gathered(self, order: np.ndarray) -> ListViews:
+        """Return the lists in another order, with a pool of just their values, one list after the other."""
+        if not self.are_packed:
+            return self.take(order).packed()
+        offsets, chosen, sizes = pa.array(np.append(self.starts, len(self.pool[0]))), pa.array(order), self.sizes[order]
+        pool = tuple(pa.LargeListArray.from_arrays(offsets, column).take(chosen).values for column in self.pool)
+        return attrs.evolve(self, starts=np.cumsum(sizes) - sizes, sizes=sizes, pool=pool)
+
     def list_of_values(self) -> np.ndarray:
         """Return for each value of packed lists the index of its list."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
@@ -168,7 +176,7 @@ class CollectedValues(StateColumn):
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         sizes = np.zeros(groups.count, dtype=np.int64)
         np.add.at(sizes, groups.codes, state.sizes)
-        return ListViews(np.cumsum(sizes) - sizes, sizes, state.take(groups.order).packed().pool)
+        return ListViews(np.cumsum(sizes) - sizes, sizes, state.gathered(groups.order).pool)
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         groups = len(starts)

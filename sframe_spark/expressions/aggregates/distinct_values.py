@@ -206,9 +206,9 @@ class DistinctValues(StateColumn):
         return self._once(pool, codes, groups.count)[0]
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
+        lists = state.gathered(groups.order)
         if groups.count == len(state):
-            return state.take(groups.order).packed()
-        lists = state.take(groups.order).packed()
+            return lists
         return self._once(lists.pool, groups.codes[groups.order][lists.list_of_values()], groups.count)[0]
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
@@ -409,9 +409,10 @@ class RunCount(StateColumn):
         entries = groups.order[state.counts[groups.order] > 0]
         codes = groups.codes[entries]
         counts, firsts, lasts = np.zeros(groups.count, dtype=np.int64), *np.zeros((2, groups.count), dtype=np.int64)
-        goes_on = (codes[1:] == codes[:-1]) & self._are_equal(state.values, state.lasts[entries[:-1]], state.firsts[entries[1:]])
         np.add.at(counts, codes, state.counts[entries])
-        np.add.at(counts, codes[1:], -goes_on.astype(np.int64))
+        later = np.flatnonzero(codes[1:] == codes[:-1]) + 1
+        goes_on = self._are_equal(state.values, state.lasts[entries[later - 1]], state.firsts[entries[later]])
+        np.subtract.at(counts, codes[later[goes_on]], 1)
         lasts[codes] = state.lasts[entries]
         # Of several assignments the last remains.
         firsts[codes[::-1]] = state.firsts[entries[::-1]]

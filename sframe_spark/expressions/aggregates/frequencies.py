@@ -28,7 +28,7 @@ Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 
 # The most bytes that a count takes in a stored dict, with the punctuation around it.
-MAX_COUNT_BYTES = 24
+MAX_COUNT_BYTES = 26
 
 
 @attrs.frozen(eq=False)
@@ -163,7 +163,7 @@ class ValueCounts(StateColumn):
         return FrequencyLists(lists.starts, lists.sizes, (values.take(pa.array(chosen)), pa.array(totals[lists.order])))
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
-        lists = explicit(state.take(groups.order))
+        lists = explicit(state).gathered(groups.order)
         codes = groups.codes[groups.order]
         return self._added(lists.pool[0], lists.pool[1].to_numpy(), codes[lists.list_of_values()], groups.count)
 
@@ -237,9 +237,12 @@ def stored_counts(lists: Frequencies, *, last: bool) -> pa.Array:
     ArrowCapacityError
         If they may be more than an array can hold; this is raised before any dict is built.
     """
-    keys = pc.binary_join_element_wise("[", texts_of_items(lists.pool[0]), ",", "")
+    keys = texts_of_items(lists.pool[0])
     refuse_more_than_an_array(lists, [keys], MAX_COUNT_BYTES)
-    dicts = []
+    if isinstance(lists, FrequencyLists) and lists.are_packed:
+        entries = pc.binary_join_element_wise("[", keys, ",", lists.pool[1].cast(pa.string()), "]", "")
+        return in_brackets(lists.sizes, entries, STORED_DICT)
+    dicts, keys = [], pc.binary_join_element_wise("[", keys, ",", "")
     for sizes, positions, counts in lists.counted():
         entries = pc.binary_join_element_wise(keys.take(pa.array(positions)), pa.array(counts).cast(pa.string()), "]", "")
         dicts.append(in_brackets(sizes, entries, STORED_DICT))
