@@ -268,7 +268,10 @@ class Digits:
     @classmethod
     def of_units(cls, units: int, lowest: int, others: float = 0.0) -> Digits:
         """Convert the sum of one group, given in units of ``2**(40 * lowest)``."""
-        result, place = cls(1, others=np.array([others]) if others else None), lowest
+        result = cls(1, others=np.array([others]) if others else None)
+        # Usual numbers have no digits at the many lowest places.
+        skipped = max((units & -units).bit_length() - 1, 0) // BITS
+        units, place = units >> skipped * BITS, lowest + skipped
         while units:
             above = (units + HALF) >> BITS
             if units != above << BITS:

@@ -57,6 +57,22 @@ class GroupsOfRows:
         result.__dict__.update(firsts=starts, sizes=sizes, starts=starts)
         return result
 
+    @classmethod
+    def of_all(cls, rows: int) -> GroupsOfRows:
+        """Return one group of all rows, of which there is at least one.
+
+        Examples
+        --------
+        >>> groups = GroupsOfRows.of_all(3)
+        >>> groups.codes.tolist(), groups.sizes.tolist(), groups.totals(np.array([True, False, True])).tolist()
+        ([0, 0, 0], [3], [2])
+        """
+        start = np.zeros(1, dtype=np.int64)
+        # The codes take no memory.
+        result = cls(np.broadcast_to(start, rows), 1, are_runs=True)
+        result.__dict__.update(firsts=start, sizes=np.array([rows]), starts=start)
+        return result
+
     @property
     def rows(self) -> int:
         """Number of rows."""
@@ -105,6 +121,8 @@ class GroupsOfRows:
 
     def totals(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the ints of each group (which wraps around), or the number of true values."""
+        if self.count == 1:
+            return np.array([np.count_nonzero(values) if values.dtype == np.bool_ else values.sum(dtype=np.int64)])
         if values.dtype == np.bool_:
             if values.all():
                 return self.sizes

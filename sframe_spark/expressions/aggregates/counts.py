@@ -65,6 +65,8 @@ class Count(TotalOfInts):
         return np.ones(rows.count, dtype=bool) if valid is None else valid
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
+        if groups.count == 1 and len(self.where) == 1:
+            return np.array([rows.count - rows.column(self.where[0]).null_count])
         valid = rows.valid(self.where)
         return groups.sizes if valid is None else groups.totals(valid)
 
@@ -89,6 +91,8 @@ class CountMissing(TotalOfInts):
         return np.zeros(rows.count, dtype=bool) if valid is None else ~valid
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
+        if groups.count == 1:
+            return np.array([rows.column(self.column).null_count])
         valid = rows.valid((self.column,))
         return np.zeros(groups.count, dtype=np.int64) if valid is None else groups.totals(~valid)
 

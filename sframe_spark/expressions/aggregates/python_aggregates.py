@@ -99,11 +99,9 @@ class PartsOfGroups(StateColumn):
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if not self.columns:
             return self._only([self._lifted([], 0, size) for size in groups.sizes.tolist()])
-        if groups.count == 1:
-            pool = tuple(rows.column(position) for position in self.columns)
-            views = ListViews(np.zeros(1, dtype=np.int64), np.array([rows.count]), pool)
-        else:
-            views = self._collected.lift(rows, groups)
+        if groups.count == 1 and rows.count >= ROWS_WORTH_A_CALL:
+            return self._only([self._lifted([rows.column(position) for position in self.columns], 0, rows.count)])
+        views = self._collected.lift(rows, groups)
         return self._with_lifted(PythonParts([None] * groups.count, views), views.sizes >= ROWS_WORTH_A_CALL)
 
     def _lifted(self, columns: Sequence[pa.Array], start: int, stop: int) -> Any:

@@ -74,7 +74,9 @@ class InputRows:
         return self.once(("floats", position, where), lambda: self._floats(position, where))
 
     def _floats(self, position: int, where: tuple[int, ...]) -> np.ndarray:
-        floats = self.numbers(position).astype(np.float64, copy=False)
+        column = self.column(position)
+        # Arrow's cast reuses memory that the process already has.
+        floats = plain_numbers(column.cast(pa.float64(), safe=False)) if pa.types.is_integer(column.type) else self.numbers(position)
         valid = None if where == (position,) else self.valid(where)
         return floats if valid is None else np.where(valid, floats, 0.0)
 

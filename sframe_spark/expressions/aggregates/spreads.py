@@ -12,6 +12,8 @@ from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
     CANCELS,
     FIRST_IN_REACH,
     IN_REACH,
+    Digits,
+    deviation_from_ints,
     deviations_from_pairs,
     squared_deviations,
 )
@@ -44,6 +46,15 @@ def deviations(counts: np.ndarray, sums: State, squares: State) -> np.ndarray:
     return result
 
 
+def deviations_of_one(count: int, sums: Digits, squares: Digits, group: int = 0) -> float:
+    """Return the sum of squared deviations from the mean of one group, correctly rounded; NaN with an odd value, zero without values."""
+    if not count:
+        return 0.0
+    if sums.others is not None and sums.others[group] != 0.0:
+        return math.nan
+    return deviation_from_ints(count, sums, squares, group)
+
+
 def variance(column: int, is_root: bool = False, is_nan_alone: bool = False) -> ColumnAggregate:
     """Return the population variance, or with ``is_root`` its square root; zero for a group with one value or none.
 
@@ -57,6 +68,11 @@ def variance(column: int, is_root: bool = False, is_nan_alone: bool = False) -> 
             result[odd] = math.nan
         return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
 
+    def finish_of_all(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
+        count = int(counts[0])
+        result = deviations_of_one(count, sums.all_digits(), squares.all_digits()) / count if count > 1 or (count and is_nan_alone) else 0.0
+        return pa.array([math.sqrt(result) if is_root else result], from_pandas=False)
+
     def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
         # Pairs of floats, which are exact enough for most windows, take a third of the time of digits.
         counts, numbers = Count((column,)).windows(rows, windows), rows.floats(column, (column,))
@@ -67,7 +83,7 @@ def variance(column: int, is_root: bool = False, is_nan_alone: bool = False) -> 
         return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
 
     # The sum of squares is computed first: in one pass it yields the sum as well.
-    return ColumnAggregate((Count((column,)), FloatSum(column, column), FloatSum(column)), finish, of_windows)
+    return ColumnAggregate((Count((column,)), FloatSum(column, column), FloatSum(column)), finish, of_windows, finish_of_all=finish_of_all)
 
 
 def rolling_variance(column: int, is_root: bool = False) -> ColumnAggregate:

@@ -171,6 +171,8 @@ class ColumnAggregate:
         Whether a Python function is called for each group.
     running_order
         How the values of all rows so far are ordered; None: nothing is known.
+    finish_of_all
+        Like ``finish``, for one group of all rows of a column, where this is rounded more exactly; usually None.
     """
 
     states: tuple[StateColumn, ...]
@@ -178,6 +180,11 @@ class ColumnAggregate:
     of_windows: Callable[[InputRows, RowWindows], pa.Array] | None = None
     calls_python: bool = False
     running_order: RunningOrder | None = None
+    finish_of_all: Callable[..., pa.Array] | None = None
+
+    def of_all(self) -> ColumnAggregate:
+        """Return the aggregate for one group of all rows of a column."""
+        return self if self.finish_of_all is None else attrs.evolve(self, finish=self.finish_of_all)
 
     @property
     def needs_order(self) -> bool:
@@ -213,6 +220,10 @@ class AggregateSet:
         """Return the aggregates with their distinct state columns."""
         states = tuple(dict.fromkeys(state for aggregate in aggregates for state in aggregate.states))
         return cls(tuple(aggregates), states, tuple(tuple(states.index(state) for state in aggregate.states) for aggregate in aggregates))
+
+    def empty(self, groups: int) -> tuple[State, ...]:
+        """Return the states of groups without rows."""
+        return tuple(state.empty(groups) for state in self.states)
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> tuple[State, ...]:
         """Return the states of groups of rows."""

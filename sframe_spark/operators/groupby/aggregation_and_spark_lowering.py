@@ -10,7 +10,6 @@ import attrs
 
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, ReduceColumns, SeveralColumns
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
@@ -113,13 +112,6 @@ def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Agg
     """Return the aggregations with the positions that columns have if only the columns ``kept`` remain."""
     positions = new_positions(kept)
     return tuple(attrs.evolve(a, positions=tuple(positions[position] for position in a.positions)) for a in aggregations)
-
-
-def decomposition_of(aggregation: Aggregation) -> Decomposition:
-    """Return how an aggregate is computed from partial states."""
-    result = aggregation.implementation().decomposition
-    assert result is not None
-    return result
 
 
 def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import attrs
-import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
@@ -19,7 +18,6 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     aggregate_in_spark,
     as_column,
     counts_distinct,
-    decomposition_of,
     finished_aggregates,
     grouped_columns,
     grouped_in_spark,
@@ -40,8 +38,7 @@ from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, Need, O
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, key_struct
-from sframe_spark.types import STR, ColumnType
-from sframe_spark.values.python_to_arrow import encode
+from sframe_spark.types import STR
 
 # If there are more groups, the groups of Spark's tasks are merged by a shuffle instead of in this process.
 MAX_GROUPS = 32_768
@@ -251,36 +248,27 @@ class Reduce(DecomposableOperator):
         return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Return the aggregates, computed by Arrow over whole columns."""
-        schema = facts[0].schema
-        columns: list[pa.Array] = []
-        for aggregation in self.aggregations:
-            reduce = aggregation.reduction()
-            arrays = [inputs[0].columns[position] for position in aggregation.positions]
-            value = reduce(arrays, [schema[position] for position in aggregation.positions], aggregation.parameters)
-            columns.append(encode([value], aggregation.infer(schema)))
-        return Chunk(tuple(columns), 1)
+        """Return the aggregates of all rows, computed in memory."""
+        return self.rows_from(self.part_of(inputs[0], facts), facts)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Return whether every aggregate can be computed from partial states."""
-        return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
+        """Return whether the partial states of all aggregates have a size that does not grow with the rows."""
+        return all(aggregate.growth == Growth.FIXED for aggregate in self._grouping(facts).aggregates.aggregates)
 
-    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
-        arguments = [[rows.columns[position] for position in a.positions] for a in self.aggregations]
-        return tuple(
-            decomposition_of(a).lift(arrays, rows.rows, types, a.parameters) for arrays, (a, types) in zip(arguments, self._typed(facts), strict=True)
-        )
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
+        return self._grouping(facts).all_rows(rows)
 
-    def combined(self, first: tuple[Any, ...], second: tuple[Any, ...], facts: Sequence[Facts]) -> tuple[Any, ...]:
-        return tuple(decomposition_of(a).combine(x, y, types) for x, y, (a, types) in zip(first, second, self._typed(facts), strict=True))
+    def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
+        return self.combined_all([first, second], facts)
 
-    def rows_from(self, part: tuple[Any, ...], facts: Sequence[Facts]) -> Chunk:
-        values = [decomposition_of(a).finish(x, types, a.parameters) for x, (a, types) in zip(part, self._typed(facts), strict=True)]
-        return Chunk(tuple(encode([value], kind) for value, kind in zip(values, self.infer_type(facts), strict=True)), 1)
+    def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
+        return self._grouping(facts).merged(parts)
 
-    def _typed(self, facts: Sequence[Facts]) -> list[tuple[Aggregation, list[ColumnType]]]:
-        """Return the aggregates, each with the types of its arguments."""
-        return [(a, [facts[0].schema[position] for position in a.positions]) for a in self.aggregations]
+    def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
+        return self._grouping(facts).finished(part)
+
+    def _grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
+        return GroupingByKeys.of_all_rows(facts[0].schema, self.aggregations)
 
     def describe(self) -> str:
         return ", ".join(a.describe() for a in self.aggregations)

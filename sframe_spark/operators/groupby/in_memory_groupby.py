@@ -90,6 +90,11 @@ class GroupingByKeys:
         """Return the grouping by some key columns, with some aggregates."""
         return cls(schema, tuple(keys), AggregateSet.of([aggregate_of(aggregation, schema) for aggregation in aggregations]))
 
+    @classmethod
+    def of_all_rows(cls, schema: Schema, aggregations: Sequence[Aggregation]) -> GroupingByKeys:
+        """Return the grouping of all rows as one group, which may have no rows."""
+        return cls(schema, (), AggregateSet.of([aggregation.on_columns(schema).of_all() for aggregation in aggregations]))
+
     @property
     def key_types(self) -> Schema:
         """Types of the key columns."""
@@ -102,6 +107,12 @@ class GroupingByKeys:
             return PartialGroups(Chunk.of([distinct_numbers(keys[0])]), (), self.aggregates)
         groups = in_groups(keys, self.key_types, chunk.rows)
         return PartialGroups(self._keys_of(keys, groups), self.aggregates.lift(InputRows(chunk.columns, chunk.rows), groups), self.aggregates)
+
+    def all_rows(self, chunk: Chunk) -> PartialGroups:
+        """Return the partial state of all rows as one group; without rows too."""
+        rows, aggregates = InputRows(chunk.columns, chunk.rows), self.aggregates
+        states = aggregates.lift(rows, GroupsOfRows.of_all(chunk.rows)) if chunk.rows else aggregates.empty(1)
+        return PartialGroups(Chunk((), 1), states, aggregates)
 
     def _keys_of(self, keys: Sequence[pa.Array], groups: GroupsOfRows) -> Chunk:
         firsts = pa.array(groups.firsts)
