@@ -109,10 +109,6 @@ def begins_with_nan(values: Values) -> bool:
     return bool(numbers) and model.is_nan(numbers[0]) and not all(map(model.is_nan, numbers))
 
 
-def holds_numbers(values: Values) -> bool:
-    return any(isinstance(value, list) and value and all(isinstance(item, int) for item in value) for value in values)
-
-
 def has_both_zeros(values: Values) -> bool:
     return {math.copysign(1.0, value) for value in model.present(values) if value == 0} == {1.0, -1.0}
 
@@ -127,7 +123,6 @@ DEPARTURES = [
     Departure(("column_max", "cumulative_max"), ("zoned",), partial(by_offset, largest=True), FIRST_OF_EQUAL),
     Departure(("cumulative_min", "cumulative_max"), ("float",), begins_with_nan, "the reference keeps a first NaN; here numbers oust it"),
     Departure(("rolling_min", "rolling_max"), ("zoned",), everywhere, "the reference takes date-times with offsets; here an error"),
-    Departure(("concat", "distinct"), ("list", "encoded list"), holds_numbers, "lists of numbers become arrays; not in groups", ("whole",)),
     Departure(("quantile",), ("float",), has_both_zeros, "Spark puts -0.0 first, kernels keep the order of rows", ("spark",)),
 ]
 
