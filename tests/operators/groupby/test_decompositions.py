@@ -111,8 +111,8 @@ def test_offsets_of_date_times_stay() -> None:
     assert found == [values[0], values[2]] and [value.utcoffset() for value in found] == [east.utcoffset(None), datetime.timedelta(0)]
 
 
-def test_vectors_have_no_parts() -> None:
-    assert not operator_of("sum").decomposes(facts_of(ARRAY)) and not Reduce((Aggregation("concat", (0,)),)).decomposes(facts_of(INT))
+def test_states_that_grow_are_no_parts() -> None:
+    assert operator_of("sum").decomposes(facts_of(ARRAY)) and not Reduce((Aggregation("concat", (0,)),)).decomposes(facts_of(INT))
     assert not Reduce((Aggregation("sum", (0,)), Aggregation("count_distinct", (0,)))).decomposes(facts_of(INT))
 
 
