@@ -15,7 +15,7 @@ SHORTEST_SECRET = 3
 # Messages quote the beginning of long strings, which may end within a secret: the shortest beginning of a secret that is hidden, and the longest
 # secret whose beginnings are searched for.
 SHORTEST_START, LONGEST_CUT = 5, 90
-# The value of a parameter that is not known to be secret may be a signature, unless it is as short as this.
+# The value of a parameter that is not known to be secret may be a signature if it is at least so long.
 SHORTEST_OPAQUE = 8
 # How many arguments of a call are searched for secrets.
 MAX_ARGUMENTS = 1_000
@@ -155,7 +155,7 @@ def _after_user(scheme: str, rest: str) -> tuple[str, bool]:
         is_container = scheme.lower() in _WITH_CONTAINERS and ":" not in before
         return (rest if is_container else after + rest[len(head) :]), False
     if "@" in rest and (rest[len(head) : len(head) + 1] == "#" or head.endswith(":")):
-        # Neither of these can follow a port.
+        # In an address without a password, a host or port is followed neither by a fragment with an "@" nor by a colon without a number.
         return rest, ":" in head
     # A colon without a port starts a password that contains delimiters, or that was cut off where it was quoted.
     return rest, ":" in head and _HOST_AND_PORT.fullmatch(head) is None
@@ -339,7 +339,7 @@ def _hidden_in(value: Any, secrets: list[str]) -> Any:
         cleaned = {name: _hidden_in(item, secrets) for name, item in value.items()}
         return value if all(cleaned[name] is item for name, item in value.items()) else cleaned
     elif isinstance(value, BaseException):
-        # An error that cannot be cleaned is replaced.
+        # Errors that other errors hold are not cleaned: one that shows a secret is replaced as a whole.
         return HIDDEN if _shows_any(value, secrets) else value
     else:
         return value

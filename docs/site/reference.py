@@ -35,7 +35,7 @@ ARRAY_SECTIONS = {
     "arithmetic": "Arithmetic, and choosing between values",
     "reductions": "One value of all",
     "filter_sort_unique_and_sample": "Sorting, filtering, counting values, random values",
-    "missing_values_casts_and_membership": "Missing values, casts, single values",
+    "missing_values_casts_clipping_membership_and_hash": "Missing values, casts, single values",
     "windows": "Running and rolling values",
     "items": "Items of lists, arrays, dicts and texts",
     "datetimes": "Date-times",

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
-from sframe_spark.engine.physical.placement import is_small
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, NotCallableError, SchemaError, UnknownResultError, users_level
 from sframe_spark.expressions.python_function import describe_function, retained_copy
 from sframe_spark.operators.user_function_calls_and_result_memos import remember_first

@@ -230,7 +230,8 @@ def split_digit(values: np.ndarray, exponent: int) -> tuple[np.ndarray, np.ndarr
         moved, left = split_at(values, exponent, scratch_arrays(len(values)))
         moved -= rounding_constant(exponent)
         return scaled(moved, -exponent), left
-    # For large numbers no digit is larger than its number. Below the smallest float the remainder is zero.
+    # Rounding to the nearest multiple could overflow for the largest floats; truncation cannot. If the unit is below the smallest float, the
+    # remainder is zero.
     whole = np.trunc(np.ldexp(values, -exponent))
     return whole, values - np.ldexp(whole, exponent)
 

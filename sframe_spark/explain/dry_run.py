@@ -12,7 +12,7 @@ from sframe_spark.engine.physical.join_match_first_row_and_group_probes import i
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import referenced_directly
-from sframe_spark.engine.size_estimates_and_memory_reservations import fits_driver
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import adds_up_floats
 from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_TIES
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions

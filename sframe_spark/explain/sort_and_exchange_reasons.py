@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, placement_over
-from sframe_spark.engine.size_estimates_and_memory_reservations import fits_driver, plan_size_of
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, blocking_inputs, is_at_hand, is_small, placement_over
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver, plan_size_of
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
@@ -601,7 +601,8 @@ def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[t
 
 
 def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
-    """Return the node whose rows a law no longer sorts, and their order; None if the law removed no sort for this reason."""
+    """Return the node whose rows a law no longer sorts, and their order; None if the law did not remove a sort because of
+    the order that the rows have already."""
     operator = firing.before.operator
     if not isinstance(operator, (Sort, TopRows)):
         return None

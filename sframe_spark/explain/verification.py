@@ -17,7 +17,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import is_mat
 from sframe_spark.engine.execution.plan_executor import Executor, ReplanNeeded, SectionRunner
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.placement import Placement, placement_of
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, placement_of
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, Section
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.task_runners import TaskRunner
@@ -25,8 +25,8 @@ from sframe_spark.engine.spark.shuffle_partitions import fits_one_task
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_spark_plans import ExecutedPlan, recorded_plans
-from sframe_spark.explain.row_verification import InOrder, check_rows, check_segments, claim_in_words, row_claims
 from sframe_spark.explain.sort_and_exchange_reasons import relied_orders
+from sframe_spark.explain.verification_of_facts_and_stored_rows import InOrder, check_rows, check_segments, claim_in_words, row_claims
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.order.spark_order_preservation import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph_traversal import postorder

@@ -47,7 +47,8 @@ def appended_properties(inputs: Sequence[RelationProperties], facts: Sequence[Fa
 
 
 def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> list[list[tuple[int, str]]]:
-    """Return orderings of all inputs that also hold across inputs: ranges must ascend, and be disjoint if the ordering has further columns."""
+    """Return orderings of all inputs that also hold across inputs: the ranges of values must follow each other in the direction of the ordering,
+    and be disjoint if it has further columns."""
     result = []
     for column in bounds:
         for direction in ("asc", "desc"):

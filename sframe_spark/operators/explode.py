@@ -22,7 +22,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_items import any_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import any_items
 from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.python_to_arrow import encode
 

@@ -57,7 +57,8 @@ def compared_with_constant(step: Step) -> tuple[int, str, Literal] | None:
 
 
 def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
-    """Return whether a column compares exactly with a constant: same kind, no rounding, neither missing nor NaN; date-times compare by instant."""
+    """Return whether a column compares exactly with a constant, which is neither missing nor NaN: with a value of its own type, or with a number that
+    is the same as an int and as a float. Date-times compare by instant."""
     value = literal.value
     if value is None or value != value:
         return False
@@ -203,7 +204,7 @@ def origin_of(
         if follows is not None:
             effect = known_origins[0].effect if follows[0] == INC else flip(known_origins[0].effect)
             return ColumnOrigin(columns, effect, known_origins[0].strict and follows[1])
-    # Values of other types may be equal and yet give different results, like the two zeros, or one instant at two offsets.
+    # Equal values of other types may give different results: the two zeros, or date-times with an offset at one instant (DATETIME has no offset).
     same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
     return ColumnOrigin(columns) if same and len(columns) <= MAX_COLUMNS else None
 

@@ -410,8 +410,8 @@ def asof_left(
 def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, nulls: NullPlacement) -> tuple[Case, Case]:
     """Return the cases of result rows with different left times.
 
-    If the left time grows, the matched right time does not fall, and the reverse. If the right rows are sorted by time, this is also true of the
-    position of the matched right row.
+    If the left time grows, the matched right time does not fall; if the left time falls, it does not grow. If the right rows are sorted by time, this
+    is also true of the position of the matched right row.
     """
     in_right_order = right.satisfies([*(OrderingItem(partner, "any") for _, partner in by), (on[1], "asc")])
     moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
@@ -492,7 +492,8 @@ def cumulative_min(properties: OrderingProperties, of: Column, column: Column, p
 
 
 def _running_extreme(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column], towards: OrderingItem) -> OrderingProperties:
-    """Return the properties of the rows with an added running extreme of a column; in the order ``towards`` each value is the next extreme."""
+    """Return the properties of the rows with an added running extreme of a column. If the rows are sorted by ``towards``, the running
+    extreme of each row is its own value."""
     among_equal = [OrderingItem(key, "any") for key in per]
     not_null = [column] if properties.is_not_null(of) else []
     if properties.satisfies([*among_equal, towards]):
@@ -672,7 +673,7 @@ def group_streaming(
     by
         The grouping columns.
     first
-        By output column that holds the value of an input column in the first row of each run, that input column.
+        Maps each output column that holds a value of the run's first row to the input column that the value is from.
     count
         An output column with the number of rows of each run. Nothing is known about other aggregates.
 

@@ -160,7 +160,8 @@ class Monotone(NamedTuple):
         Pairs of a column and its effect. ``inc``: the value does not fall when the argument grows. ``dec``: the value does not grow when the
         argument grows. ``fixed``: the other effects hold only among rows that are equal in this argument.
     strict
-        Whether the value grows whenever an ``inc`` argument grows or a ``dec`` argument falls, and no other argument changes it the other way.
+        Whether the value grows if an ``inc`` argument grows or a ``dec`` argument falls, provided that no other argument moves in the direction that
+        lowers the value.
     """
 
     column: Column

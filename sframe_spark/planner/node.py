@@ -27,7 +27,7 @@ class PlannerNode:
     inputs
         Nodes whose rows the operator reads.
     facts
-        Facts about the output; inferred if None. (A rewrite passes the facts of the node that it replaces, to keep the row domain.)
+        Facts about the output; inferred if None. (A rewrite passes the facts of the node that it replaces, to keep ``Facts.domain``.)
     """
 
     __slots__ = ("__weakref__", "calls", "claim", "facts", "inputs", "is_unfixed", "known", "names", "operator", "ran", "reads_files")
@@ -42,8 +42,8 @@ class PlannerNode:
         self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
         # Whether a source below could yield different rows each time it is read, when the node was made.
         self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
-        # The claim of the latest action that computes the rows of the node (see action_planning_and_function_call_claims).
-        # None if it is released, or if there was none.
+        # Set while an action computes the rows of the node with functions of users, so that other threads wait for it instead of calling the
+        # functions again (see action_planning_and_function_call_claims); None if no action does.
         self.claim: Any = None
         # Memoised results of the user functions that the operator calls, for the rows computed so far.
         self.calls: Any = ()

@@ -242,7 +242,7 @@ class Chain:
         at_low, at_high = test(numbers[:1]), test(numbers[1:])
         below, above = np.full(len(at_low), low), np.full(len(at_low), high)
         while True:
-            # The difference of two ordinals may exceed 64 bits, so the mean is computed bit by bit.
+            # The difference of two ordinals may exceed 64 bits, so the mean is computed with bit operations.
             middle = (below & above) + ((below ^ above) >> 1)
             if bool((middle == below).all()):
                 break
@@ -376,7 +376,7 @@ def mask_ranges(program: Program, schema: Schema, bounds_of: BoundsOfColumn = la
         return {}
 
     def where(register: int, ranges_of: Callable[[ColumnType], ValueRanges | None]) -> ColumnRanges:
-        """Return the ranges of the column on which a register depends for which the register is in required ranges, given by its type."""
+        """Return the values of the only column on which a register depends that put the register into the ranges required for its type."""
         if register >= program.width:
             return preimage(program, register, schema, ranges_of, bounds_of)
         required = ranges_of(schema[register])

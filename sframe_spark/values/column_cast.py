@@ -36,7 +36,7 @@ from sframe_spark.types import (
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, all_in_years_of_python, floored, format_datetimes
 from sframe_spark.values.nested.float_and_datetime_text import display_floats
-from sframe_spark.values.nested.json_items import flat_items, items_of
+from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, items_of
 from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, read_stored
 from sframe_spark.values.nested.text_writer import CANONICAL, DISPLAY, written
 from sframe_spark.values.plain_values import SMALLEST_INT

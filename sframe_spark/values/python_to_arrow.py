@@ -23,7 +23,7 @@ from sframe_spark.values.arrow_to_column_types import BEYOND_64_BITS, arrow_colu
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import to_datetime, to_microseconds
 from sframe_spark.values.input_copying_simplification_and_validation import simplify
-from sframe_spark.values.nested.json_items import flat_items, stored_lists
+from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, stored_lists
 from sframe_spark.values.nested.python_and_tagged_json import stored_cells
 from sframe_spark.values.plain_values import (
     LARGEST_INT,

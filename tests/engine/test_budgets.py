@@ -15,9 +15,9 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.placement import is_small
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import BatchSize, fits_driver, plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BatchSize, fits_driver, plan_size_of
 from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk

@@ -10,7 +10,7 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine.physical.placement import placement_of
+from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.planner.graph_traversal import rebuild, sizes_of

@@ -14,7 +14,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.plan_executor import task_runner_for
 from sframe_spark.engine.execution.run_log import SectionOutcome
-from sframe_spark.engine.physical import placement
+from sframe_spark.engine.physical import placement_and_blocking_inputs
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode
 from sframe_spark.explain.dry_run import plan_dry_run
 from tests.examples import part
@@ -73,7 +73,7 @@ def test_what_is_printed_of_a_shape_runs(shape: str, small_rows: int, spark: Any
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_an_exchange_that_few_rows_may_make_needless_says_so(monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
-    monkeypatch.setattr(placement, "is_spark_requested", lambda: runs)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: runs)
     with config.using(small_rows=100):
         *_, applied, sort = printed(filtered_applied_sorted(3.0)._node)
     assert (applied.mode, sort.mode, sort.reads) == (Mode.TASKS if runs else Mode.PROCESSES, Mode.GATHERED, (applied.number,))
@@ -118,7 +118,7 @@ def lists_of(rows: SFrame, name: str, column: str) -> SFrame:
 @pytest.mark.parametrize("name", ["groupby_intervals", "window"])
 def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     # Tests before this one may have started a Spark, whose tasks would make the others.
-    monkeypatch.setattr(placement, "is_spark_requested", lambda: False)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: False)
     rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
     with config.using(small_rows=20):
         modes = [printed(lists_of(rows, name, column)._node)[-1].mode for column in ("s", "l")]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.explain.row_verification import InOrder, NotMissing, check_rows, check_segments, refuted, row_ranges
+from sframe_spark.explain.verification_of_facts_and_stored_rows import InOrder, NotMissing, check_rows, check_segments, refuted, row_ranges
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode

@@ -9,7 +9,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from sframe_spark.explain.row_verification import EqualColumns, InOrder, NotMissing, OneValue, RowClaim, Within, first_wrong_rows, row_claims
+from sframe_spark.explain.verification_of_facts_and_stored_rows import (
+    EqualColumns,
+    InOrder,
+    NotMissing,
+    OneValue,
+    RowClaim,
+    Within,
+    first_wrong_rows,
+    row_claims,
+)
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

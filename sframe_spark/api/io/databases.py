@@ -109,7 +109,7 @@ def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
             df = reader.jdbc(request.url, source, predicates=list(predicates), properties={**_DEFAULTS, **options})
         else:
             df = reader.format("jdbc").options(**{**_DEFAULTS, **options, **bounds, "url": request.url, "dbtable": source}).load()
-        df.schema  # noqa: B018 - a server looks at the table only then
+        df.schema  # noqa: B018 - Spark Connect asks the database for the table only when the schema is read
     return frame_from_spark(df)
 
 

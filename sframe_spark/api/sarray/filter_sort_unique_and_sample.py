@@ -13,7 +13,7 @@ from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import flag, head_count, is_collection, is_row_index, masked
 from sframe_spark.api.node_value_conversion import column_values
 from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
-from sframe_spark.api.sarray.missing_values_casts_and_membership import Cleaning
+from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
 from sframe_spark.api.user_functions import bind_function
 from sframe_spark.api.value_membership import are_many, semi_join
 from sframe_spark.errors import NegativeSizeError, SchemaError, UnorderedError, UnsupportedOperationError

@@ -115,7 +115,7 @@ class Reductions:
         Raises
         ------
         RuntimeError
-            If the values are not numbers, or there are not more values than ``ddof``.
+            If the values are not numbers, or the column has rows (missing ones count), but not more than ``ddof``.
         TypeError
             If ``ddof`` is not a number.
         ValueError
@@ -141,7 +141,7 @@ class Reductions:
         Raises
         ------
         RuntimeError
-            If the values are not numbers, or there are not more values than ``ddof``.
+            If the values are not numbers, or the column has rows (missing ones count), but not more than ``ddof``.
         TypeError
             If ``ddof`` is not a number.
         ValueError

@@ -23,7 +23,7 @@ from sframe_spark.api.sarray.file_io import ColumnFiles
 from sframe_spark.api.sarray.filter_sort_unique_and_sample import Selection
 from sframe_spark.api.sarray.items import Items
 from sframe_spark.api.sarray.materialization_explain_and_export import ColumnMaterialization
-from sframe_spark.api.sarray.missing_values_casts_and_membership import Cleaning
+from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.windows import Windows
@@ -328,8 +328,8 @@ class SArray(
         Parameters
         ----------
         fn
-            Function that takes a value. Global variables that it uses keep their present values; later assignments to them have no effect, unless
-            methods of objects use them.
+            Function that takes a value. Global variables that it uses keep their present values: later assignments to them change no results.
+            (Methods of objects that the function calls read such variables when they run, and may see later values.)
         dtype
             Class of the results. If not given, it is inferred from the results for the first hundred rows, and a later result that does not fit
             raises an error. For date-times these results also decide whether they have an offset from UTC.

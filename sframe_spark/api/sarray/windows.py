@@ -9,7 +9,7 @@ from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import is_row_index, whole
 from sframe_spark.api.node_value_conversion import literal_of, recoded
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
-from sframe_spark.engine.physical.placement import is_at_hand
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function

@@ -24,7 +24,7 @@ from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import MAX_FIRST_ROWS
-from sframe_spark.engine.physical.placement import is_small
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import (
     exclusive_tops,
     is_chain,
@@ -406,8 +406,8 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode], nodes_at: Callable[
     """Return those of the nodes whose highest occurrence in a graph is not below an occurrence of another one; there is at least one.
 
     ``nodes_at`` returns the nodes that occur at a node of the graph. In a plan, these are the nodes whose functions are called there. Positions in
-    the plan decide, not in the user's graph, where a column may be above all columns of its frame. A plan may call one function at several depths,
-    for instance next to and below a running value; its highest call decides.
+    the plan decide. The user's graph may have a column, which is chosen from its frame, above the node of all columns of the frame. A plan may
+    call one function at several depths, for instance next to and below a running value; its highest call decides.
     """
     candidates = {id(node) for node in nodes}
     below: set[int] = set()

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from sframe_spark.engine.execution.materialize_count_and_read_rows import count_rows
-from sframe_spark.engine.size_estimates_and_memory_reservations import bytes_of_rows
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows
 from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
 from sframe_spark.planner.graph_traversal import postorder

@@ -13,7 +13,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import materi
 from sframe_spark.engine.execution.plan_executor import Executor, task_runner_for
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import over_ranges
-from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.engine.physical.placement import placement_of
+from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
 from sframe_spark.engine.physical.whole_input_strategies import (
     COPIES_OF_GATHERED,
     MAX_RANGES,
@@ -28,7 +28,7 @@ from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import BlockingReservation, plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate

@@ -30,7 +30,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
 from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
-from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.placement_and_blocking_inputs import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.engine.physical.whole_input_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
@@ -60,7 +60,13 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
     write_range,
 )
 from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner, name_of
-from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import (
+    UNKNOWN_BYTES,
+    MemoryReservation,
+    fits_driver,
+    plan_size_of,
+    rows_fit,
+)
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
@@ -503,7 +509,7 @@ class Executor:
         if there are too many of such rows.
         """
         with GRAPH_LOCK:
-            # Other threads may replace nodes of the user's graph while the plan runs, so the plan gets copies of the nodes that both have.
+            # Other threads may replace nodes of the user's graph while the plan runs, and the plan has nodes of that graph, so a copy of it runs.
             plan = private_copy(root)
         with rechecking_after_failure(plan, self.options.directory):
             produced = self.run_log.mark()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
 
-# Limit of columns that are followed through nodes that only arrange columns. If thousands of columns were added one by one, following them
-# takes quadratic time (7 s for 2,000 columns).
+# Limit of the sum, over all nodes that only arrange columns, of the columns that are followed through them. If thousands of columns were added
+# one by one, following them takes quadratic time (7 s for 2,000 columns).
 MAX_COLUMNS_FOLLOWED = 100_000
 
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.physical.placement import Placement, is_small, placement_alone, placement_of, suits_threads
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_alone, placement_of, suits_threads
 from sframe_spark.engine.physical.section_tree_and_run_modes import sections_in
 from sframe_spark.engine.physical.whole_input_strategies import local_join
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import FIRST_ROWS, GROWTH, bytes_of_rows, plan_size_of, rows_fit
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import FIRST_ROWS, GROWTH, bytes_of_rows, plan_size_of, rows_fit
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import attrs
 
-from sframe_spark.engine.physical.placement import Placement
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sframe_spark.config import config
-from sframe_spark.engine.physical.placement import is_small, moves_only, runs_on_other_machines, runs_our_code
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, moves_only, runs_on_other_machines, runs_our_code
 from sframe_spark.engine.physical.whole_input_strategies import is_near
-from sframe_spark.engine.size_estimates_and_memory_reservations import plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, postorder

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.placement import too_long_for_spark
+from sframe_spark.engine.physical.placement_and_blocking_inputs import too_long_for_spark
 from sframe_spark.errors import RowsNotFixedError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.operators.sources.spark_frame import SparkSource

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sframe_spark.compute.range_and_hash_partitioning import KINDS
 from sframe_spark.config import config
 from sframe_spark.engine.physical.late_materialization import numbered_rows
-from sframe_spark.engine.physical.placement import (
+from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     Placement,
     are_for_threads,
     is_for_threads,
@@ -22,7 +22,7 @@ from sframe_spark.engine.physical.placement import (
 )
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import local_threads
-from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, PlanSize, plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS

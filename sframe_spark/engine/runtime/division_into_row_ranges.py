@@ -13,7 +13,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, joined_ranges, may_converge, states_between, summarize_range
 from sframe_spark.engine.runtime.task_runners import SequentialRunner, TaskRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.graph_traversal import postorder

@@ -15,7 +15,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import NewDataset, PartialRows, new_dataset, partial_rows, reservation_for_results, rows_as_produced
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_writable, why_not_in_tasks
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.base_and_segment_source import segment_source, source_of

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.size_estimates_and_memory_reservations import BatchSize, bytes_of_batch
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BatchSize, bytes_of_batch
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.size_estimates_and_memory_reservations import SENT_BYTES, MemoryReservation, bytes_of_rows
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import SENT_BYTES, MemoryReservation, bytes_of_rows
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.errors import MemoryReservationError

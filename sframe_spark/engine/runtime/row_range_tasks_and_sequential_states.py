@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, call_operator, combine_parts, combine_states
-from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream

@@ -75,7 +75,7 @@ def versions() -> dict[str, str]:
 
     Of Python's version, only the major and minor number are given, as Spark compares these.
     """
-    # The package is fully imported by now, although this module is imported while it is.
+    # The package has a version only when it is fully imported, which it is when this function runs, but not when this module is imported.
     package = importlib.import_module("sframe_spark").__version__
     return {"python": ".".join(map(str, sys.version_info[:2])), "pyarrow": pa.__version__, "package": package}
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.size_estimates_and_memory_reservations import UNKNOWN_BYTES, bytes_of_rows
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES, bytes_of_rows
 from sframe_spark.message_text import in_words
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.graph_traversal import fold, postorder, sizes_of

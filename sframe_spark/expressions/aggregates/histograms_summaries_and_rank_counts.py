@@ -22,7 +22,7 @@ from sframe_spark.expressions.functions.dicts import key_set, native_keys, requi
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType, list_of
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_items import KINDS, any_items, kinds_of
+from sframe_spark.values.nested.json_item_splitting_and_joining import KINDS, any_items, kinds_of
 from sframe_spark.values.plain_values import family_of
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
 

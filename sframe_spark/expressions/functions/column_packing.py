@@ -19,7 +19,7 @@ from sframe_spark.expressions.functions.scalar_function import Argument, are_num
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
-from sframe_spark.values.nested.json_items import texts_of_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import texts_of_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import AFTER, BEFORE
 from sframe_spark.values.plain_values import plain
 from sframe_spark.values.python_to_arrow import encode_plain, infer_type

@@ -19,7 +19,7 @@ from sframe_spark.expressions.functions.scalar_function import Argument, always_
 from sframe_spark.message_text import brief
 from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, LOGICAL, STR, ColumnType, list_of
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_items import any_items, flat_items, joined_items, texts_of_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import any_items, flat_items, joined_items, texts_of_items
 from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
 from sframe_spark.values.python_to_arrow import encode_plain, recode
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value

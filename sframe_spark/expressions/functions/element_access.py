@@ -23,7 +23,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType, list_of
 from sframe_spark.values.arrow_to_column_types import list_from_lengths
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.nested.json_items import FlatItems, any_items, item_counts, joined_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, any_items, item_counts, joined_items
 from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import plain_key
 from sframe_spark.values.python_to_arrow import encode_plain

@@ -22,7 +22,7 @@ from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, 
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import canonical_text
 from sframe_spark.values.datetimes import to_microseconds
-from sframe_spark.values.nested.json_items import flat_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items
 from sframe_spark.values.plain_values import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
 from sframe_spark.values.python_to_arrow import NATIVE_CLASSES
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value

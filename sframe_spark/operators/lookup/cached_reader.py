@@ -114,7 +114,7 @@ def recorded_first_key(source: Source, block: RowBlock, column: int) -> tuple[bo
     manifest, position = source.manifest, source.positions[column]
     if not group and len(entry.columns) > position and entry.columns[position].edges_known:
         first = entry.columns[position].first
-        # NaN as the recorded first value says nothing about the first row: NaN sorts last.
+        # If NaN is recorded as the first value, the first value counts as unknown.
         return (True, first) if first == first else (False, None)
     footer = segment_footer(manifest.directory, entry)
     name = order_column(manifest.file_name(position), manifest.types[position])

@@ -60,7 +60,9 @@ class SparkSource(Operator):
         return tuple(map(fixed_size, schema))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return the DataFrame in the engine's session, without a key. What is computed from it follows the engine's settings, not the user's."""
+        """Return the DataFrame, moved into the engine's session unless a Spark Connect server runs it, without columns of a row key.
+
+        What is computed from it follows the engine's settings, not the user's."""
         require_frame_open(self.df.sparkSession)
         df = self.df if is_remote(context.spark) or is_remote(self.df.sparkSession) else in_session(self.df, context.spark)
         return Relation(df, self.types)

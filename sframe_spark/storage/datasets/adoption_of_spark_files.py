@@ -73,7 +73,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
 
 
 def _check_order(location: str, entries: Sequence[SegmentEntry]) -> None:
-    """Raise if the positions of a segment number do not start at 0, have gaps, or are in two files."""
+    """Raise if the row positions of a segment number do not start at 0 or have gaps, or if one position is in two files."""
     for before, entry in itertools.pairwise([None, *entries]):
         assert entry is not None
         continued = before is not None and before.number == entry.number

@@ -195,7 +195,7 @@ class Continued(io.RawIOBase):
 
 
 class _XzStream(Continued):
-    """Decompresses xz. Python's ``lzma`` is not used to read files, since it treats a damaged second member as the end of the file."""
+    """Decompresses xz. ``lzma.LZMAFile`` is not used, since it treats a damaged second member as the end of the file."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(b"", stream)
@@ -247,7 +247,8 @@ class _XzStream(Continued):
 
 @contextlib.contextmanager
 def new_member(raw: Any, packing: Compression | None) -> Iterator[Any]:
-    """Yield a stream that writes compressed bytes to a file; the file itself if there is no compression, or its format allows only one member."""
+    """Yield a stream that appends a compressed member to a file. Without compression, and for formats in which the caller compresses the
+    whole file as one member, yield the file itself."""
     if packing is None or not packing.has_members:
         yield raw
         return

@@ -455,7 +455,7 @@ def _impossible_fact(batch: pa.RecordBatch) -> str | None:
 
 
 def facts_schema(kind: type | None) -> pa.Schema:
-    """Return the schema of a block of statistics whose values are all of one Python class; None for columns whose values are not recorded."""
+    """Return the schema of a block of statistics whose values are of the Python class ``kind``, or are not recorded if it is None."""
     return pa.schema([("flags", pa.int32()), *((name, _FACT_TYPES[kind]) for name in _SCALARS)])
 
 

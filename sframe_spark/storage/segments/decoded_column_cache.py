@@ -93,7 +93,7 @@ def is_short(entry: SegmentEntry) -> bool:
 
 
 def max_bytes() -> int:
-    """Return the number of bytes that Arrow may have allocated in this process after a pack is cached."""
+    """Return the limit of the bytes that Arrow has allocated in this process, above which no further pack is cached."""
     memory_limit = kept_memory()
     return memory_limit - memory_limit // SHARE_LEFT
 

@@ -264,8 +264,8 @@ def check_summary(manifest: Manifest) -> None:
 def check_order(manifest: Manifest) -> None:
     """Compare the orders and the keys in a manifest with the rows.
 
-    Orders and keys that follow from column statistics, which are verified by themselves, are not checked. All other orders are checked in one pass
-    over their columns, and so are keys if equal rows would be neighbours. Each other key takes one pass, or two (see :func:`equal_rows`).
+    Orders and keys that follow from column statistics are not checked, as the statistics are verified separately. All other orders are checked in one
+    pass over their columns, and so are keys if equal rows would be neighbours. Each other key takes one pass, or two (see :func:`equal_rows`).
 
     Raises
     ------

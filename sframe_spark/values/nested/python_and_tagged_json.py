@@ -20,7 +20,15 @@ from sframe_spark.values.arrow_layouts import in_one_array, parts_of
 from sframe_spark.values.datetimes import from_microseconds
 from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
 from sframe_spark.values.nested.float_and_datetime_text import instants_and_offsets, stored_datetimes
-from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, as_floats, first_bytes, in_brackets, json_strings, stored_floats
+from sframe_spark.values.nested.json_item_splitting_and_joining import (
+    STORED_DICT,
+    STORED_LIST,
+    as_floats,
+    first_bytes,
+    in_brackets,
+    json_strings,
+    stored_floats,
+)
 from sframe_spark.values.rounding_warnings import note_rounded
 
 # A list that contains itself is detected only where values are converted one by one; these limits keep it from filling the memory here.

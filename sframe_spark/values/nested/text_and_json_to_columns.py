@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
-from sframe_spark.values.nested.json_items import NULL, FlatItems, as_floats, first_bytes, flat_items, typed_items, without
+from sframe_spark.values.nested.json_item_splitting_and_joining import NULL, FlatItems, as_floats, first_bytes, flat_items, typed_items, without
 from sframe_spark.values.nested.text_writer import display_strings
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
-from sframe_spark.values.nested import float_and_datetime_text, json_items
+from sframe_spark.values.nested import float_and_datetime_text, json_item_splitting_and_joining as json_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
     QUOTE,
     by_codes,

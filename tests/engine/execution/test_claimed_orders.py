@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from sframe_spark import SFrame, aggregate as agg
 from sframe_spark.engine.execution import claimed_row_orders
 from sframe_spark.errors import StorageError
-from sframe_spark.explain.row_verification import first_wrong_rows, row_claims
+from sframe_spark.explain.verification_of_facts_and_stored_rows import first_wrong_rows, row_claims
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.planner.length_and_order_inference import properties_of
 from tests.storage.foreign_manifests import foreign_manifest

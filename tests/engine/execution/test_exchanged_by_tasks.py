@@ -17,7 +17,7 @@ from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import placement, whole_input_strategies
+from sframe_spark.engine.physical import placement_and_blocking_inputs, whole_input_strategies
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime import exchange, result_storage
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
@@ -65,7 +65,7 @@ class SentToThreads(SparkTaskRunner):
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
-    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     monkeypatch.setattr(plan_executor, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(plan_executor, "start_ahead", lambda: None)
     monkeypatch.setattr(plan_executor, "is_shared_with", lambda workers, directory: True)
@@ -123,7 +123,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
     if why == "too many pieces":
         monkeypatch.setattr(whole_input_strategies, "MAX_EXCHANGE_RUNS", 20)
     if why == "here":
-        monkeypatch.setattr(placement, "is_spark_local", lambda: True)
+        monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: True)
     with config.using(**changed):
         modes = {section.mode for section in plan_dry_run(PROGRAMS["by texts"](frame)._node).sections}
     assert Mode.EXCHANGED_BY_TASKS not in modes

@@ -26,7 +26,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
-from sframe_spark.engine.size_estimates_and_memory_reservations import BlockingReservation
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators.joins.equi_join import KINDS

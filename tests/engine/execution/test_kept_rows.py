@@ -17,7 +17,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import materi
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.result_storage import in_one_chunk, may_stay, reservation_for_results
-from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource

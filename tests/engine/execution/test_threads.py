@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.physical import late_materialization, placement
+from sframe_spark.engine.physical import late_materialization, placement_and_blocking_inputs
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.chunk import Chunk
@@ -132,12 +132,12 @@ def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
-    monkeypatch.setattr(placement, "is_spark_requested", lambda: runs)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: runs)
     sf, mode = load_sframe(place), Mode.TASKS if runs else Mode.PROCESSES
     assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is mode
     assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].mode is mode
     assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.THREADS
-    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
     with config.using(small_rows=0):
         assert plan_dry_run(derived(sf)._node).sections[-1].mode is Mode.TASKS
@@ -160,7 +160,7 @@ NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a fil
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NOT_JOINED)
 def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     mode, program = PROGRAMS[name]
     assert plan_dry_run(program(load_sframe(place))._node).sections[-1].mode is mode
     for refused in ({"small_rows": 0}, {"memory_budget": 4 * ROWS}):
@@ -175,7 +175,7 @@ def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, m
 
 
 def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     monkeypatch.setattr(late_materialization, "ROWS_FOR_EACH", 10)
     with config.using(memory_budget=20 * ROWS):
         assert plan_dry_run(load_sframe(place).topk("f", 5)._node).sections[-1].mode is Mode.PARTS_OF_THREADS
@@ -183,7 +183,7 @@ def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypat
 
 
 def test_what_is_elsewhere_is_a_clusters(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "is_spark_local", lambda: False)
+    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     load_sframe(place).save("memory://few-bytes-elsewhere")
     assert plan_dry_run(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].mode is Mode.TASKS
     sf = load_sframe(place)

@@ -7,7 +7,7 @@ import pytest
 from sframe_spark import config
 from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.whole_input_strategies import MAX_RANGES, UNEVEN, bytes_gathered, ranges_for
-from sframe_spark.engine.size_estimates_and_memory_reservations import PlanSize
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
 GIB = 1 << 30

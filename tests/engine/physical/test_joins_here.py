@@ -20,7 +20,7 @@ from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import may_have_many
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, in_order_of_running
-from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.operators.joins.equi_join import KINDS
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice, optimize

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
-from sframe_spark.engine.physical.placement import MAX_ROWS_AT_HAND, is_at_hand
+from sframe_spark.engine.physical.placement_and_blocking_inputs import MAX_ROWS_AT_HAND, is_at_hand
 from sframe_spark.operators.sources.in_memory import RangeSource
 
 ROWS = 400_000

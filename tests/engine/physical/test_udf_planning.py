@@ -13,7 +13,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import takes_few
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
-from sframe_spark.engine.size_estimates_and_memory_reservations import FIRST_ROWS, GROWTH
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import FIRST_ROWS, GROWTH
 from sframe_spark.expressions.python_function import PythonFunction
 
 ROWS = 40_000

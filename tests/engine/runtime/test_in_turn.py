@@ -19,7 +19,7 @@ from sframe_spark.engine.runtime import task_runners
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks, sequential_if_faster
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import collect_rows
 from sframe_spark.engine.runtime.task_runners import SequentialRunner, ThreadRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import MemoryReservation
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import from_stream
 from sframe_spark.rewrite_laws import optimize

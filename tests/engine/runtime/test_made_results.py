@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.size_estimates_and_memory_reservations import FIRST_ROWS
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import FIRST_ROWS
 from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.rewrite_laws import optimize

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sframe_spark.engine.size_estimates_and_memory_reservations import BlockingReservation
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation
 from sframe_spark.errors import CancelledError
 from sframe_spark.process.threads import call_cancellable, in_threads
 

@@ -10,7 +10,7 @@ import pytest
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, always_by_arrow
 from sframe_spark.types import DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values import arrow_to_python
-from sframe_spark.values.nested import json_items
+from sframe_spark.values.nested import json_item_splitting_and_joining as json_items
 from sframe_spark.values.python_to_arrow import encode
 
 LISTS = {list_of(INT): [[1, None], [], None, [3]], list_of(STR): [["a"], None, [], [None, "é"]], ENCODED_LIST: [[1, "a"], None, [], [2.5, None]]}

@@ -321,6 +321,6 @@ def test_a_look_asks_once_for_each_file(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append(len(manifest.watched))
         require_unchanged(manifest)
 
-    monkeypatch.setattr("sframe_spark.engine.execution.claimed_row_orders.require_unchanged", counting)
+    monkeypatch.setattr("sframe_spark.engine.execution.changed_file_checks.require_unchanged", counting)
     assert (frame["t"] + frame["t"]).max() == 2 * (3 * ROWS - 1)
     assert asked == [3]

@@ -17,7 +17,7 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.export_to_arrow_and_json import compact_json_text
 from sframe_spark.values.nested import (
-    json_items,
+    json_item_splitting_and_joining as json_items,
     python_and_tagged_json as python_cells,
     tagged_json_patterns_and_splitting as json_patterns,
     text_and_json_to_columns,

@@ -24,7 +24,7 @@ from sframe_spark.operators.explode import items_of
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import cast_array
-from sframe_spark.values.nested import json_items, tagged_json_patterns_and_splitting as json_patterns, text_writer
+from sframe_spark.values.nested import json_item_splitting_and_joining as json_items, tagged_json_patterns_and_splitting as json_patterns, text_writer
 from sframe_spark.values.nested.text_and_json_to_columns import column_of
 from sframe_spark.values.plain_values import family_of, plain
 from sframe_spark.values.python_to_arrow import encode, encode_plain

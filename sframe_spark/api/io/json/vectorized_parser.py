@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pjson
 
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
-from sframe_spark.values.nested.json_items import FlatItems, flat_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, flat_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
     QUOTE,
     WHOLE,

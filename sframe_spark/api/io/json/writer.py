@@ -25,7 +25,7 @@ from sframe_spark.values.export_to_arrow_and_json import compact_json_text
 from sframe_spark.values.invalid_unicode_errors import column_named
 from sframe_spark.values.nested.conversion_of_repeated_values import int_texts
 from sframe_spark.values.nested.float_and_datetime_text import json_floats
-from sframe_spark.values.nested.json_items import json_strings
+from sframe_spark.values.nested.json_item_splitting_and_joining import json_strings
 from sframe_spark.values.nested.text_writer import IN_JSON, in_quotes, written
 
 RECORDS, LINES = "records", "lines"

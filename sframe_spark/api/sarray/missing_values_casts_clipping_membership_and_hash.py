@@ -14,7 +14,7 @@ from sframe_spark.api.sampling import require_seed
 from sframe_spark.api.utc_offset_checks import require_comparable_values
 from sframe_spark.api.value_membership import EQUAL_AS_KEYS, are_many, match_mask
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
-from sframe_spark.engine.physical.placement import is_at_hand
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
 from sframe_spark.errors import FillValueError, NotValuesError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.row_selection import filter_by_mask

@@ -22,9 +22,9 @@ from sframe_spark.values.nested.float_and_datetime_text import exact_floats
 NULL, POINT, EXPONENT, LOWER_CASE = b"n.e "
 _ALL = (types.INT_KIND, types.FLOAT_KIND, types.STR_KIND, types.LIST_KIND, types.DICT_KIND, types.ARRAY_KIND, types.FLOAT_KIND, types.DATETIME_KIND)
 KINDS = [frozenset(), *(frozenset([kind]) for kind in _ALL)]
-"""The kinds that each sort of JSON value stands for, for the positions below; a missing value has no kind."""
+"""For each position below a set with the kind of column type that such a JSON value represents; empty for null."""
 MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES = range(len(KINDS))
-"""The sorts of JSON values, as positions in ``KINDS``."""
+"""Positions in ``KINDS``: null, ints, floats, and so on."""
 # The tags "dict", "array", "float" and "datetime" differ in their second letter, which follows a brace, a quote, a dollar sign and the first letter.
 _POSITION_IN_TAG = len('{"$d')
 _BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
@@ -100,7 +100,7 @@ def without_quotes(texts: pa.Array) -> pa.Array:
 
 
 def kinds_of(texts: pa.Array) -> np.ndarray:
-    """Return the index in :data:`KINDS` of the kind of each JSON value; no value may be missing.
+    """Return the index in :data:`KINDS` of the kind of each JSON value, which may be ``null``; no entry of the array may be missing.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.size_estimates_and_memory_reservations import plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key
@@ -33,7 +33,7 @@ def moves_only(node: PlannerNode) -> bool:
 
 
 def makes_plainly(node: PlannerNode) -> bool:
-    """Return whether an operator computes no lists or dicts from decoded ones: it makes them as Arrow values or only moves them."""
+    """Return whether an operator computes its results without Python objects of lists or dicts: it reads none, and gives none but those it moves."""
     computed = _computed_by_python(node)
     are_plain = node.operator.makes_one_row or not any(node.schema[position].is_encoded for position in computed)
     return are_plain and not any(kind.is_list_or_dict for kind in _types_read(node, computed))
@@ -98,7 +98,8 @@ class Placement:
     segment
         True if it runs as kernels over row ranges, False if it runs as a Spark query.
     coordinate
-        An identity of the row numbering. Nodes with the same one have the same rows in each range of base rows. ``"dense"`` means that rows are
+        An identity of the row numbering. Nodes with equal identities have as many rows as each other in every range of base rows, so that
+        their columns can be put side by side; base rows are the rows of the section's first source. ``"dense"`` means that rows are
         numbered from zero, without gaps.
     stateless
         Whether there is no running state below, so that any interval can be computed alone.
@@ -184,7 +185,8 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     """Return the slots whose inputs must be materialised before a node's kernel can run over row ranges.
 
     A Spark query blocks an operator that depends on row order, and a filtered input blocks one that reads rows by number. Inputs that are not aligned
-    with each other block an operator that needs aligned ones, and inputs that are looked up block it unless they are sources.
+    with each other block an operator that needs aligned inputs. An input in which an operator looks up rows blocks the operator unless it is a
+    source.
     """
     operator = node.operator
     needs = [operator.requires(slot) for slot in range(len(inputs))]
