@@ -21,7 +21,7 @@ from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import microseconds_of, wall_microseconds
 from sframe_spark.values.datetimes import all_in_years_of_python
-from sframe_spark.values.nested.json_items import (
+from sframe_spark.values.nested.json_item_splitting_and_joining import (
     STORED_DICT,
     STORED_LIST,
     in_brackets,

@@ -22,7 +22,7 @@ from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowW
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ENCODED_DICT, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
-from sframe_spark.values.nested.json_items import STORED_DICT, in_brackets, texts_of_items
+from sframe_spark.values.nested.json_item_splitting_and_joining import STORED_DICT, in_brackets, texts_of_items
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
