@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import window_blocks
 from sframe_spark.compute.key_equality_and_codes import comparable_column
-from sframe_spark.compute.key_runs import ranges
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
-from sframe_spark.expressions.aggregates.python_aggregates import VALUES_AT_ONCE
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -44,14 +40,14 @@ from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
 )
 from sframe_spark.operators.lookup.nearest_key_search import BlockIndex, key_run, known_ascending
 from sframe_spark.operators.project_zip_arrange import Project, new_positions
-from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, stacked
+from sframe_spark.planner.chunk import Chunk, stacked
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
-from sframe_spark.types import FLOAT, FLOAT_KIND, INT, STR, ColumnType
+from sframe_spark.types import FLOAT_KIND
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -99,100 +95,6 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
     aggregates = [aggregate_in_spark(a, rows, way) for a in window.aggregations]
     made, finished = grouped_in_spark(df, names, names, aggregates)
     return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])
-
-
-# Aggregates of many windows of consecutive rows.
-
-Blocks = Iterator[tuple[InputRows, RowWindows]]
-
-
-def aggregates_of_windows(aggregations: Sequence[Aggregation], schema: Schema, rows: InputRows, windows: RowWindows) -> Sequence[pa.Array]:
-    """Return aggregates of the rows of each window."""
-    aggregates = [window_aggregate(aggregation, schema) for aggregation in aggregations]
-    divisions = [division_of(aggregate) for aggregate in aggregates]
-    columns: dict[int, pa.Array] = {}
-    for divided in dict.fromkeys(divisions):
-        chosen = [index for index, other in enumerate(divisions) if other is divided]
-        together = AggregateSet.of([aggregates[index] for index in chosen])
-        blocks = [Chunk(tuple(together.of_windows(*block)), len(block[1])) for block in divided(rows, windows)]
-        columns.update(zip(chosen, stacked(blocks).columns, strict=True))
-    return [columns[index] for index in range(len(aggregates))]
-
-
-def division_of(aggregate: ColumnAggregate) -> Callable[[InputRows, RowWindows], Blocks]:
-    """Return how windows are divided for an aggregate."""
-    if aggregate.calls_python:
-        return few_windows
-    return all_windows if aggregate.growth == Growth.ROWS else windows_in_cache
-
-
-def windows_in_cache(rows: InputRows, windows: RowWindows) -> Blocks:
-    """Yield blocks of rows with their windows, whose states mostly fit the cache of a core."""
-    for block, first, last in window_blocks(rows.count, windows.starts, windows.stops):
-        yield rows.slice(first, last), RowWindows(windows.starts[block] - first, windows.stops[block] - first)
-
-
-def all_windows(rows: InputRows, windows: RowWindows) -> Blocks:
-    """Yield all windows together. Their states are views of the rows, and the values of all windows are counted before lists of them are built."""
-    yield rows, windows
-
-
-def few_windows(rows: InputRows, windows: RowWindows) -> Blocks:
-    """Yield a few thousand windows at a time, because states and results may be Python objects, which take several times the bytes of a column."""
-    for start in range(0, max(len(windows), 1), VALUES_AT_ONCE):
-        block = slice(start, start + VALUES_AT_ONCE)
-        yield rows, RowWindows(windows.starts[block], windows.stops[block])
-
-
-def window_aggregate(aggregation: Aggregation, schema: Schema) -> ColumnAggregate:
-    """Return an aggregate whose windows can be computed."""
-    if not are_lists_by_arrow(aggregation, schema):
-        return aggregation.on_columns(schema)
-    column, result = aggregation.positions[0], aggregation.infer(schema)
-
-    def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
-        return lists_of_windows(rows.column(column), windows.starts, windows.stops, result)
-
-    return attrs.evolve(aggregation.on_columns(schema), of_windows=of_windows, calls_python=False)
-
-
-def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
-    """Return whether an aggregate collects values into lists without making Python objects."""
-    types = [schema[position] for position in aggregation.positions]
-    return aggregation.function == "concat" and len(types) == 1 and types[0] in (INT, FLOAT, STR)
-
-
-def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, result: ColumnType) -> pa.Array:
-    """Return the values of each window that are not missing, as lists.
-
-    Raises
-    ------
-    ArrowCapacityError
-        If there are more values than an array can hold; this is raised before any list is built.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import list_of
-    >>> lists_of_windows(pa.array([5, None, 7]), np.array([0, 1, 3]), np.array([3, 3, 3]), list_of(INT)).to_pylist()
-    [[5, 7], [7], []]
-    """
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    positions, before = np.flatnonzero(present), np.concatenate([[0], np.cumsum(present)])
-    firsts = before[starts]
-    ends = np.cumsum(before[stops] - firsts)
-    begins = np.concatenate([[0], ends])
-    if max(begins[-1], bytes_of_windows(column, starts, stops)) > MAX_BYTES_OF_ARRAY:
-        raise pa.ArrowCapacityError("windows hold more values than an array")
-    chosen = positions[ranges(firsts, np.diff(begins))]
-    return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), column.take(pa.array(chosen)), type=result.physical)
-
-
-def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> int:
-    """Return the total bytes of the values of all windows."""
-    if not pa.types.is_string(column.type):
-        return int((stops - starts).sum()) * (column.type.bit_width // 8)
-    ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
-    return int((ends[stops] - ends[starts]).sum())
 
 
 # To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.
@@ -255,7 +157,7 @@ class KeyWindow(NearKeys):
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that call no Python function."""
-        width, aggregates = len(self.kept), [window_aggregate(aggregation, inputs[1].schema) for aggregation in self.aggregations]
+        width, aggregates = len(self.kept), [aggregation.on_columns(inputs[1].schema) for aggregation in self.aggregations]
         return [width + position for position, aggregate in enumerate(aggregates) if not aggregate.calls_python]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -316,7 +218,7 @@ class KeyWindow(NearKeys):
 
     def _aggregates(self, rows: InputRows, schema: Schema, windows: RowWindows) -> Chunk:
         """Return the aggregates of windows of rows."""
-        return Chunk(tuple(aggregates_of_windows(self.aggregations, schema, rows, windows)), len(windows))
+        return Chunk(tuple(values_of_windows([aggregation.on_columns(schema) for aggregation in self.aggregations], rows, windows)), len(windows))
 
     def _windows(self, reach: Reach, first: int, last: int, lookup: Lookup, groups: GroupCodes) -> Chunk:
         """Return the aggregates for rows whose windows lie within some blocks."""

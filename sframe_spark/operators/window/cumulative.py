@@ -128,11 +128,6 @@ def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
     return column_type.of_values if operator.kind in ("sum", "min", "max") else FLOAT
 
 
-def numbers_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the column, with date-times as microseconds."""
-    return column.cast(pa.int64()) if column_type == DATETIME else column
-
-
 def cumulative_statistic(kind: str, column_type: ColumnType) -> ColumnAggregate:
     """Return an aggregate of column 0 with the rules of cumulative statistics: it is missing before the first value.
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import array
-import contextlib
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import means_of_windows, window_blocks
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import WINDOWS_IN_CACHE
 from sframe_spark.compute.key_runs import raw_numbers
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.counts import Count, count_of_values, sum_of_ints
 from sframe_spark.expressions.aggregates.extremes import extreme
 from sframe_spark.expressions.aggregates.float_sums import mean, sum_of_floats
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.spreads import rolling_variance
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
+from sframe_spark.expressions.aggregates.vectors import sum_of_vectors, vectors_of_lists
 from sframe_spark.message_text import brief
 from sframe_spark.operators.window.cumulative import statistic_type, window_aggregate
 from sframe_spark.planner.chunk import Chunk
@@ -32,8 +31,6 @@ from sframe_spark.planner.operator_parameters import at_least, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
-from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.python_to_arrow import encode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -41,10 +38,6 @@ if TYPE_CHECKING:
 
 KINDS = ("sum", "mean", "min", "max", "count", "stdv", "var")
 LARGEST_OFFSET = 2**31 - 1
-# For at most so many numbers, math.fsum is faster than NumPy.
-FEW_NUMBERS = 1_000
-# Windows per block, so that the states of windows and what they are computed from fit into a core's cache.
-ROWS_IN_CACHE = 1 << 14
 
 
 @register
@@ -112,23 +105,38 @@ class Rolling(Operator):
         result_type = self.infer_type(facts)[0]
         if rows <= 0:
             return Chunk.empty((result_type,))
-        column, needed = inputs[0].columns[0], self.width if self.minimum is None else max(self.minimum, 1)
+        aggregate, every = rolling_aggregate(self.kind, facts[0].schema[0]), InputRows(inputs[0].columns, inputs[0].rows)
         if result_type == ARRAY:
-            return Chunk.of([self._vectors(column, needed, *self._windows(start, 0, rows, *intervals[0]))])
-        aggregate = rolling_aggregate(self.kind, facts[0].schema[0])
-        result, has_enough = new_array(rows, np.float64 if result_type == FLOAT else np.int64), None
+            return Chunk.of([self._vectors(aggregate, every, RowWindows(*self._windows(start, 0, rows, *intervals[0])))])
         front, back = self._cut_rows(start, stop, *intervals[0])
-        if self.kind != "count" and (column.null_count or back - front < rows):
-            has_enough = np.zeros(rows, dtype=bool)
-        together, every = AggregateSet.of([aggregate] if has_enough is None else [aggregate, count_of_values(0)]), InputRows([column], len(column))
-        for first_row, windows, first, last in self._blocks(start, rows, (front, back), needed, *intervals[0]):
-            values, *counts = together.of_windows(every.slice(first, last), windows)
-            block = slice(first_row, first_row + len(windows))
-            result[block] = raw_numbers(values)
+        result, has_enough = new_array(rows, np.float64 if result_type == FLOAT else np.int64), None
+        aggregates = [aggregate]
+        if self.kind != "count" and (inputs[0].columns[0].null_count or back - front < rows):
+            aggregates, has_enough = [aggregate, count_of_values(0)], np.zeros(rows, dtype=bool)
+
+        def write(low: int, values: Sequence[pa.Array]) -> None:
+            block = slice(low, low + len(values[0]))
+            result[block] = raw_numbers(values[0])
             if has_enough is not None:
-                has_enough[block] = raw_numbers(counts[0]) >= needed
+                has_enough[block] = raw_numbers(values[1]) >= self.needed
+
+        for low, high in ((0, front), (back, rows)):
+            if low < high and (self.kind == "count" or self.needed < self.width):
+                write(low, values_of_windows(aggregates, every, RowWindows(*self._windows(start, low, high, *intervals[0]))))
+        together, size, windows = AggregateSet.of(aggregates), max(WINDOWS_IN_CACHE, 4 * self.width), None
+        for low in range(front, back, size):
+            count = min(size, back - low)
+            if windows is None or len(windows) != count:
+                windows = RowWindows.rolling(count + self.width - 1, self.width)
+            first = start + low + self.before - intervals[0][0]
+            write(low, together.of_windows(every.slice(first, first + count + self.width - 1), windows))
         mask = None if has_enough is None or has_enough.all() else ~has_enough
         return Chunk.of([pa.array(result, mask=mask).cast(result_type.physical)])
+
+    @property
+    def needed(self) -> int:
+        """Number of values without which the result is missing."""
+        return self.width if self.minimum is None else max(self.minimum, 1)
 
     def _cut_rows(self, start: int, stop: int, first: int, last: int) -> tuple[int, int]:
         """Return which of rows ``start`` to ``stop`` have whole windows, counted from ``start``, if only rows ``first`` to ``last`` exist."""
@@ -143,30 +151,10 @@ class Rolling(Operator):
         starts, stops = (np.clip(rows + min(max(end, front - back), existing), 0, existing) for end in ends)
         return starts, stops
 
-    def _blocks(
-        self, start: int, rows: int, whole: tuple[int, int], needed: int, first: int, last: int
-    ) -> Iterator[tuple[int, RowWindows, int, int]]:
-        """Yield windows of consecutive rows: the number of the first row, the windows, and the range of the column that they are in."""
-        front, back = whole
-        if self.kind == "count" or needed < self.width:
-            for low, high in ((0, front), (back, rows)):
-                if low == high:
-                    continue
-                starts, stops = self._windows(start, low, high, first, last)
-                for block, begin, end in window_blocks(last - first, starts, stops):
-                    yield low + (block.start or 0), RowWindows(starts[block] - begin, stops[block] - begin), begin, end
-        windows, size = None, max(ROWS_IN_CACHE, 4 * self.width)
-        for low in range(front, back, size):
-            count = min(size, back - low) + self.width - 1
-            windows = windows if windows is not None and len(windows) == count - self.width + 1 else RowWindows.rolling(count, self.width)
-            begin = start + low + self.before - first
-            yield low, windows, begin, begin + count
-
-    def _vectors(self, column: pa.Array, needed: int, starts: np.ndarray, stops: np.ndarray) -> pa.Array:
-        """Return the aggregates of the vectors of each window."""
-        cells, counts = decode(column, ARRAY), Count((0,)).windows(InputRows([column], len(column)), RowWindows(starts, stops))
-        bounds = zip(starts.tolist(), stops.tolist(), (counts >= needed).tolist(), strict=True)
-        return encode([vector_aggregate(cells[low:high] if has_enough else [], self.kind) for low, high, has_enough in bounds], ARRAY)
+    def _vectors(self, aggregate: ColumnAggregate, rows: InputRows, windows: RowWindows) -> pa.Array:
+        """Return an aggregate of the vectors of each window; windows with too few vectors count as empty."""
+        has_enough = Count((0,)).windows(rows, windows) >= self.needed
+        return values_of_windows([aggregate], rows, RowWindows(windows.starts, np.where(has_enough, windows.stops, windows.starts)))[0]
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         from pyspark.sql import Window, functions as F
@@ -181,24 +169,25 @@ class Rolling(Operator):
         if self.kind == "count":
             return relation.with_columns([counted], (INT,))
         if column_type == ARRAY:
-            value = vectors_column(F.collect_list(column).over(window), self.kind)
+            value = vectors_column(F.collect_list(column).over(window), rolling_aggregate(self.kind, column_type))
         else:
             value = window_aggregate(column, column_type, self.kind, window)
         if self.kind in ("min", "max") and column_type == FLOAT:
             first = F.first(column, ignorenulls=True).over(window)
             value = F.when(F.isnan(first), F.lit(float("nan"))).otherwise(value)
-        needed = self.width if self.minimum is None else max(self.minimum, 1)
         result = column_type if self.kind in ("sum", "min", "max") or column_type == ARRAY else FLOAT
-        return relation.with_columns([F.when(counted >= needed, value)], (result,))
+        return relation.with_columns([F.when(counted >= self.needed, value)], (result,))
 
     def describe(self) -> str:
         return f"{self.kind}, rows {self.before}..{self.after}" + ("" if self.minimum is None else f", at least {self.minimum}")
 
 
 def rolling_aggregate(kind: str, column_type: ColumnType) -> ColumnAggregate:
-    """Return the aggregate of a kind for windows of a single column."""
+    """Return the aggregate of a kind of a single column. Of no value it is arbitrary: the result for such windows is missing."""
     if kind == "count":
         return count_of_values(0)
+    if column_type == ARRAY:
+        return sum_of_vectors(0, kind == "mean", is_missing_of_none=True)
     if kind == "sum":
         return sum_of_ints(0) if column_type == INT else sum_of_floats(0)
     if kind in ("min", "max"):
@@ -206,40 +195,14 @@ def rolling_aggregate(kind: str, column_type: ColumnType) -> ColumnAggregate:
     return mean(0) if kind == "mean" else rolling_variance(0, is_root=kind == "stdv")
 
 
-def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[float] | None:
-    """Return the exact elementwise sum or mean of the vectors that are not missing; None if there is none, or if their lengths differ.
-
-    Examples
-    --------
-    >>> vector_aggregate([array.array("d", [1, 2]), None, array.array("d", [3, 4])], "mean")
-    [2.0, 3.0]
-    """
-    present = [vector for vector in vectors if vector is not None]
-    if len({len(vector) for vector in present}) != 1:
-        return None
-    rows, positions = len(present), len(present[0])
-    divisor = rows if kind == "mean" else 1
-    if rows * positions <= FEW_NUMBERS:
-        # math.fsum fails if infinities of both signs occur, and if an intermediate sum overflows.
-        with contextlib.suppress(OverflowError, ValueError):
-            sums = [math.fsum(numbers) for numbers in zip(*present, strict=True)]
-            if all(map(math.isfinite, sums)):
-                return [total / divisor for total in sums]
-    starts = np.arange(positions) * rows
-    numbers = np.array(present, dtype=np.float64).T.ravel()
-    return means_of_windows(numbers, np.full(positions, float(divisor)), starts, starts + rows).tolist()
-
-
-def vectors_column(collected: Column, kind: str) -> Column:
-    """Return a Spark column with the :func:`vector_aggregate` of the vectors of each window."""
-
+def vectors_column(collected: Column, aggregate: ColumnAggregate) -> Column:
+    """Return a Spark column with an aggregate of the vectors of each window."""
     from sframe_spark.compute.spark_columns import arrow_function, fit
 
-    def aggregates(groups: pa.Array) -> pa.Array:
-        windows = [decode(fit(group.values, ARRAY.physical), ARRAY) for group in groups]
-        return encode([vector_aggregate(window, kind) for window in windows], ARRAY)
+    def values(groups: pa.Array) -> pa.Array:
+        return vectors_of_lists(fit(groups, pa.list_(ARRAY.physical)), aggregate)
 
-    return arrow_function(aggregates, "array<double>")(collected)
+    return arrow_function(values, "array<double>")(collected)
 
 
 def rolling(node: PlannerNode, kind: str, before: int, after: int, minimum_observations: int | None = None) -> PlannerNode:

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as exact_running_and_rolling_sum
+from sframe_spark.expressions.aggregates import aggregates_of_windows
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
+from sframe_spark.expressions.aggregates.counts import count_of_rows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.joins import key_window_aggregates
-from sframe_spark.operators.joins.key_window_aggregates import aggregates_of_windows
 from sframe_spark.types import FLOAT, INT
 from tests.examples import examples
 
@@ -39,8 +40,9 @@ def aggregation_of(function: str) -> Aggregation:
 def test_blocks_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", 4)
     monkeypatch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", 3)
-    monkeypatch.setattr(key_window_aggregates, "VALUES_AT_ONCE", 5)
-    aggregation, schema = aggregation_of(function), (FLOAT if is_float else INT,)
+    monkeypatch.setattr(aggregates_of_windows, "VALUES_AT_ONCE", 5)
+    schema = (FLOAT if is_float else INT,)
+    aggregate = aggregation_of(function).on_columns(schema)
     for seed in range(examples(60, every=3)):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])
@@ -49,11 +51,11 @@ def test_blocks_give_what_each_window_gives_alone(function: str, is_float: bool,
         values = [choose.choice(some) if is_float else choose.choice([0, -1, 2**62, -(2**63)]) for _ in range(rows)]
         column = pa.array([value if choose.random() < there else None for value in values], schema[0].physical)
         starts, stops = random_windows(choose, rows)
-        found = aggregates_of_windows([aggregation, Aggregation("count")], schema, InputRows([column], rows), RowWindows(starts, stops))
+        found = values_of_windows([aggregate, count_of_rows()], InputRows([column], rows), RowWindows(starts, stops))
         assert found[1].to_pylist() == (stops - starts).tolist()
         for value, start, stop in zip(found[0].to_pylist(), starts.tolist(), stops.tolist(), strict=True):
             window = InputRows([column.slice(start, stop - start)], stop - start)
-            alone = aggregates_of_windows([aggregation], schema, window, RowWindows(np.array([0]), np.array([stop - start])))
+            alone = values_of_windows([aggregate], window, RowWindows(np.array([0]), np.array([stop - start])))
             assert repr(value) == repr(alone[0][0].as_py()), seed
 
 
@@ -65,7 +67,7 @@ def test_of_equal_extremes_the_first_row_is_told(function: str, monkeypatch: pyt
         values = [choose.choice([1.0, 2.0, -0.0, 0.0, *SPECIAL]) if choose.random() < 0.7 else None for _ in range(40)]
         starts, stops = random_windows(choose, 40)
         rows = InputRows([pa.array(values, pa.float64(), from_pandas=False), pa.array(range(40))], 40)
-        (found,) = aggregates_of_windows([Aggregation(function, (0, 1))], (FLOAT, INT), rows, RowWindows(starts, stops))
+        (found,) = values_of_windows([Aggregation(function, (0, 1)).on_columns((FLOAT, INT))], rows, RowWindows(starts, stops))
         for place, start, stop in zip(found.to_pylist(), starts.tolist(), stops.tolist(), strict=True):
             there = [row for row in range(start, stop) if values[row] is not None]
             numbers = [(-values[row] if function == "argmax" else values[row], row) for row in there if values[row] == values[row]]  # type: ignore[operator]

@@ -18,9 +18,9 @@ from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
     running_ints,
 )
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.joins.key_window_aggregates import aggregates_of_windows
 from sframe_spark.types import FLOAT
 from tests.compute.odd_numbers import NUMBERS
 
@@ -48,7 +48,7 @@ def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any
         patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", block)
         patch.setattr(exact_running_and_rolling_sum, "MAX_ROWS", max_rows)
         patch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", together)
-        columns = aggregates_of_windows([Aggregation(name, (0,)) for name in names], (FLOAT,), rows, RowWindows(starts, stops))
+        columns = values_of_windows([Aggregation(name, (0,)).on_columns((FLOAT,)) for name in names], rows, RowWindows(starts, stops))
     found = {name: column.to_pylist() for name, column in zip(names, columns, strict=True)}
     for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
         moments = VarianceState.of(numbers[start:stop][valid[start:stop]])
