@@ -8,7 +8,6 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.expressions.aggregates.state_columns import Growth
-from sframe_spark.operators.groupby.accumulators import aggregate_of
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
@@ -55,7 +54,7 @@ def group_by_of_sort(node: PlannerNode) -> PlannerNode | None:
     if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
     aggregations = for_adjacent_groups(child, operator.keys, operator.aggregations)
-    if not any(a.implementation().order_sensitive and aggregate_of(a, child.schema).growth > Growth.FIXED for a in aggregations):
+    if not any(a.implementation().order_sensitive and a.on_columns(child.schema).growth > Growth.FIXED for a in aggregations):
         return None
     return StreamingGroupBy(operator.keys, aggregations).make_planner_node(child)
 
@@ -68,7 +67,7 @@ def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
     if operator.keys or not runs_as_kernels(child):
         return None
     aggregations = for_adjacent_groups(child, (), operator.aggregations)
-    if any(aggregate_of(aggregation, child.schema).growth > Growth.FIXED for aggregation in aggregations):
+    if any(aggregation.on_columns(child.schema).growth > Growth.FIXED for aggregation in aggregations):
         return None
     return StreamingGroupBy((), aggregations).make_planner_node(child)
 

@@ -16,7 +16,6 @@ from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOf
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, nbytes
-from sframe_spark.operators.groupby.accumulators import aggregate_of
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
 from sframe_spark.planner.node_facts import Schema
@@ -88,7 +87,7 @@ class GroupingByKeys:
     @classmethod
     def of(cls, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> GroupingByKeys:
         """Return the grouping by some key columns, with some aggregates."""
-        return cls(schema, tuple(keys), AggregateSet.of([aggregate_of(aggregation, schema) for aggregation in aggregations]))
+        return cls(schema, tuple(keys), AggregateSet.of([aggregation.on_columns(schema) for aggregation in aggregations]))
 
     @classmethod
     def of_all_rows(cls, schema: Schema, aggregations: Sequence[Aggregation]) -> GroupingByKeys:

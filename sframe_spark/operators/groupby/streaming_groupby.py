@@ -15,7 +15,6 @@ from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, take
-from sframe_spark.operators.groupby.accumulators import aggregate_of
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -131,7 +130,7 @@ class StreamingGroupBy(RunOperator):
         return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
 
     def _set(self, schema: Schema) -> AggregateSet:
-        return AggregateSet.of([aggregate_of(aggregation, schema) for aggregation in self.aggregations])
+        return AggregateSet.of([aggregation.on_columns(schema) for aggregation in self.aggregations])
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         """Return keys and states, as Arrow columns, of each group of each run."""
