@@ -13,13 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum, exact_sum_and_variance
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
-    FIRST_PLACE,
-    Digits,
-    digits_of,
-    digits_to_lists,
-    squared_deviations,
-)
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import FIRST_PLACE, Digits, digits_to_lists, squared_deviations
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import running_sum
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
