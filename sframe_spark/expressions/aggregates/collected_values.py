@@ -32,7 +32,7 @@ from sframe_spark.values.nested.json_item_splitting_and_joining import (
     texts_of_items,
 )
 from sframe_spark.values.nested.python_and_tagged_json import STORED_ARRAY
-from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME
+from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME, bytes_of
 from sframe_spark.values.python_to_arrow import encode_plain
 
 # Number of values that are put into lists at a time, which limits the memory for copies.
@@ -104,12 +104,9 @@ class ListViews:
         for lists in batches_by_size(self.sizes, VALUES_PER_BATCH):
             yield lists, self.sizes[lists], ranges(self.starts[lists], self.sizes[lists])
 
-    def total(self, weights: np.ndarray | None = None) -> int:
-        """Return the number of values in all lists, or the sum of their weights (one for each value of the pool)."""
-        if weights is None:
-            return int(self.sizes.sum())
-        before = np.concatenate([[0], np.cumsum(weights, dtype=np.int64)])
-        return int((before[self.stops] - before[self.starts]).sum())
+    def total(self, bounds: np.ndarray | None = None) -> int:
+        """Return the number of values in all lists, or the sum of their sizes, given where each value of the pool begins, and the end of the last."""
+        return int(self.sizes.sum() if bounds is None else (bounds[self.stops].astype(np.int64) - bounds[self.starts]).sum())
 
     def packed(self) -> ListViews:
         """Return the same lists with a pool of just their values, one list after the other."""
@@ -297,10 +294,10 @@ def refuse_more_than_an_array(views: ListViews, columns: Sequence[pa.Array], ext
     ArrowCapacityError
         If they do not fit.
     """
+    count = views.total()
     for column in columns:
         is_string = pa.types.is_string(column.type)
-        weights = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) + extra_bytes if is_string else None
-        if views.total(weights) > MAX_BYTES_OF_ARRAY:
+        if (views.total(bytes_of(column)[1]) + extra_bytes * count if is_string else count) > MAX_BYTES_OF_ARRAY:
             raise pa.ArrowCapacityError("the lists of all groups, rows or windows are more than an array holds")
 
 

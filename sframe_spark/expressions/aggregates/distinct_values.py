@@ -80,11 +80,12 @@ class DistinctLists(ListViews):
             ends = np.cumsum(sizes)
             yield lists, before[ends] - before[ends - sizes], positions[is_first]
 
-    def total(self, weights: np.ndarray | None = None) -> int:
-        most = super().total(weights)
+    def total(self, bounds: np.ndarray | None = None) -> int:
+        most = super().total(bounds)
         if self.previous is None or most <= MAX_BYTES_OF_ARRAY:
             return most
-        return sum(len(positions) if weights is None else int(weights[positions].sum()) for _, _, positions in self.blocks())
+        sizes = None if bounds is None else np.diff(bounds)
+        return sum(len(positions) if sizes is None else int(sizes[positions].sum()) for _, _, positions in self.blocks())
 
     @cached_property
     def distinct_sizes(self) -> np.ndarray:
@@ -92,6 +93,19 @@ class DistinctLists(ListViews):
         if self.previous is None:
             return self.sizes
         return distinct_counts(self.previous, self.starts, self.stops)
+
+
+def by_group(codes: np.ndarray, count: int) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
+    """Return the order that brings rows of ``count`` groups together, and where each group begins in it, with its number of rows.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in by_group(np.array([1, 0, 1]), 2)]
+    [[1, 0, 2], [0, 1], [1, 2]]
+    """
+    groups = GroupsOfRows(codes, count)
+    is_in_order = bool((codes[1:] >= codes[:-1]).all())
+    return slice(None) if is_in_order else groups.order, groups.starts, groups.sizes
 
 
 def previous_equal(codes: np.ndarray) -> np.ndarray:
@@ -194,9 +208,9 @@ class DistinctValues(StateColumn):
         values = codes_of(pool[: self.compared_width])
         most = int(values.max(initial=-1)) + 1
         firsts = first_of_each(codes * most + values, count * most)
-        groups = GroupsOfRows(codes[firsts], count)
-        chosen = pa.array(firsts[groups.order])
-        return DistinctLists(groups.starts, groups.sizes, tuple(column.take(chosen) for column in pool)), firsts
+        order, starts, sizes = by_group(codes[firsts], count)
+        chosen = pa.array(firsts[order])
+        return DistinctLists(starts, sizes, tuple(column.take(chosen) for column in pool)), firsts
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         pool, chosen, codes = self.pool(rows), self.chosen(rows), groups.codes

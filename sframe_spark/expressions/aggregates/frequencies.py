@@ -17,7 +17,7 @@ from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, reduction, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, refuse_more_than_an_array
 from sframe_spark.expressions.aggregates.counts import group_sizes
-from sframe_spark.expressions.aggregates.distinct_values import DistinctLists, previous_equal
+from sframe_spark.expressions.aggregates.distinct_values import DistinctLists, by_group, previous_equal
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ENCODED_DICT, ColumnType
@@ -158,9 +158,8 @@ class ValueCounts(StateColumn):
         numbers = codes_of([values])
         width = int(numbers.max(initial=-1)) + 1
         firsts, totals = first_and_total(codes * width + numbers, counts, groups * width)
-        lists = GroupsOfRows(codes[firsts], groups)
-        chosen = firsts[lists.order]
-        return FrequencyLists(lists.starts, lists.sizes, (values.take(pa.array(chosen)), pa.array(totals[lists.order])))
+        order, begins, sizes = by_group(codes[firsts], groups)
+        return FrequencyLists(begins, sizes, (values.take(pa.array(firsts[order])), pa.array(totals[order])))
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         lists = explicit(state).gathered(groups.order)
@@ -177,16 +176,16 @@ class ValueCounts(StateColumn):
         firsts, totals = first_and_total(
             pairs, np.concatenate([earlier.pool[1].to_numpy(), np.ones(rows.count, dtype=np.int64)]), int(pairs.max(initial=-1)) + 1
         )
-        lists = GroupsOfRows(codes[firsts], groups)
-        chosen = firsts[lists.order]
-        after = FrequencyLists(lists.starts, lists.sizes, (values.take(pa.array(chosen)), pa.array(totals[lists.order])))
+        order, begins, lengths = by_group(codes[firsts], groups)
+        chosen, counts = firsts[order], totals[order]
+        after = FrequencyLists(begins, lengths, (values.take(pa.array(chosen)), pa.array(counts)))
         grows = np.zeros(rows.count, dtype=np.int64)
         grows[firsts[firsts >= count] - count] = 1
         so_far = grouped_cumsum(grows, starts, earlier.sizes)
         positions = positions_among(pairs[count:], pairs[chosen])
         met = np.sort(positions * rows.count + np.arange(rows.count))
         times = np.bincount(positions, minlength=len(chosen))
-        base = totals[lists.order] - np.cumsum(times)
+        base = counts - np.cumsum(times)
         every = FrequenciesSoFar(np.repeat(after.starts, sizes), so_far, after.pool[:1], np.arange(rows.count), base, met)
         return every, after
 
