@@ -134,10 +134,6 @@ class Digits:
             others = second.others if self.others is None else self.others if second.others is None else self.others + second.others
         return Digits(self.count, places, others)
 
-    def added(self, other: Digits, groups: np.ndarray) -> Digits:
-        """Return these sums with each sum of ``other`` added to the group given by ``groups``, in which no group is repeated."""
-        return self.replaced(self.select(groups) + other, groups)
-
     def grouped(self, codes: np.ndarray, count: int) -> Digits:
         """Return the sums of groups of these sums; ``codes`` assigns each of them to one of ``count`` groups.
 

@@ -173,33 +173,3 @@ def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
     floats = numbers.view(np.float64)
     floats -= rounding_constant(exponent)
     return floats
-
-
-class OneSum:
-    """The sum of all earlier rows of a single group, see :class:`EarlierSums`.
-
-    Parameters
-    ----------
-    units
-        The sum in units of the smallest float.
-    """
-
-    def __init__(self, units: int) -> None:
-        self.units = units
-
-    def max_bits(self) -> int:
-        """Return an exponent ``n`` such that the absolute value of the sum is below ``2**n``."""
-        return self.units.bit_length() + MIN_EXPONENT
-
-    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the high and the low word of the sum; None if it has bits below ``2**unit``."""
-        whole = self.units >> (unit - MIN_EXPONENT)
-        if whole << (unit - MIN_EXPONENT) != self.units:
-            return None
-        above = whole >> bits
-        return np.array([above]), np.array([whole - (above << bits)])
-
-    @staticmethod
-    def units_of(sums: TwoInts) -> int:
-        """Return the first sum in units of the smallest float."""
-        return ((int(sums.high[0]) << sums.bits) + int(sums.low[0])) << (sums.unit - MIN_EXPONENT)

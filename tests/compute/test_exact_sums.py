@@ -14,14 +14,13 @@ from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum, exact_sum_and_variance
 from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import FIRST_PLACE, Digits, digits_to_lists, squared_deviations
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import running_sum
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import FINITE, NUMBERS
-from tests.compute.test_exact_running import rounded
+from tests.expressions.aggregates.test_running_sums import rounded, so_far
 
 CODED = st.lists(st.tuples(NUMBERS, st.integers(0, 2)), max_size=30)
 
@@ -66,8 +65,8 @@ def test_sums_of_numbers_of_one_sign_are_exact(apart: int, sign: int, moved: int
     numbers = np.ldexp(np.array([1.0, smallest, smallest * 3, 1.5]) * sign, moved)
     total = sum(map(Fraction, numbers.tolist()), Fraction(0))
     assert Fraction(ExactSum.of(numbers).units, 1 << 1074) == total
-    found, after = running_sum(numbers, ExactSum())
-    assert found[-1] == rounded(total) and Fraction(after.units, 1 << 1074) == total
+    found, state = so_far("sum", numbers)
+    assert found[-1] == rounded(total) and Fraction(state.states[0].all_digits().sum_of(0).units, 1 << 1074) == total
 
 
 @pytest.mark.usefixtures("blocks")
@@ -103,7 +102,7 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
         parts.append(part)
     together = parts[0]
     for part in parts[1:]:
-        together = together.added(part, np.arange(3))
+        together = together + part
     assert digits_to_lists(together).equals(digits_to_lists(whole))
 
 

@@ -131,14 +131,14 @@ FAULTS = (
         "sort_parts_of(table, schema, self.by[self.held - 1 :])",
     ),
     # running values, groups
-    Fault("cumulative-null-counts", "running", "np.where(valid, values, neutral(values.dtype, self.kind))", "values"),
+    Fault("cumulative-null-counts", "running", "numbers if valid is None else np.where(valid, numbers, self.neutral)", "numbers"),
     Fault(
         "cumulative-strict", "running", "small and bounds[0] >= 0, small and bounds[0] > 0)", "small and bounds[0] >= 0, small and bounds[0] >= 0)"
     ),
     Fault("moments-share", "running", "share = second[0] / np.maximum(counts, 1.0)", "share = first[0] / np.maximum(counts, 1.0)"),
     Fault("shift-null-placement", "running", '"nulls_first" if self.rows > 0 else "nulls_last"', '"nulls_last" if self.rows > 0 else "nulls_first"'),
     Fault("smoothing-equal-times", "running", "backwards = result < earlier", "backwards = result <= earlier"),
-    Fault("runs-of-empty-group", "running", "second.counts - (present & goes_on)", "second.counts - goes_on"),
+    Fault("runs-of-empty-group", "running", "groups.order[state.counts[groups.order] > 0]", "groups.order"),
     Fault("rolling-before", "running", "return (start + self.before, stop + self.after)", "return (start + self.before + 1, stop + self.after)"),
     Fault("window-of-nothing", "running", "max(self.minimum, 1)\n        if result_type == ARRAY", "self.minimum\n        if result_type == ARRAY"),
     Fault(

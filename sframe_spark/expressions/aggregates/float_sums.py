@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import attrs
 import numpy as np
@@ -24,6 +25,7 @@ from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
     squares_of,
 )
 from sframe_spark.compute.exact_running_sums_in_two_words import (
+    WORDS_BLOCK,
     TwoInts,
     WordScratch,
     as_floats,
@@ -271,6 +273,8 @@ class FloatSum(StateColumn):
         Positions of the columns that must have a value; by default the columns that are summed.
     """
 
+    # Two words hold the running sums of so many usual numbers.
+    rows_per_block: ClassVar[int] = WORDS_BLOCK
     column: int
     factor: int | None = None
     where: tuple[int, ...] = attrs.field()

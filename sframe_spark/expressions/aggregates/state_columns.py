@@ -94,10 +94,13 @@ class StateColumn:
         Whether rows, and the states that are merged, must be given in row order.
     growth
         What the state of a group grows with.
+    rows_per_block
+        The most rows for which :meth:`running` is called at once, so that the states of these rows stay in the cache of a core.
     """
 
     needs_order: ClassVar[bool] = False
     growth: ClassVar[Growth] = Growth.FIXED
+    rows_per_block: ClassVar[int] = 1 << 17
 
     def empty(self, groups: int) -> State:
         """Return the states of groups without rows."""

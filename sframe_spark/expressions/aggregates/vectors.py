@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import Digits
 from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.counts import Count, group_sizes
@@ -26,6 +28,50 @@ OF_NUMBERS = FloatSum(0)
 
 
 @attrs.frozen(eq=False)
+class SumsInParts:
+    """Exact sums in several parts, whose forms may differ: parts are rounded each in its own form, which is faster than to give all one form.
+
+    Parameters
+    ----------
+    parts
+        The sums, one part after the other.
+    """
+
+    parts: tuple[ExactSums | TwoWordSums, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all parts."""
+        return sum(part.nbytes for part in self.parts)
+
+    def whole(self) -> ExactSums | TwoWordSums:
+        """Return the same sums in one form."""
+        whole: ExactSums | TwoWordSums = joined(self.parts) if self.parts else OF_NUMBERS.empty(0)
+        return whole
+
+    def take(self, entries: np.ndarray) -> ExactSums | TwoWordSums:
+        """Return some of the sums."""
+        return self.whole().take(entries)
+
+    def rounded(self, last: bool = False) -> np.ndarray:
+        """Return the float nearest to each sum."""
+        return np.concatenate([part.rounded(last) for part in self.parts]) if self.parts else np.zeros(0)
+
+    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
+        """Return each sum divided by a number, which is at least one."""
+        result = np.empty(len(counts))
+        start = 0
+        for part in self.parts:
+            stop = start + len(part)
+            result[start:stop] = part.means(counts[start:stop], last)
+            start = stop
+        return result
+
+
+@attrs.frozen(eq=False)
 class VectorSums:
     """Elementwise exact sums of the vectors of some groups.
 
@@ -40,7 +86,7 @@ class VectorSums:
     """
 
     widths: np.ndarray
-    sums: ExactSums | TwoWordSums
+    sums: ExactSums | TwoWordSums | SumsInParts
     places: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -80,14 +126,12 @@ class VectorSums:
         """Return the rounded sum of each element or, given the number of vectors of each group, the mean."""
         if counts is None:
             result = self.sums.rounded(last)
-        else:
-            divisors = np.repeat(np.maximum(counts, 1), self.lengths)
-            if self.places is not None:
-                of_sums = np.empty_like(divisors)
-                of_sums[self.places] = divisors
-                divisors = of_sums
-            result = self.sums.means(divisors, last)
-        return result if self.places is None else result[self.places]
+            return result if self.places is None else result[self.places]
+        if self.places is None:
+            return self.sums.means(np.repeat(np.maximum(counts, 1), self.lengths), last)
+        divisors = np.empty(len(self.places))
+        divisors[self.places] = np.repeat(np.maximum(counts, 1), self.lengths)
+        return self.sums.means(divisors, last)[self.places]
 
 
 def common_widths(widths: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
@@ -98,6 +142,8 @@ def common_widths(widths: np.ndarray, codes: np.ndarray, count: int) -> np.ndarr
     >>> common_widths(np.array([2, UNKNOWN, 2, 3, 1]), np.array([0, 0, 0, 2, 2]), 4).tolist()
     [2, -1, -2, -1]
     """
+    if count == 1 and len(widths) and widths[0] != UNKNOWN and (widths == widths[0]).all():
+        return widths[:1].copy()
     known = np.flatnonzero(widths != UNKNOWN)
     widths, codes = widths[known], codes[known]
     result = np.full(count, UNKNOWN)
@@ -153,6 +199,7 @@ class VectorSum(StateColumn):
         Position of the column.
     """
 
+    rows_per_block: ClassVar[int] = FloatSum.rows_per_block
     column: int
 
     def empty(self, groups: int) -> State:
@@ -167,6 +214,8 @@ class VectorSum(StateColumn):
         state = VectorSums(common_widths(vectors.widths, groups.codes, groups.count), OF_NUMBERS.empty(0))
         chosen = np.flatnonzero((vectors.widths > 0) & (state.widths[groups.codes] > 0))
         numbers, codes = vectors.numbers_of(chosen), groups.codes[chosen]
+        if groups.count == 1:
+            return VectorSums(state.widths, ExactSums(sums_of_matrix(numbers.reshape(len(chosen), int(state.lengths[0])))))
         elements = GroupsOfRows(ranges(state.starts[codes], state.lengths[codes]), int(state.lengths.sum()))
         return VectorSums(state.widths, OF_NUMBERS.lift(rows_of_numbers(numbers), elements))
 
@@ -179,7 +228,7 @@ class VectorSum(StateColumn):
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         segments = Segments.of(self._vectors(rows), starts, before)
-        every, after = [OF_NUMBERS.empty(0)], [OF_NUMBERS.empty(0)]
+        every, after = list[State](), list[State]()
         earlier = segments.earlier(before)
         for part in segments.steps():
             numbers, firsts = segments.numbers_of(part)
@@ -187,9 +236,9 @@ class VectorSum(StateColumn):
             every.append(sums)
             after.append(ends)
         kept = np.flatnonzero(~segments.are_ragged[segments.groups])
-        # Without the empty sums at the beginning, sums in two words stay such.
-        sums, ends = (joined(parts[1:] or parts) for parts in (every, after))
-        return segments.of_rows(sums), VectorSums(segments.widths_after, ends.take(kept) if len(kept) < len(segments.groups) else ends)
+        ends = SumsInParts(tuple(after)).whole()
+        after_all = VectorSums(segments.widths_after, ends.take(kept) if len(kept) < len(segments.groups) else ends)
+        return segments.of_rows(SumsInParts(tuple(every))), after_all
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         vectors = self._vectors(rows)
@@ -211,13 +260,12 @@ class VectorSum(StateColumn):
             at = np.arange(width)[:, None] * len(like)
             bounds = ((at + before[edges[chosen]]).ravel() for edges in (windows.starts, windows.stops))
             parts.append((chosen, OF_NUMBERS.windows(rows_of_numbers(numbers), RowWindows(*bounds))))
-        places, begins, sums = np.empty(int(result.lengths.sum()), dtype=np.int64), result.starts, [OF_NUMBERS.empty(0)]
+        places, begins, start = np.empty(int(result.lengths.sum()), dtype=np.int64), result.starts, 0
         for chosen, part in parts:
             width = len(part) // max(len(chosen), 1)
-            before_part = sum(map(len, sums))
-            places[(begins[chosen] + np.arange(width)[:, None]).ravel()] = before_part + np.arange(len(part))
-            sums.append(part)
-        return VectorSums(result.widths, joined(sums[1:] or sums), places)
+            places[(begins[chosen] + np.arange(width)[:, None]).ravel()] = start + np.arange(len(part))
+            start += len(part)
+        return VectorSums(result.widths, SumsInParts(tuple(part for _, part in parts)), places)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         ordered = state if state.places is None else state.take(np.arange(len(state)))
@@ -230,6 +278,23 @@ class VectorSum(StateColumn):
     @property
     def arrow_width(self) -> int:
         return 2
+
+
+def sums_of_matrix(numbers: np.ndarray) -> Digits:
+    """Return the sum of each column of a matrix.
+
+    Examples
+    --------
+    >>> sums_of_matrix(np.array([[0.1, 1.0], [0.2, 2.0]])).rounded().tolist()
+    [0.30000000000000004, 3.0]
+    """
+    rows, width = numbers.shape
+    sums, step = Digits(width), max(NUMBERS_PER_STEP // max(width, 1), 1)
+    codes = np.tile(np.arange(width), min(step, rows))
+    for start in range(0, rows, step):
+        part = numbers[start : start + step].ravel()
+        sums.add(part, codes[: len(part)])
+    return sums
 
 
 def rows_of_numbers(numbers: np.ndarray) -> InputRows:
@@ -285,6 +350,13 @@ class Segments:
         return cls(vectors, group, before, widths, firsts, ends, are_ragged, of_segments, ranges(np.zeros_like(counts), counts))
 
     @property
+    def is_one_matrix(self) -> bool:
+        """Whether there is one group, in which all rows have vectors of one length."""
+        if len(self.widths) != 1 or self.are_ragged[0] or self.widths[0] <= 0:
+            return False
+        return len(self.vectors.values) == len(self.vectors.widths) * int(self.widths[0]) and bool((self.vectors.widths != UNKNOWN).all())
+
+    @property
     def sizes(self) -> np.ndarray:
         """Number of rows of each group from ``firsts`` to ``stops``."""
         return self.stops - self.firsts
@@ -316,6 +388,9 @@ class Segments:
         """Return the numbers of segments, zero for a missing vector, and where each segment begins among them."""
         groups = self.groups[segments]
         sizes = self.sizes[groups]
+        if self.is_one_matrix:
+            matrix = self.vectors.values.reshape(len(self.vectors.widths), int(self.widths[0]))
+            return matrix.T[segments].ravel(), np.cumsum(sizes) - sizes
         rows = ranges(self.firsts[groups], sizes)
         chosen = self.vectors.begins[rows] + np.repeat(self.positions[segments], sizes)
         present = self.vectors.widths[rows] != UNKNOWN
@@ -328,7 +403,10 @@ class Segments:
 
     def of_rows(self, sums: State) -> VectorSums:
         """Return the state of all rows up to each row, from the running sums of all segments."""
-        row, group = np.arange(len(self.group_of_rows)), self.group_of_rows
+        rows = len(self.vectors.widths)
+        if self.is_one_matrix:
+            return VectorSums(self.vectors.widths, sums, np.arange(len(sums)).reshape(int(self.widths[0]), rows).T.ravel())
+        row, group = np.arange(rows), self.group_of_rows
         widths = np.where(row < self.firsts[group], UNKNOWN, self.widths[group])
         widths[self.are_ragged[group] & (row >= self.stops[group])] = RAGGED
         lengths = np.maximum(widths, 0)

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import RowGroups
@@ -21,8 +22,8 @@ from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.values.arrow_layouts import in_one_array
 
-# Rows per block, and bytes of their columns: the states of these rows stay in the cache of a core.
-ROWS_PER_BLOCK, BYTES_PER_BLOCK = 1 << 16, 1 << 22
+# Bytes of the columns of a block of rows.
+BYTES_PER_BLOCK = 1 << 22
 
 
 @attrs.frozen(eq=False)
@@ -54,6 +55,9 @@ class RunningState:
 def restored_state(schema: Schema, slots: dict[Hashable, int], stream: bytes) -> RunningState:
     """Rebuild a state from its pickled form."""
     return RunningState(schema, slots, from_stream(stream).columns if stream else ())
+
+
+ALL_ROWS = RowGroups([()], np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
 @attrs.frozen(eq=False)
@@ -100,7 +104,9 @@ class RunningAggregates:
         return RunningState(self.schema, {}, tuple(column.empty(0) for column in self.aggregates.states), self.aggregates)
 
     def groups(self, chunk: Chunk) -> RowGroups:
-        """Return the groups of some rows."""
+        """Return the groups of some rows; for one group without an order, which nobody reads."""
+        if not self.keys:
+            return ALL_ROWS
         return RowGroups.of([chunk.columns[key] for key in self.keys], [self.schema[key] for key in self.keys], chunk.rows)
 
     def summarized(self, chunk: Chunk) -> RunningState:
@@ -108,10 +114,13 @@ class RunningAggregates:
         if not chunk.rows or not self.aggregates.aggregates:
             return self.empty()
         groups = self.groups(chunk)
-        codes = np.zeros(chunk.rows, dtype=np.int64)
-        if len(groups.tokens) > 1:
+        if len(groups.tokens) == 1:
+            divided = GroupsOfRows.of_runs(groups.starts, chunk.rows)
+        else:
+            codes = np.empty(chunk.rows, dtype=np.int64)
             codes[groups.order] = groups.group_of_rows()
-        states = self.aggregates.lift(InputRows(chunk.columns, chunk.rows), GroupsOfRows(codes, len(groups.tokens)))
+            divided = GroupsOfRows(codes, len(groups.tokens))
+        states = self.aggregates.lift(InputRows(chunk.columns, chunk.rows), divided)
         return RunningState(self.schema, {token: slot for slot, token in enumerate(groups.tokens)}, states, self.aggregates)
 
     def combined(self, first: RunningState, second: RunningState) -> RunningState:
@@ -152,24 +161,28 @@ class RunningAggregates:
 
     def _values(self, rows: InputRows, groups: RowGroups, before: Sequence[State]) -> tuple[list[pa.Array], tuple[State, ...]]:
         """Return the values in row order, and the states of the groups after the rows."""
-        starts, blocks, finished = groups.starts, list[list[pa.Array]](), list[tuple[State, ...]]()
+        starts, finished = groups.starts, list[tuple[State, ...]]()
+        columns = [ValuesInRowOrder(groups.order if len(starts) > 1 else None, rows.count) for _ in self.aggregates.aggregates]
         carried: tuple[State, ...] | None = None
         for low, high in self._blocks(rows):
             # The groups of this block: the first may have begun in an earlier block, and the last may go on in the next block.
             first, last = int(np.searchsorted(starts, low, "right")) - 1, int(np.searchsorted(starts, high))
             states = tuple(before)
             if last - first < len(starts) or carried is not None:
-                new = np.arange(first if carried is None else first + 1, last)
-                states = tuple(take(state, new) for state in before)
+                states = tuple(take(state, np.arange(first if carried is None else first + 1, last)) for state in before)
             if carried is not None:
-                states = tuple(joined(pair) for pair in zip(carried, states, strict=True))
+                states = carried if last - first == 1 else tuple(joined(pair) for pair in zip(carried, states, strict=True))
             values, after = self._of_block(rows if high - low == rows.count else rows.slice(low, high), starts[first:last], low, states)
-            blocks.append(values)
-            goes_on = high < rows.count and (last == len(starts) or starts[last] > high)
-            carried = tuple(take(state, np.array([last - first - 1])) for state in after) if goes_on else None
-            finished.append(tuple(take(state, np.arange(last - first - 1)) for state in after) if goes_on else after)
-        columns = [in_row_order(values, groups) for values in zip(*blocks, strict=True)]
-        return columns, tuple(joined(states) for states in zip(*finished, strict=True))
+            for column, block in zip(columns, values, strict=True):
+                column.add(block, low)
+            if high < rows.count and (last == len(starts) or starts[last] > high):
+                carried = after if last - first == 1 else tuple(take(state, np.array([last - first - 1])) for state in after)
+                after = tuple(take(state, np.arange(last - first - 1)) for state in after) if last - first > 1 else ()
+            else:
+                carried = None
+            if after:
+                finished.append(after)
+        return [column.finish() for column in columns], tuple(joined(states) for states in zip(*finished, strict=True))
 
     def _of_block(self, rows: InputRows, starts: np.ndarray, low: int, before: Sequence[State]) -> tuple[list[pa.Array], tuple[State, ...]]:
         """Return the values in the rows of a block, and the states of its groups after them."""
@@ -183,30 +196,64 @@ class RunningAggregates:
         # States that grow with rows would be copied for each block.
         if all(column.growth < Growth.ROWS for column in self.aggregates.states):
             width = sum(column.nbytes for column in rows.columns if column is not None) // rows.count
-            size = min(ROWS_PER_BLOCK, max(BYTES_PER_BLOCK // max(width, 1), 1))
+            most = min(column.rows_per_block for column in self.aggregates.states)
+            size = min(most, max(BYTES_PER_BLOCK // max(width, 1), 1))
         for start in range(0, rows.count, size):
             yield start, min(start + size, rows.count)
 
 
-def in_row_order(blocks: Sequence[pa.Array], groups: RowGroups) -> pa.Array:
-    """Return values, which are given in blocks group by group, in row order."""
-    if len(groups.tokens) == 1:
-        return in_one_array(list(blocks))
-    kind = blocks[0].type
-    if not (pa.types.is_int64(kind) or pa.types.is_float64(kind)):
-        places = np.empty(groups.rows, dtype=np.int64)
-        places[groups.order] = np.arange(groups.rows)
-        return in_one_array(list(blocks)).take(pa.array(places))
-    result = new_array(groups.rows, np.dtype(kind.to_pandas_dtype()))
-    missing = np.zeros(groups.rows, dtype=bool) if any(block.null_count for block in blocks) else None
-    start = 0
-    for block in blocks:
-        rows = groups.order[start : start + len(block)]
-        result[rows] = block.fill_null(0).to_numpy(zero_copy_only=False) if block.null_count else block.to_numpy(zero_copy_only=False)
-        if missing is not None and block.null_count:
-            missing[rows] = block.is_null().to_numpy(zero_copy_only=False)
-        start += len(block)
-    return pa.array(result, mask=missing, from_pandas=False)
+@attrs.define(eq=False)
+class ValuesInRowOrder:
+    """A column that is given in blocks, group by group, and put into row order.
+
+    Parameters
+    ----------
+    order
+        The rows, group by group; None if this is row order.
+    count
+        Number of rows.
+
+    Examples
+    --------
+    >>> column = ValuesInRowOrder(np.array([1, 0, 2]), 3)
+    >>> column.add(pa.array([5, None]), 0)
+    >>> column.add(pa.array([7]), 2)
+    >>> column.finish().to_pylist()
+    [None, 5, 7]
+    """
+
+    order: np.ndarray | None
+    count: int
+    _blocks: list[pa.Array] = attrs.field(factory=list, init=False)
+    _numbers: np.ndarray | None = attrs.field(default=None, init=False)
+    _missing: np.ndarray | None = attrs.field(default=None, init=False)
+
+    def add(self, block: pa.Array, start: int) -> None:
+        """Add the values of the rows from ``start`` on."""
+        kind = block.type
+        if not (pa.types.is_int64(kind) or pa.types.is_float64(kind)) or (self.order is None and len(block) == self.count):
+            self._blocks.append(block)
+            return
+        if self._numbers is None:
+            self._numbers = new_array(self.count, np.dtype(kind.to_pandas_dtype()))
+        # Numbers are copied at once, while they are in the cache.
+        rows = slice(start, start + len(block)) if self.order is None else self.order[start : start + len(block)]
+        self._numbers[rows] = plain_numbers(block)
+        if block.null_count:
+            if self._missing is None:
+                self._missing = np.zeros(self.count, dtype=bool)
+            self._missing[rows] = block.is_null().to_numpy(zero_copy_only=False)
+
+    def finish(self) -> pa.Array:
+        """Return the column."""
+        if self._numbers is not None:
+            return pa.array(self._numbers, mask=self._missing, from_pandas=False)
+        column = in_one_array(self._blocks)
+        if self.order is None:
+            return column
+        places = np.empty(self.count, dtype=np.int64)
+        places[self.order] = np.arange(self.count)
+        return column.take(pa.array(places))
 
 
 def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:

@@ -19,7 +19,7 @@ from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, gro
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, FLOAT, INT
 from tests.compute.odd_numbers import NUMBERS
-from tests.compute.test_exact_running import is_value
+from tests.expressions.aggregates.test_running_sums import is_value
 
 FUNCTIONS = ("sum", "mean", "var", "std")
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.one_of(NUMBERS, NUMBERS, st.none())), max_size=25)
