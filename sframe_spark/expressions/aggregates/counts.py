@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
@@ -114,6 +115,14 @@ class WrappedSum(TotalOfInts):
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         return groups.totals(rows.numbers(self.column))
+
+    def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        if len(starts) > 1:
+            return super().running(rows, starts, before)
+        with np.errstate(over="ignore"):
+            totals = np.cumsum(rows.numbers(self.column), out=new_array(rows.count, np.int64))
+            totals += before[0]
+        return totals, totals[-1:].copy()
 
 
 @attrs.frozen

@@ -83,11 +83,14 @@ class VectorSums:
         The sum at each vector position; none for groups without a length.
     places
         The index in ``sums`` of each element, group by group; None: the sums are in this order.
+    are_by_position
+        Whether all groups have one length, and ``sums`` has those at the first position of all groups, then those at the second, and so on.
     """
 
     widths: np.ndarray
     sums: ExactSums | TwoWordSums | SumsInParts
     places: np.ndarray | None = None
+    are_by_position: bool = False
 
     def __len__(self) -> int:
         return len(self.widths)
@@ -110,20 +113,31 @@ class VectorSums:
     def elements(self, entries: np.ndarray) -> np.ndarray:
         """Return the indices in ``sums`` of the elements of some of the groups."""
         positions = ranges(self.starts[entries], self.lengths[entries])
+        if self.are_by_position:
+            groups, width = len(self.widths), int(self.widths[0])
+            return positions % width * groups + positions // width
         return positions if self.places is None else self.places[positions]
 
     def take(self, entries: np.ndarray) -> VectorSums:
         """Return the sums of some of the groups."""
         return VectorSums(self.widths[entries], self.sums.take(self.elements(entries)))
 
+    def in_order(self) -> VectorSums:
+        """Return the same state with its sums group by group."""
+        return self if self.places is None and not self.are_by_position else self.take(np.arange(len(self)))
+
     @classmethod
     def joined(cls, states: Sequence[VectorSums]) -> VectorSums:
         """Return the sums of several states, one state after the other."""
-        ordered = [state if state.places is None else state.take(np.arange(len(state))) for state in states]
+        ordered = [state.in_order() for state in states]
         return cls(np.concatenate([state.widths for state in ordered]), joined([state.sums for state in ordered]))
 
     def values(self, counts: np.ndarray | None, last: bool) -> np.ndarray:
         """Return the rounded sum of each element or, given the number of vectors of each group, the mean."""
+        if self.are_by_position:
+            width = int(self.widths[0])
+            sums = self.sums.rounded(last) if counts is None else self.sums.means(np.tile(np.maximum(counts, 1), width), last)
+            return sums.reshape(width, len(self.widths)).T.ravel()
         if counts is None:
             result = self.sums.rounded(last)
             return result if self.places is None else result[self.places]
@@ -268,7 +282,7 @@ class VectorSum(StateColumn):
         return VectorSums(result.widths, SumsInParts(tuple(part for _, part in parts)), places)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
-        ordered = state if state.places is None else state.take(np.arange(len(state)))
+        ordered = state.in_order()
         offsets = pa.array(np.append(ordered.starts, ordered.lengths.sum()))
         return [pa.array(ordered.widths), pa.LargeListArray.from_arrays(offsets, *OF_NUMBERS.to_arrow(ordered.sums))]
 
@@ -369,9 +383,8 @@ class Segments:
     def earlier(self, state: VectorSums) -> State:
         """Return the sums of earlier rows at each segment; zero for groups without vectors before."""
         known = self.before[self.groups] != UNKNOWN
+        state = state.in_order()
         places = np.where(known, state.starts[self.groups] + self.positions, int(state.lengths.sum()))
-        if state.places is not None:
-            places = np.append(state.places, len(state.sums))[places]
         return (state.sums if known.all() else joined([state.sums, OF_NUMBERS.empty(1)])).take(places)
 
     def steps(self) -> list[slice]:
@@ -405,7 +418,7 @@ class Segments:
         """Return the state of all rows up to each row, from the running sums of all segments."""
         rows = len(self.vectors.widths)
         if self.is_one_matrix:
-            return VectorSums(self.vectors.widths, sums, np.arange(len(sums)).reshape(int(self.widths[0]), rows).T.ravel())
+            return VectorSums(self.vectors.widths, sums, are_by_position=True)
         row, group = np.arange(rows), self.group_of_rows
         widths = np.where(row < self.firsts[group], UNKNOWN, self.widths[group])
         widths[self.are_ragged[group] & (row >= self.stops[group])] = RAGGED

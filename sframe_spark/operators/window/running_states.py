@@ -23,7 +23,7 @@ from sframe_spark.planner.node_facts import Schema
 from sframe_spark.values.arrow_layouts import in_one_array
 
 # Bytes of the columns of a block of rows.
-BYTES_PER_BLOCK = 1 << 22
+BYTES_PER_BLOCK = 1 << 24
 
 
 @attrs.frozen(eq=False)
