@@ -184,6 +184,8 @@ class KindOfFirstValue(StateColumn):
         return every, every[last_rows(starts, rows.count)]
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
+        if not np.isnan(rows.numbers(self.column)).any():
+            return np.where(HasValue(self.column).windows(rows, windows), NUMBER, NO_VALUE)
         kinds = self.kinds(rows)
         if kinds.max(initial=NO_VALUE) < NAN:
             return HasValue(self.column).windows(rows, windows) * NUMBER

@@ -15,7 +15,7 @@ from sframe_spark.compute.key_runs import plain_numbers
 
 @attrs.define(eq=False)
 class InputRows:
-    """InputRows of some columns. State columns share the arrays that are made of a column.
+    """Rows of some columns. State columns share the arrays that are made of a column.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class InputRows:
 
 @attrs.frozen(eq=False, slots=False)
 class RowWindows:
-    """RowWindows of consecutive rows, each from a start to a stop (exclusive); they may overlap or be empty.
+    """Windows of consecutive rows, each from a start to a stop (exclusive); they may overlap or be empty.
 
     Parameters
     ----------

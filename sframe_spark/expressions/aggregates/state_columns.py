@@ -120,7 +120,7 @@ class StateColumn:
         Parameters
         ----------
         rows
-            InputRows, group by group.
+            Rows, group by group.
         starts
             Where each group begins; no group is empty.
         before

@@ -9,10 +9,15 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as exact_running_and_rolling_sum
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates import aggregates_of_windows
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
-from sframe_spark.expressions.aggregates.counts import count_of_rows
+from sframe_spark.expressions.aggregates.chosen_rows import BestRow, FirstRow
+from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum, count_of_rows
+from sframe_spark.expressions.aggregates.extremes import Extreme, KindOfFirstValue
+from sframe_spark.expressions.aggregates.float_sums import FloatSum
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import State, StateColumn, joined, take
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.types import FLOAT, INT
 from tests.examples import examples
@@ -72,3 +77,45 @@ def test_of_equal_extremes_the_first_row_is_told(function: str, monkeypatch: pyt
             there = [row for row in range(start, stop) if values[row] is not None]
             numbers = [(-values[row] if function == "argmax" else values[row], row) for row in there if values[row] == values[row]]  # type: ignore[operator]
             assert place == (min(numbers)[1] if numbers else there[0] if there else None)
+
+
+STATES = [
+    Count(),
+    Count((0,)),
+    CountMissing(0),
+    HasValue(0),
+    WrappedSum(1),
+    FloatSum(0),
+    FloatSum(0, 0),
+    Extreme(0, FLOAT, True),
+    Extreme(1, INT, False),
+    KindOfFirstValue(0),
+    FirstRow(0, FLOAT),
+    BestRow(0, FLOAT, True, 1, INT),
+]
+
+
+def sent(column: StateColumn, state: State) -> str:
+    """A state as it is sent, in a form that tells zeros apart and has one NaN."""
+    return repr([array.to_pylist() for array in column.to_arrow(state)])
+
+
+@pytest.mark.parametrize("column", STATES, ids=repr)
+def test_states_of_windows_are_those_of_their_rows(column: StateColumn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", 4)
+    for seed in range(examples(40, every=3)):
+        choose = random.Random(seed)
+        there, count = choose.choice([0.5, 1.0]), 30
+        some = [*VALUES, *choose.choice([[], SPECIAL, SPECIAL[:1]])]
+        numbers = [choose.choice(some) if choose.random() < there else None for _ in range(count)]
+        ints = [choose.choice([0, -1, 2**62, -(2**63)]) if choose.random() < there else None for _ in range(count)]
+        rows = InputRows([pa.array(numbers, pa.float64(), from_pandas=False), pa.array(ints, pa.int64())], count)
+        for windows in (RowWindows(*random_windows(choose, count)), RowWindows.rolling(count, choose.randint(1, count))):
+            alone = [column.empty(1)]
+            for start, stop in zip(windows.starts.tolist(), windows.stops.tolist(), strict=True):
+                one_group = GroupsOfRows(np.zeros(stop - start, dtype=np.int64), 1)
+                alone.append(column.lift(rows.slice(start, stop), one_group) if start < stop else column.empty(1))
+            found = joined([column.empty(1), column.windows(rows, windows)])
+            assert sent(column, found) == sent(column, joined(alone)), (seed, windows)
+            chosen = np.arange(len(alone))[::2]
+            assert sent(column, take(found, chosen)) == sent(column, take(joined(alone), chosen))
