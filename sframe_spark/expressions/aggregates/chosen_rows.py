@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
@@ -18,20 +17,14 @@ from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulat
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
-from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, reduction, require
 from sframe_spark.expressions.aggregates.counts import group_sizes, last_rows
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, take
-from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, ColumnType
-from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.column_cast import microseconds_of
-from sframe_spark.values.datetimes import to_microseconds
+from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-# The sort rank of an extreme value, and the value of a second column in the same row.
-ExtremeRow = tuple[tuple[bool, Any], Any]
 ORDERED = ("int", "float", "datetime")
 
 WORST = np.iinfo(np.int64).max
@@ -339,10 +332,6 @@ def _first_column(columns: Sequence[Column], types: Types, parameters: Parameter
     return F.min_by(columns[0], order)
 
 
-def _reduce_first(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    return decode(arrays[0].slice(0, 1), types[0])[0] if len(arrays[0]) else None
-
-
 def _of_first(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
     return first_row(positions[0], types[0])
 
@@ -379,56 +368,15 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
         tie_breaker = F.bitwise_not(columns[1]) if last else order
         return F.min_by(columns[1], F.when(columns[0].isNotNull(), F.struct(ranked, tie_breaker)))
 
-    def lift(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> ExtremeRow | None:
-        extreme_rows = rows_of_extremes(ranks_of(arrays[0], types[0]), largest)
-        if not len(extreme_rows):
-            return None
-        # The last row is the row with the largest id, as the rows may have been collected in any order.
-        row = extreme_rows[np.argmax(arrays[1].to_numpy(zero_copy_only=False)[extreme_rows])] if last else extreme_rows[0]
-        value, partner = (decode(column.slice(int(row), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
-        return rank_of(value, largest), partner
-
-    def combine(first: ExtremeRow | None, second: ExtremeRow | None, types: Types) -> ExtremeRow | None:
-        if first is None or second is None:
-            return second if first is None else first
-        is_tie = last and second[0] == first[0]
-        return second if second[0] < first[0] or (is_tie and second[1] > first[1]) else first
-
-    def finish(part: ExtremeRow | None, types: Types, parameters: Parameters) -> Any:
-        return None if part is None else part[1]
-
     def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
         return best_row(BestRow(positions[0], types[0], largest, positions[1], types[1], "last" if last else "first"))
 
-    parts = Decomposition(lift, combine, finish)
-    define_aggregate(name, _infer_second, parts=parts, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns)
-
-
-def ranks_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return numbers that sort as the values do."""
-    return microseconds_of(column, column_type) if column_type.kind == DATETIME_KIND else column
-
-
-def rows_of_extremes(values: pa.Array, largest: bool) -> np.ndarray:
-    """Return the indices of the rows with the smallest or largest value; NaN counts only if there is no other value, and missing values never."""
-    numbers = values.filter(pc.invert(pc.is_nan(values))) if pa.types.is_floating(values.type) else values
-    best = pc.min_max(numbers)["max" if largest else "min"]
-    result = pc.equal(values, best) if best.is_valid else values.is_valid()
-    return np.flatnonzero(result.fill_null(False).to_numpy(zero_copy_only=False))
-
-
-def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:
-    """Return a sort key of a value, with NaN after every number."""
-    if isinstance(value, float) and math.isnan(value):
-        return (True, 0.0)
-    if isinstance(value, (int, float)):
-        return (False, -value if largest else value)
-    instant = to_microseconds(value)[0]
-    return (False, -instant if largest else instant)
+    reduce = reduction(_infer_second, of_columns)
+    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns)
 
 
 _value_at("argmin", largest=False)
 _value_at("argmax", largest=True)
 _value_at("argmin_row", largest=False, last=True)
 _value_at("argmax_row", largest=True, last=True)
-define_aggregate("select_one", _infer_any, _reduce_first, column=_first_column, of_columns=_of_first)
+define_aggregate("select_one", _infer_any, reduction(_infer_any, _of_first), column=_first_column, of_columns=_of_first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -10,23 +9,19 @@ from typing import Any, Literal
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zero, unsigned_zeros
+from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import RowGroups, accumulated
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
-from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, reduction, require
 from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following, limits_of
 from sframe_spark.expressions.aggregates.counts import HasValue, group_sizes, known, last_rows
-from sframe_spark.expressions.aggregates.partial_aggregates import of_extremes
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
 from sframe_spark.types import FLOAT_KIND, ColumnType
-from sframe_spark.values.arrow_to_python import decode, decode_scalar
-from sframe_spark.values.datetimes import to_microseconds
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
@@ -255,28 +250,11 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
         number = F.when(~F.isnan(value), value)
         return F.coalesce(F.max(number) if largest else F.min(number), F.max(value)) + POSITIVE_ZERO
 
-    def reduce(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-        values = arrays[0].drop_null()
-        if types[0].is_zoned:
-            result = decode(values, types[0])
-            return (max if largest else min)(result, key=zoned_rank) if result else None
-        if types[0].kind == FLOAT_KIND:
-            numbers = values.filter(pc.invert(pc.is_nan(values)))
-            if len(numbers) < len(values) and not (skip_nan and len(numbers)):
-                return math.nan
-            values = numbers
-        return unsigned_zero(decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0]))
-
     def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
         return extreme(positions[0], types[0], largest, "skipped" if skip_nan else "spreads")
 
-    define_aggregate(name, _infer_first, reduce, parts=of_extremes(reduce), column=column, order_sensitive=False, of_columns=of_columns)
-
-
-def zoned_rank(value: datetime.datetime) -> tuple[int, bool, int]:
-    """Return a sort key of a datetime: its instant, then its offset, no offset first, as Spark compares the stored pairs."""
-    instant, offset = to_microseconds(value)
-    return instant, offset is not None, offset or 0
+    reduce = reduction(_infer_first, of_columns)
+    define_aggregate(name, _infer_first, reduce, column=column, order_sensitive=False, of_columns=of_columns)
 
 
 _extreme("min", largest=False, skip_nan=False)

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, wrapped
 from sframe_spark.types import INT, ColumnType
-from sframe_spark.values.python_to_arrow import encode
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
@@ -120,12 +119,3 @@ def floats(column: pa.Array) -> np.ndarray:
 def lifted(reduce: Callable[[Sequence[pa.Array], Types, Parameters], Any]) -> Callable[[Sequence[pa.Array], int, Types, Parameters], Any]:
     """Return a ``lift`` function for aggregates in which the part of some rows is their value."""
     return lambda arrays, rows, types, parameters: reduce(arrays, types, parameters)
-
-
-def of_extremes(reduce: Callable[[Sequence[pa.Array], Types, Parameters], Any]) -> Decomposition:
-    """Return the decomposition of an aggregate whose value is one of the input values, so that parts are merged by aggregating them."""
-
-    def combine(first: Any, second: Any, types: Types) -> Any:
-        return reduce([encode([first, second], types[0])], types, ())
-
-    return Decomposition(lifted(reduce), combine, the_part)
