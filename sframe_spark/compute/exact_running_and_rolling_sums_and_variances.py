@@ -113,27 +113,6 @@ WINDOWS_IN_CACHE, MAX_READ = 1 << 14, 2
 MAX_ROWS = 1 << 20
 
 
-def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions) -> Numbers:
-    """Return the sum of each window ``starts..stops`` divided by its size, which is at least one; the sum is rounded once.
-
-    Examples
-    --------
-    >>> means_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.ones(3), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
-    [1000000000.0, 0.6, 0.0]
-    """
-    result = new_array(len(starts), np.float64)
-    for windows, first, last in window_blocks(len(numbers), starts, stops):
-        block_starts, block_stops = starts[windows] - first, stops[windows] - first
-        running = running_ints(numbers[first:last], longest_of(block_starts, block_stops))
-        if running is None:
-            result[windows] = digits_of_windows(numbers[first:last], block_starts, block_stops).means(sizes[windows])
-            continue
-        for part in window_slices(len(block_starts)):
-            sums, _ = pairs_of_windows(running, block_starts[part], block_stops[part])
-            np.divide(sums, sizes[windows][part], out=result[windows][part])
-    return result
-
-
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
     """Return the sum of squared deviations from the mean of each window, as :func:`nearest_deviations` does.
 
