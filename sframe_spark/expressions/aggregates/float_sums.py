@@ -111,6 +111,10 @@ class ExactSums:
             before += part.digits.count
         return cls(digits, np.concatenate(indices), np.concatenate(alone), any(part.is_of_squares for part in parts))
 
+    def replaced(self, entries: np.ndarray, other: ExactSums | TwoWordSums) -> ExactSums:
+        """Return the sums with those of some groups replaced."""
+        return ExactSums(self.all_digits().replaced(other.all_digits(), entries))
+
     def rounded(self, last: bool = False) -> np.ndarray:
         """Return the float nearest to each sum, never -0.0."""
         if self.indices is None or self.alone is None:
@@ -202,6 +206,10 @@ class TwoWordSums:
     def joined(cls, states: Sequence[ExactSums | TwoWordSums]) -> ExactSums | TwoWordSums:
         """Return the sums of several states, one state after the other."""
         return ExactSums.joined(states)
+
+    def replaced(self, entries: np.ndarray, other: ExactSums | TwoWordSums) -> ExactSums:
+        """Return the sums with those of some groups replaced."""
+        return ExactSums(self.all_digits()).replaced(entries, other)
 
     @classmethod
     def of_like(cls, states: Sequence[TwoWordSums]) -> TwoWordSums | None:

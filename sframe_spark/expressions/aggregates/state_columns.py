@@ -24,7 +24,7 @@ State = Any
 
 
 class StateObject(Protocol):
-    """A state that is no array."""
+    """A state that is no array. It may have a method ``replaced(entries, other)``, see :func:`replaced`, which is faster than joining and taking."""
 
     def __len__(self) -> int: ...
 
@@ -69,6 +69,29 @@ def joined(states: Sequence[State]) -> State:
     if isinstance(first, tuple):
         return tuple(joined(parts) for parts in zip(*states, strict=True))
     return type(first).joined(states)
+
+
+def replaced(state: State, entries: np.ndarray, other: State) -> State:
+    """Return a state in which some entries are those of another state of the same state column.
+
+    Examples
+    --------
+    >>> replaced(np.array([5, 6, 7]), np.array([2, 0]), np.array([1, 2])).tolist()
+    [2, 6, 1]
+    >>> replaced(pa.array(["a", "b"]), np.array([1]), pa.array(["c"])).to_pylist()
+    ['a', 'c']
+    """
+    if isinstance(state, np.ndarray):
+        result = state.copy()
+        result[entries] = other
+        return result
+    if isinstance(state, tuple):
+        return tuple(replaced(part, entries, new) for part, new in zip(state, other, strict=True))
+    if hasattr(state, "replaced"):
+        return state.replaced(entries, other)
+    positions = np.arange(len(state))
+    positions[entries] = len(state) + np.arange(len(entries))
+    return take(joined([state, other]), positions)
 
 
 def nbytes(state: State) -> int:

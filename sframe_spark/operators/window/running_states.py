@@ -17,7 +17,7 @@ from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import RowGroups
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth, State, joined, take
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth, State, joined, replaced, take
 from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.values.arrow_layouts import in_one_array
@@ -148,9 +148,7 @@ class RunningAggregates:
         before = states if is_all else tuple(take(part, batch_slots) for part in states)
         columns, after = self._values(self._rows(chunk, groups), groups, before)
         if not is_all:
-            positions = np.arange(len(slots))
-            positions[batch_slots] = len(slots) + np.arange(len(batch_slots))
-            after = tuple(take(joined(pair), positions) for pair in zip(states, after, strict=True))
+            after = tuple(replaced(state, batch_slots, new) for state, new in zip(states, after, strict=True))
         return columns, RunningState(self.schema, slots, after, self.aggregates)
 
     def _rows(self, chunk: Chunk, groups: RowGroups) -> InputRows:
