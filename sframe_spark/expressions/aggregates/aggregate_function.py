@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
@@ -268,16 +269,32 @@ def define_aggregate(
     return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact, of_columns))
 
 
-def reduction(infer: Infer, of_columns: Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate]) -> ReduceColumns:
-    """Return the ``reduce`` function of an aggregate of columns: its value for one window of all rows."""
+@attrs.frozen(eq=False)
+class Reduction:
+    """The ``reduce`` function of an aggregate of columns.
 
-    def reduce(arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
-        count = len(arrays[0])
-        windows = RowWindows(np.zeros(1, dtype=np.int64), np.array([count]))
-        values = AggregateSet.of([of_columns(types, range(len(types)), parameters)]).of_windows(InputRows(arrays, count), windows)
-        return decode(values[0], infer(types, parameters))[0]
+    Parameters
+    ----------
+    infer
+        Type of the result.
+    of_columns
+        The aggregate as state columns.
+    """
 
-    return reduce
+    infer: Infer
+    of_columns: Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate]
+
+    def __call__(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+        """Return the value for all rows."""
+        aggregate, count = self.of_columns(types, range(len(types)), parameters), len(arrays[0])
+        groups = GroupsOfRows(np.zeros(count, dtype=np.int64), 1)
+        states = [column.lift(InputRows(arrays, count), groups) if count else column.empty(1) for column in aggregate.states]
+        return decode(aggregate.finish(*states, last=True), self.infer(types, parameters))[0]
+
+    def of_groups(self, arrays: Sequence[pa.Array], offsets: np.ndarray, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> pa.Array:
+        """Return the value for each group of consecutive rows, given where groups begin, and the end of the last."""
+        aggregates = AggregateSet.of([self.of_columns(types, range(len(types)), parameters)])
+        return aggregates.of_windows(InputRows(arrays, len(arrays[0])), RowWindows(offsets[:-1], offsets[1:]))[0]
 
 
 class CheckedValue:
@@ -356,6 +373,8 @@ def reduce_groups(
         groups = groups.combine_chunks()
     # The values of all groups are converted at once; the values of a group are then a slice.
     columns = [restored(groups.values.field(i), kind) for i, kind in enumerate(types)]
+    if isinstance(reduce, Reduction):
+        return reduce.of_groups(columns, groups.offsets.to_numpy().astype(np.int64), types, parameters)
     values = []
     for start, end in itertools.pairwise(groups.offsets.to_pylist()):
         values.append(reduce([column.slice(start, end - start) for column in columns], types, parameters))

@@ -20,7 +20,7 @@ from sframe_spark.compute.row_groups import GroupsOfRows, first_of_each
 from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.wavelet_matrix import counts_below
-from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, reduction, require
+from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, Reduction, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, item_texts_of, lists_of, views_of_windows
 from sframe_spark.expressions.aggregates.counts import group_sizes, last_rows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
@@ -287,8 +287,8 @@ def _infer_int(types: Types, parameters: Parameters) -> ColumnType:
     return INT
 
 
-reduce_distinct = reduction(_infer_distinct, distinct)
-reduce_count_distinct = reduction(_infer_int, count_distinct)
+reduce_distinct = Reduction(_infer_distinct, distinct)
+reduce_count_distinct = Reduction(_infer_int, count_distinct)
 
 
 def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -480,4 +480,4 @@ def _infer_run_count(types: Types, parameters: Parameters) -> ColumnType:
     return INT
 
 
-define_aggregate("count_runs", _infer_run_count, reduction(_infer_run_count, count_runs), of_columns=count_runs)
+define_aggregate("count_runs", _infer_run_count, Reduction(_infer_run_count, count_runs), of_columns=count_runs)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.spark_columns import Column
 from sframe_spark.errors import SchemaError
-from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, reduction
+from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, Reduction, collect_rows, collect_values, define_aggregate
 from sframe_spark.expressions.aggregates.collected_values import CollectedTexts, CollectedValues, item_texts_of, lists_of
 from sframe_spark.expressions.aggregates.distinct_values import PLAIN, DistinctValues
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
@@ -81,7 +81,7 @@ def _infer_concat(types: Types, parameters: Parameters) -> ColumnType:
     return dict_of(types[0], types[1])
 
 
-reduce_concat = reduction(_infer_concat, concat)
+reduce_concat = Reduction(_infer_concat, concat)
 
 
 def _concat_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:

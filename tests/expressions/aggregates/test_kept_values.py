@@ -18,7 +18,7 @@ import pytest
 
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates import collected_values, distinct_values, quantiles
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, reduce_groups
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, joined, take
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
@@ -159,6 +159,18 @@ def test_every_way(name: str, kinds: tuple[str, ...]) -> None:
         assert repr(function.reduce(rows.columns, types, parameters)) == repr(
             decode(pa.array([model([column.to_pylist() for column in rows.columns])], result.physical, from_pandas=False), result)[0]
         )
+        check_groups_that_spark_collected(rows, function.reduce, types, parameters, result)
+
+
+def check_groups_that_spark_collected(rows: Rows, reduce: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> None:
+    """Groups of consecutive rows, one of them empty, have the values that each has by itself."""
+    count = len(rows.codes)
+    offsets = [0, count // 3, count // 3, count]
+    structs = pa.StructArray.from_arrays(list(rows.columns), [f"v{place}" for place in range(len(types))])
+    found = reduce_groups(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs), reduce, types, parameters, result)
+    assert found.type == result.physical
+    alone = [reduce([column.slice(a, b - a) for column in rows.columns], types, parameters) for a, b in itertools.pairwise(offsets)]
+    assert repr(decode(found, result)) == repr(alone)
 
 
 def check_states_of_rows_and_windows(aggregate: ColumnAggregate, rows: Rows, choose: random.Random) -> None:
