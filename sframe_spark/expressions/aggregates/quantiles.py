@@ -130,6 +130,8 @@ class NumbersSoFar:
         Group of each row.
     so_far
         How many numbers the group of each row has in the batch up to the row.
+    order
+        The rows in the order in which their quantiles are wanted, which are computed group by group; None if this is the same.
     """
 
     before: NumberLists
@@ -137,6 +139,7 @@ class NumbersSoFar:
     numbers: np.ndarray
     groups: np.ndarray
     so_far: np.ndarray
+    order: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -148,7 +151,11 @@ class NumbersSoFar:
 
     def take(self, entries: np.ndarray | slice) -> NumbersSoFar:
         """Return the numbers up to some of the rows."""
-        return attrs.evolve(self, groups=self.groups[entries], so_far=self.so_far[entries])
+        if self.order is not None:
+            entries = self.order[entries]
+        if not isinstance(entries, slice) and len(entries) == len(self):
+            return attrs.evolve(self, order=entries)
+        return attrs.evolve(self, groups=self.groups[entries], so_far=self.so_far[entries], order=None)
 
     @classmethod
     def joined(cls, states: Sequence[NumberLists | NumbersSoFar]) -> NumberLists:
@@ -158,14 +165,15 @@ class NumbersSoFar:
     def as_lists(self) -> NumberLists:
         """Return the numbers up to each row as lists."""
         both = with_more(self.before.starts, self.before.sizes, self.before.numbers, self.counts, self.numbers)
-        return NumberLists(both.starts[self.groups], self.before.sizes[self.groups] + self.so_far, both.numbers)
+        lists = NumberLists(both.starts[self.groups], self.before.sizes[self.groups] + self.so_far, both.numbers)
+        return lists if self.order is None else lists.take(self.order)
 
     def quantiles(self, shares: Sequence[float]) -> np.ndarray:
         """Return the quantiles of each row, in a row each; zeros where there is no number yet."""
         result = np.zeros((len(self), len(shares)))
         for column, share in enumerate(shares):
             result[:, column] = self._quantile(share)
-        return result
+        return result if self.order is None else result[self.order]
 
     def _quantile(self, share: float) -> np.ndarray:
         earlier, starts, count = self.before.sizes, self.before.starts, len(self.counts)

@@ -160,9 +160,14 @@ class RunningAggregates:
     def _values(self, rows: InputRows, groups: RowGroups, before: Sequence[State]) -> tuple[list[pa.Array], tuple[State, ...]]:
         """Return the values in row order, and the states of the groups after the rows."""
         starts, finished = groups.starts, list[tuple[State, ...]]()
-        columns = [ValuesInRowOrder(groups.order if len(starts) > 1 else None, rows.count) for _ in self.aggregates.aggregates]
+        blocks, order = list(self._blocks(rows)), groups.order if len(starts) > 1 else None
+        places = None
+        if order is not None and len(blocks) == 1 and any(column.growth > Growth.FIXED for column in self.aggregates.states):
+            # Lists and dicts are made in row order, as moving them costs more than moving states.
+            places, order = inverted(order), None
+        columns = [ValuesInRowOrder(order, rows.count) for _ in self.aggregates.aggregates]
         carried: tuple[State, ...] | None = None
-        for low, high in self._blocks(rows):
+        for low, high in blocks:
             # The groups of this block: the first may have begun in an earlier block, and the last may go on in the next block.
             first, last = int(np.searchsorted(starts, low, "right")) - 1, int(np.searchsorted(starts, high))
             states = tuple(before)
@@ -170,7 +175,8 @@ class RunningAggregates:
                 states = tuple(take(state, np.arange(first if carried is None else first + 1, last)) for state in before)
             if carried is not None:
                 states = carried if last - first == 1 else tuple(joined(pair) for pair in zip(carried, states, strict=True))
-            values, after = self._of_block(rows if high - low == rows.count else rows.slice(low, high), starts[first:last], low, states)
+            block_rows = rows if high - low == rows.count else rows.slice(low, high)
+            values, after = self._of_block(block_rows, starts[first:last], low, states, places)
             for column, block in zip(columns, values, strict=True):
                 column.add(block, low)
             if high < rows.count and (last == len(starts) or starts[last] > high):
@@ -182,11 +188,14 @@ class RunningAggregates:
                 finished.append(after)
         return [column.finish() for column in columns], tuple(joined(states) for states in zip(*finished, strict=True))
 
-    def _of_block(self, rows: InputRows, starts: np.ndarray, low: int, before: Sequence[State]) -> tuple[list[pa.Array], tuple[State, ...]]:
-        """Return the values in the rows of a block, and the states of its groups after them."""
+    def _of_block(
+        self, rows: InputRows, starts: np.ndarray, low: int, before: Sequence[State], places: np.ndarray | None
+    ) -> tuple[list[pa.Array], tuple[State, ...]]:
+        """Return the values in the rows of a block, in the order ``places`` if given, and the states of its groups after them."""
         starts = np.maximum(starts - low, 0)
         pairs = [column.running(rows, starts, state) for column, state in zip(self.aggregates.states, before, strict=True)]
-        return self.aggregates.finish([every for every, _ in pairs], last=True), tuple(after for _, after in pairs)
+        every = [state if places is None else take(state, places) for state, _ in pairs]
+        return self.aggregates.finish(every, last=True), tuple(after for _, after in pairs)
 
     def _blocks(self, rows: InputRows) -> Iterator[tuple[int, int]]:
         """Yield the first row and the end of each block."""
@@ -249,9 +258,14 @@ class ValuesInRowOrder:
         column = in_one_array(self._blocks)
         if self.order is None:
             return column
-        places = np.empty(self.count, dtype=np.int64)
-        places[self.order] = np.arange(self.count)
-        return column.take(pa.array(places))
+        return column.take(pa.array(inverted(self.order)))
+
+
+def inverted(order: np.ndarray) -> np.ndarray:
+    """Return the position of each row in an order of the rows."""
+    result = np.empty(len(order), dtype=np.int64)
+    result[order] = np.arange(len(order))
+    return result
 
 
 def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
