@@ -78,10 +78,10 @@ FAULTS = (
     Fault(
         "max-skips-nan",
         "aggregates",
-        "if len(numbers) < len(values) and not (skip_nan and len(numbers)):",
-        "if len(numbers) < len(values) and not len(numbers):",
+        'largest, "skipped" if skip_nan else "spreads")',
+        'largest, "skipped")',
     ),
-    Fault("offset-rank", "aggregates", "return instant, offset is not None, offset or 0", "return instant, offset is None, offset or 0"),
+    Fault("offset-rank", "aggregates", "NO_OFFSET = np.iinfo(np.int32).min", "NO_OFFSET = np.iinfo(np.int32).max"),
     # kernels and relational operators
     Fault("descending-overflow", "kernels", 'return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]', "return [-ranks, -numbers]"),
     Fault("sort-key-order", "kernels", "return np.lexsort(varying[::-1])", "return np.lexsort(varying)"),
@@ -131,7 +131,7 @@ FAULTS = (
         "sort_parts_of(table, schema, self.by[self.held - 1 :])",
     ),
     # running values, groups
-    Fault("cumulative-null-counts", "running", "numbers if valid is None else np.where(valid, numbers, self.neutral)", "numbers"),
+    Fault("cumulative-null-counts", "running", "numbers if valid is None else np.where(valid, numbers, missing)", "numbers"),
     Fault(
         "cumulative-strict", "running", "small and bounds[0] >= 0, small and bounds[0] > 0)", "small and bounds[0] >= 0, small and bounds[0] >= 0)"
     ),

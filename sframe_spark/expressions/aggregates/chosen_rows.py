@@ -57,7 +57,7 @@ class FirstRow(StateColumn):
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if not rows.count:
             return self.empty(groups.count)
-        return rows.column(self.column).take(pa.array(groups.firsts)), np.ones(groups.count, dtype=bool)
+        return rows.values(self.column, groups.firsts), np.ones(groups.count, dtype=bool)
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         values, has_rows = state
@@ -68,7 +68,7 @@ class FirstRow(StateColumn):
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         values, had_rows = before
-        after = rows.column(self.column).take(pa.array(starts))
+        after = rows.values(self.column, starts)
         if had_rows.any():
             groups = np.arange(len(starts))
             after = pa.concat_arrays([values, after]).take(pa.array(np.where(had_rows, groups, groups + len(starts))))
@@ -190,7 +190,7 @@ class BestRow(StateColumn):
         *ranks_before, had_value, values = before
         ranks, has_value, is_new = self._running_ranks(rows, starts)
         # Few rows become best, so that these are a small pool of values.
-        pool = pa.concat_arrays([values, rows.column(self.carried).take(pa.array(np.flatnonzero(is_new)))])
+        pool = pa.concat_arrays([values, rows.values(self.carried, np.flatnonzero(is_new))])
         positions = np.cumsum(is_new) + (len(starts) - 1)
         if had_value.any():
             group_of_rows = np.repeat(np.arange(len(starts)), group_sizes(starts, rows.count))

@@ -74,20 +74,20 @@ class Extreme(StateColumn):
     def empty(self, groups: int) -> State:
         return np.full(groups, self.neutral, dtype=self.dtype)
 
-    def numbers(self, rows: InputRows, missing: float | None = None) -> np.ndarray:
-        """Return the number of each row, for missing values a given number, or the one of groups without values."""
+    def numbers(self, rows: InputRows, missing: float) -> np.ndarray:
+        """Return the number of each row, for missing values a given number."""
         numbers, valid = rows.numbers(self.column), rows.valid((self.column,))
-        return numbers if valid is None else np.where(valid, numbers, self.neutral if missing is None else missing)
+        return numbers if valid is None else np.where(valid, numbers, missing)
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
-        return groups.extremes(self.numbers(rows), self.choose, self.neutral)
+        return groups.extremes(self.numbers(rows, self.neutral), self.choose, self.neutral)
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         return groups.extremes(state, self.choose, self.neutral)
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         # If all groups have a number already, missing values need not be NaN, which takes longer.
-        numbers, choose = self.numbers(rows, None if np.isnan(before).any() else self.worst), self.choose
+        numbers, choose = self.numbers(rows, self.neutral if np.isnan(before).any() else self.worst), self.choose
         if self.dtype.kind == "i":
             # Of ints these functions give the same, and accumulate in a third of the time.
             choose = np.fmax if self.largest else np.fmin
@@ -102,7 +102,7 @@ class Extreme(StateColumn):
         return every, every[last_rows(starts, rows.count)]
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
-        numbers = self.numbers(rows)
+        numbers = self.numbers(rows, self.neutral)
         if windows.width:
             return rolling_extremes(numbers, windows.width, self.choose)
         return fold_by_two((numbers,), lambda a, b: (self.choose(a[0], b[0]),), (self.neutral,), windows.starts, windows.stops)[0]
@@ -182,8 +182,6 @@ class KindOfFirstValue(StateColumn):
         if not np.isnan(rows.numbers(self.column)).any():
             return np.where(HasValue(self.column).windows(rows, windows), NUMBER, NO_VALUE)
         kinds = self.kinds(rows)
-        if kinds.max(initial=NO_VALUE) < NAN:
-            return HasValue(self.column).windows(rows, windows) * NUMBER
         firsts = np.append(following(kinds != NO_VALUE), rows.count)[windows.starts]
         return np.where(firsts < windows.stops, np.append(kinds, NO_VALUE)[firsts], NO_VALUE)
 

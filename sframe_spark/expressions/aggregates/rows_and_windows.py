@@ -37,24 +37,44 @@ class InputRows:
     count: int
     scratch: dict[Hashable, Any] = attrs.field(factory=dict)
     _converted: dict[Hashable, Any] = attrs.field(factory=dict, init=False)
-    # The rows of which these are a range, and where it begins.
-    _whole: tuple[InputRows, int] | None = attrs.field(default=None, init=False)
+    # The rows from which these were chosen, and which they are; columns are then made when somebody asks.
+    _source: tuple[InputRows, slice | np.ndarray] | None = attrs.field(default=None, init=False)
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes of the columns that aggregates read."""
+        if self._source is not None:
+            rows, _ = self._source
+            return rows.nbytes * self.count // max(rows.count, 1)
+        return sum(column.nbytes for column in self.columns if column is not None)
 
     def column(self, position: int) -> pa.Array:
         """Return a column."""
+        if self._source is not None:
+            return self.once(("column", position), lambda: self.values(position, None))
         column = self.columns[position]
         assert column is not None
         return column
+
+    def values(self, position: int, rows: np.ndarray | None) -> pa.Array:
+        """Return the values of a column in some rows, or in all; the other values are not read."""
+        if self._source is None:
+            column = self.column(position)
+            return column if rows is None else column.take(pa.array(rows))
+        source, chosen = self._source
+        if rows is not None:
+            return source.values(position, rows + chosen.start if isinstance(chosen, slice) else chosen[rows])
+        return source.column(position).slice(chosen.start, self.count) if isinstance(chosen, slice) else source.values(position, chosen)
 
     def valid(self, positions: tuple[int, ...]) -> np.ndarray | None:
         """Return a mask of the rows with a value in each of some columns; None if all rows have."""
         return self.once(("valid", positions), lambda: self._valid(positions))
 
     def _valid(self, positions: tuple[int, ...]) -> np.ndarray | None:
-        if self._whole is not None:
-            rows, start = self._whole
+        if self._source is not None:
+            rows, chosen = self._source
             valid = rows.valid(positions)
-            valid = None if valid is None else valid[start : start + self.count]
+            valid = None if valid is None else valid[chosen]
             return None if valid is None or valid.all() else valid
         masks = [self.column(p).is_valid().to_numpy(zero_copy_only=False) for p in positions if self.column(p).null_count]
         return np.logical_and.reduce(masks) if masks else None
@@ -64,16 +84,19 @@ class InputRows:
         return self.once(("numbers", position), lambda: self._numbers(position))
 
     def _numbers(self, position: int) -> np.ndarray:
-        if self._whole is None:
+        if self._source is None:
             return plain_numbers(self.column(position))
-        rows, start = self._whole
-        return rows.numbers(position)[start : start + self.count]
+        rows, chosen = self._source
+        return rows.numbers(position)[chosen]
 
     def floats(self, position: int, where: tuple[int, ...]) -> np.ndarray:
         """Return the numbers of a column as floats, with zero in rows where one of the columns ``where`` has no value."""
         return self.once(("floats", position, where), lambda: self._floats(position, where))
 
     def _floats(self, position: int, where: tuple[int, ...]) -> np.ndarray:
+        if self._source is not None:
+            rows, chosen = self._source
+            return rows.floats(position, where)[chosen]
         column = self.column(position)
         # Arrow's cast reuses memory that the process already has.
         floats = plain_numbers(column.cast(pa.float64(), safe=False)) if pa.types.is_integer(column.type) else self.numbers(position)
@@ -91,14 +114,16 @@ class InputRows:
         return self._converted.get(key)
 
     def take(self, rows: np.ndarray) -> InputRows:
-        """Return some of the rows."""
-        chosen = pa.array(rows)
-        return InputRows([None if column is None else column.take(chosen) for column in self.columns], len(rows), self.scratch)
+        """Return some of the rows, with arrays that are taken from those that are converted for all rows."""
+        return self._chosen(rows, len(rows))
 
     def slice(self, start: int, stop: int) -> InputRows:
         """Return a range of the rows. It reads parts of the arrays that are converted for all rows."""
-        result = InputRows([None if column is None else column.slice(start, stop - start) for column in self.columns], stop - start, self.scratch)
-        result._whole = self, start
+        return self._chosen(slice(start, stop), stop - start)
+
+    def _chosen(self, rows: slice | np.ndarray, count: int) -> InputRows:
+        result = InputRows((), count, self.scratch)
+        result._source = self, rows
         return result
 
 

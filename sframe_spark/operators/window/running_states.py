@@ -202,7 +202,7 @@ class RunningAggregates:
         size = rows.count
         # States that grow with rows would be copied for each block.
         if all(column.growth < Growth.ROWS for column in self.aggregates.states):
-            width = sum(column.nbytes for column in rows.columns if column is not None) // rows.count
+            width = rows.nbytes // rows.count
             most = min(column.rows_per_block for column in self.aggregates.states)
             size = min(most, max(BYTES_PER_BLOCK // max(width, 1), 1))
         for start in range(0, rows.count, size):
