@@ -16,7 +16,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOp
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.aggregates.python_aggregates import of_all_values, of_parts
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, entry_count
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
@@ -230,7 +230,8 @@ def define_aggregate(
     exact
         Several Spark aggregates that are used instead of ``column`` and ``finish``.
     of_columns
-        The aggregate as state columns; see :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`.
+        ``of_columns(types, positions, parameters)``: the aggregate as state columns, computed for all groups at once; it is used instead of
+        ``reduce`` and ``parts``. It returns None for types for which there is no such form.
     order_sensitive
         Whether the value depends on the order of the rows.
     arguments
@@ -239,7 +240,7 @@ def define_aggregate(
     Raises
     ------
     InvalidArgumentError
-        If the name is taken, or there is neither ``reduce`` nor ``parts``.
+        If the name is taken, or there is neither ``reduce`` nor ``parts`` nor ``of_columns``.
 
     Examples
     --------
@@ -248,10 +249,10 @@ def define_aggregate(
     >>> function.reduce([pa.array([1, None])], [INT], ())
     2
     """
-    if reduce is None and parts is None:
-        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts': give the one that you can write")
+    if reduce is None and parts is None and of_columns is None:
+        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts' nor 'of_columns': give the one that you can write")
     description = f"the aggregate {name!r}"
-    functions: list[Any] = [infer, reduce, *([] if parts is None else [parts.lift, parts.finish])]
+    functions: list[Any] = [infer, reduce, of_columns, *([] if parts is None else [parts.lift, parts.finish])]
     is_built_in = all(is_builtin(part) for part in functions if part is not None)
     infer = sent(infer, description)
     if parts is not None:
@@ -260,9 +261,17 @@ def define_aggregate(
             # ``finish`` must not change parts, as running aggregates combine them with later rows.
             finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
             parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
-    whole = sent(reduce, description) if reduce is not None else parts.reduce  # type: ignore[union-attr]
-    if reduce is not None and not is_built_in:
-        whole = CheckedValue(name, infer, whole)
+    if of_columns is not None and not is_built_in:
+        of_columns = CheckedColumns(name, infer, sent(of_columns, description), reduce is None and parts is None)
+    whole: ReduceColumns
+    if reduce is not None:
+        whole = sent(reduce, description) if is_built_in else CheckedValue(name, infer, sent(reduce, description))
+    elif parts is not None:
+        whole = parts.reduce
+    else:
+        assert of_columns is not None
+        # The only form of an aggregate is never None.
+        whole = Reduction(infer, of_columns)  # type: ignore[arg-type]
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
@@ -295,6 +304,40 @@ class Reduction:
         """Return the value for each group of consecutive rows, given where groups begin, and the end of the last."""
         aggregates = AggregateSet.of([self.of_columns(types, range(len(types)), parameters)])
         return aggregates.of_windows(InputRows(arrays, len(arrays[0])), RowWindows(offsets[:-1], offsets[1:]))[0]
+
+
+class CheckedColumns:
+    """A plug-in's ``of_columns`` with a check that the aggregate gives one value of the inferred type for each group."""
+
+    def __init__(self, name: str, infer: Infer, of_columns: OfColumns, is_only_form: bool) -> None:
+        self.name, self.infer, self.of_columns, self.is_only_form = name, infer, of_columns, is_only_form
+
+    def __call__(self, types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...]) -> ColumnAggregate | None:
+        found = self.of_columns(types, tuple(positions), parameters)
+        if found is None and not self.is_only_form:
+            return None
+        if not isinstance(found, ColumnAggregate):
+            raise SchemaError(f"of_columns() of the aggregate {self.name!r} gave a {type(found).__name__}: it gives a ColumnAggregate")
+        column_type = self.infer(types, parameters)
+
+        def checked(values: Any, groups: int) -> pa.Array:
+            if not isinstance(values, pa.Array):
+                raise SchemaError(f"the aggregate {self.name!r} gave a {type(values).__name__}: an aggregate of state columns gives an Arrow array")
+            if not values.type.equals(column_type.physical) or len(values) != groups:
+                what = f"the aggregate {self.name!r} gave {len(values)} value(s) of {values.type}"
+                raise SchemaError(f"{what}, and it is one {column_type} ({column_type.physical}) for each of {groups} group(s)")
+            return values
+
+        def of_states(finish: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+            return lambda *states, last: checked(finish(*states, last=last), entry_count(states[0]))
+
+        of_windows, of_all = found.of_windows, found.finish_of_all
+        return attrs.evolve(
+            found,
+            finish=of_states(found.finish),
+            of_windows=None if of_windows is None else lambda rows, windows: checked(of_windows(rows, windows), len(windows)),
+            finish_of_all=None if of_all is None else of_states(of_all),
+        )
 
 
 class CheckedValue:

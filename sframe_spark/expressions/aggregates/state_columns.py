@@ -94,6 +94,17 @@ def replaced(state: State, entries: np.ndarray, other: State) -> State:
     return take(joined([state, other]), positions)
 
 
+def entry_count(state: State) -> int:
+    """Return the number of entries of a state.
+
+    Examples
+    --------
+    >>> entry_count((np.zeros(3), np.ones(3)))
+    3
+    """
+    return entry_count(state[0]) if isinstance(state, tuple) else len(state)
+
+
 def nbytes(state: State) -> int:
     """Return the bytes of a state."""
     return sum(map(nbytes, state)) if isinstance(state, tuple) else state.nbytes
@@ -110,6 +121,9 @@ class Growth(enum.IntEnum):
 @attrs.frozen
 class StateColumn:
     """Base class of state columns, which are values. Column positions are those of the rows that the driver gives.
+
+    A class defines at least :meth:`empty`, :meth:`lift` and :meth:`merge`, and :meth:`to_arrow` and :meth:`of_arrow` if its state is no NumPy
+    array. States of rows so far and of windows are merged from states of single rows, if there is no faster way.
 
     Class attributes
     ----------------
@@ -149,11 +163,38 @@ class StateColumn:
         before
             The state of each group before its first row here.
         """
-        raise NotImplementedError
+        sizes = np.diff(np.append(starts, rows.count))
+        of_rows, numbers = np.repeat(np.arange(len(starts)), sizes), np.arange(rows.count)
+        state, place, distance = self._of_rows(rows), numbers - starts[of_rows], 1
+        # After each step an entry is the state of twice as many rows up to its own.
+        while distance < sizes.max(initial=0):
+            later = np.flatnonzero(place >= distance)
+            entries = joined([take(state, later - distance), state])
+            state = self.merge(entries, GroupsOfRows(np.concatenate([later, numbers]), rows.count))
+            distance *= 2
+        every = self.merge(joined([take(before, of_rows), state]), GroupsOfRows(np.tile(numbers, 2), rows.count))
+        return every, take(every, starts + sizes - 1)
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         """Return the states of windows of rows."""
-        raise NotImplementedError
+        state, position, numbers, size = self.empty(len(windows)), windows.starts.copy(), np.arange(len(windows)), 1
+        blocks, longest = self._of_rows(rows), int(windows.lengths.max(initial=0))
+        # A window consists of blocks of different powers of two rows. There is a block at each row at which it can begin.
+        while size <= longest:
+            chosen = np.flatnonzero(windows.lengths & size)
+            if len(chosen):
+                entries = joined([state, take(blocks, position[chosen])])
+                state = self.merge(entries, GroupsOfRows(np.concatenate([numbers, chosen]), len(windows)))
+                position[chosen] += size
+            count = max(rows.count - 2 * size + 1, 0)
+            pairs = joined([take(blocks, slice(0, count)), take(blocks, slice(size, size + count))])
+            blocks = self.merge(pairs, GroupsOfRows(np.tile(np.arange(count), 2), count))
+            size *= 2
+        return state
+
+    def _of_rows(self, rows: InputRows) -> State:
+        """Return the state of each row."""
+        return self.lift(rows, GroupsOfRows.of_runs(np.arange(rows.count), rows.count))
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         """Return a state as Arrow columns, in which it is sent; equal states give equal columns, however rows were divided."""

@@ -162,12 +162,12 @@ class StreamingGroupBy(RunOperator):
         if state.first.rows:
             # Of the new groups only those of the first run may continue the open run.
             second = groups.first_of_run(1)
-            begun = self._merged([self._live(state.first, aggregates), groups.between(0, second)], schema, aggregates)
+            continued = self._merged([self._live(state.first, aggregates), groups.between(0, second)], schema, aggregates)
             groups = groups.between(second, groups.keys.rows)
             if groups.keys.rows:
-                complete.append(begun)
+                complete.append(continued)
             else:
-                groups = begun
+                groups = continued
         last = groups.first_of_run(groups.runs[-1])
         complete.append(groups.between(0, last))
         still_open = sent(groups.between(last, groups.keys.rows), aggregates)
