@@ -207,7 +207,7 @@ class DistinctValues(StateColumn):
         """Return the distinct values of each group, given the group of each value, and where they occur first, in row order."""
         values = codes_of(pool[: self.compared_width])
         most = int(values.max(initial=-1)) + 1
-        firsts = first_of_each(codes * most + values, count * most)
+        firsts = first_of_each(codes * most + values if count > 1 else values, count * most)
         order, starts, sizes = by_group(codes[firsts], count)
         chosen = pa.array(firsts[order])
         return DistinctLists(starts, sizes, tuple(column.take(chosen) for column in pool)), firsts

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.key_equality_and_codes import codes_of
-from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total
-from sframe_spark.compute.sorting_and_searching import order_of
+from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
+from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 from sframe_spark.expressions.aggregates.aggregate_function import Reduction, define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, refuse_more_than_an_array
 from sframe_spark.expressions.aggregates.counts import group_sizes
@@ -151,13 +151,14 @@ class ValueCounts(StateColumn):
         return FrequencyLists(nothing, nothing, (pa.array([], self.column_type.physical), pa.array([], pa.int64())))
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
-        return self._added(rows.column(self.column), np.ones(groups.rows, dtype=np.int64), groups.codes, groups.count)
+        return self._added(rows.column(self.column), None, groups.codes, groups.count)
 
-    def _added(self, values: pa.Array, counts: np.ndarray, codes: np.ndarray, groups: int) -> FrequencyLists:
-        """Return the distinct values of each group with the sums of their counts, given the group of each value."""
+    def _added(self, values: pa.Array, counts: np.ndarray | None, codes: np.ndarray, groups: int) -> FrequencyLists:
+        """Return the distinct values of each group with the sums of their counts (None: of ones), given the group of each value."""
         numbers = codes_of([values])
         width = int(numbers.max(initial=-1)) + 1
-        firsts, totals = first_and_total(codes * width + numbers, counts, groups * width)
+        pairs = codes * width + numbers if groups > 1 else numbers
+        firsts, totals = first_and_number(pairs, groups * width) if counts is None else first_and_total(pairs, counts, groups * width)
         order, begins, sizes = by_group(codes[firsts], groups)
         return FrequencyLists(begins, sizes, (values.take(pa.array(firsts[order])), pa.array(totals[order])))
 
@@ -214,6 +215,20 @@ def occurrences(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
     return codes, order, places, previous_equal(codes)
+
+
+def first_and_number(codes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each code that occurs, in row order, and the number of rows with the code.
+
+    Examples
+    --------
+    >>> [[part.tolist() for part in first_and_number(np.array([7, 3, 7, 3, 7]), count)] for count in (8, 1 << 40)]
+    [[[0, 1], [3, 2]], [[0, 1], [3, 2]]]
+    """
+    if count > 4 * len(codes):
+        codes, count = ranks_of([codes])
+    firsts = first_of_each(codes, count)
+    return firsts, np.bincount(codes, minlength=count)[codes[firsts]]
 
 
 def positions_among(wanted: np.ndarray, distinct: np.ndarray) -> np.ndarray:
