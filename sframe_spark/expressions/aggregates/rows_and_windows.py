@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from sframe_spark.compute.key_runs import plain_numbers
 
+# A range of rows, or their positions.
+ChosenRows = slice | np.ndarray
+
 
 @attrs.define(eq=False)
 class InputRows:
@@ -38,7 +41,7 @@ class InputRows:
     scratch: dict[Hashable, Any] = attrs.field(factory=dict)
     _converted: dict[Hashable, Any] = attrs.field(factory=dict, init=False)
     # The rows from which these were chosen, and which they are; columns are then made when somebody asks.
-    _source: tuple[InputRows, slice | np.ndarray] | None = attrs.field(default=None, init=False)
+    _source: tuple[InputRows, ChosenRows] | None = attrs.field(default=None, init=False)
 
     @property
     def nbytes(self) -> int:
@@ -121,7 +124,7 @@ class InputRows:
         """Return a range of the rows. It reads parts of the arrays that are converted for all rows."""
         return self._chosen(slice(start, stop), stop - start)
 
-    def _chosen(self, rows: slice | np.ndarray, count: int) -> InputRows:
+    def _chosen(self, rows: ChosenRows, count: int) -> InputRows:
         result = InputRows((), count, self.scratch)
         result._source = self, rows
         return result
