@@ -9,7 +9,7 @@ import pyarrow as pa
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import window_blocks
 from sframe_spark.expressions.aggregates.python_aggregates import VALUES_AT_ONCE
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
 from sframe_spark.values.arrow_layouts import in_one_array
 
 Blocks = Iterator[tuple[InputRows, RowWindows]]
@@ -41,7 +41,7 @@ def division_of(aggregate: ColumnAggregate) -> Callable[[InputRows, RowWindows],
     """Return how windows are divided for an aggregate."""
     if aggregate.calls_python:
         return few_windows
-    return windows_in_cache if aggregate.growth == Growth.FIXED else all_windows
+    return windows_in_cache if aggregate.windows_in_blocks else all_windows
 
 
 def windows_in_cache(rows: InputRows, windows: RowWindows) -> Blocks:
@@ -51,8 +51,12 @@ def windows_in_cache(rows: InputRows, windows: RowWindows) -> Blocks:
 
 
 def all_windows(rows: InputRows, windows: RowWindows) -> Blocks:
-    """Yield all windows together. Their states are views of the rows, and the values of all windows are counted before lists of them are built."""
-    yield rows, windows
+    """Yield all windows together, with the range of rows that they cover."""
+    first, last = (int(windows.starts.min()), int(windows.stops.max())) if len(windows) else (0, 0)
+    if last - first == rows.count:
+        yield rows, windows
+    else:
+        yield rows.slice(first, last), RowWindows(windows.starts - first, windows.stops - first)
 
 
 def few_windows(rows: InputRows, windows: RowWindows) -> Blocks:

@@ -48,6 +48,7 @@ class FirstRow(StateColumn):
     """
 
     needs_order = True
+    windows_in_blocks = False
     column: int
     column_type: ColumnType
 

@@ -30,6 +30,8 @@ def group_sizes(starts: np.ndarray, count: int) -> np.ndarray:
 class TotalOfInts(StateColumn):
     """Base class of state columns that add up an int of each row; sums wrap around at 64 bits."""
 
+    windows_in_blocks = False
+
     def ints(self, rows: InputRows) -> np.ndarray:
         """Return the int, or the bool that is counted, of each row."""
         raise NotImplementedError
@@ -135,6 +137,7 @@ class HasValue(StateColumn):
         Position of the column.
     """
 
+    windows_in_blocks = False
     column: int
 
     def empty(self, groups: int) -> State:

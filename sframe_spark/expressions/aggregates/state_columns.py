@@ -133,11 +133,14 @@ class StateColumn:
         What the state of a group grows with.
     rows_per_block
         The most rows for which :meth:`running` is called at once, so that the states of these rows stay in the cache of a core.
+    windows_in_blocks
+        Whether windows are computed in blocks that fit the cache of a core, because that takes many steps; otherwise all together.
     """
 
     needs_order: ClassVar[bool] = False
     growth: ClassVar[Growth] = Growth.FIXED
     rows_per_block: ClassVar[int] = 1 << 17
+    windows_in_blocks: ClassVar[bool] = True
 
     def empty(self, groups: int) -> State:
         """Return the states of groups without rows."""
@@ -233,7 +236,7 @@ class ColumnAggregate:
         ``finish(*states, last)``: the values from the states, for groups, for rows, and for windows; with ``last`` nobody reads the states
         afterwards, so that they may be overwritten.
     of_windows
-        ``of_windows(rows, windows)``: the values of windows, where that is much faster than ``finish`` of their states; usually None.
+        ``of_windows(rows, windows)``: the values of all windows, where that is much faster than ``finish`` of their states; usually None.
     calls_python
         Whether a Python function is called for each group.
     running_order
@@ -262,6 +265,11 @@ class ColumnAggregate:
     def growth(self) -> Growth:
         """What the state of a group grows with."""
         return max((state.growth for state in self.states), default=Growth.FIXED)
+
+    @property
+    def windows_in_blocks(self) -> bool:
+        """Whether windows are computed in blocks. States that grow are views of all rows, whose values are counted before lists of them are built."""
+        return self.of_windows is None and self.growth == Growth.FIXED and any(state.windows_in_blocks for state in self.states)
 
 
 @attrs.frozen(eq=False)

@@ -123,7 +123,8 @@ class Rolling(Operator):
         for low, high in ((0, front), (back, rows)):
             if low < high and (self.kind == "count" or self.needed < self.width):
                 write(low, values_of_windows(aggregates, every, RowWindows(*self._windows(start, low, high, *intervals[0]))))
-        together, size, windows = AggregateSet.of(aggregates), max(WINDOWS_IN_CACHE, 4 * self.width), None
+        together, windows = AggregateSet.of(aggregates), None
+        size = max(WINDOWS_IN_CACHE, 4 * self.width) if any(each.windows_in_blocks for each in aggregates) else rows
         for low in range(front, back, size):
             count = min(size, back - low)
             if windows is None or len(windows) != count:
