@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Numbers, Positions, window_blocks
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Numbers, Positions
 
 Parts = tuple[Numbers, ...]
 Combine = Callable[[Parts, Parts], Parts]
@@ -34,14 +34,6 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
     >>> most.tolist()
     [3, 3, 0]
     """
-    result = []
-    for block, first, last in window_blocks(len(parts[0]), starts, stops):
-        result.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[block] - first, stops[block] - first))
-    return result[0] if len(result) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*result, strict=True))
-
-
-def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """Return the result of :func:`fold_by_two`, computed for all windows together."""
     lengths = stops - starts
     result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
     longest, width = int(lengths.max(initial=0)), 1
