@@ -55,10 +55,6 @@ def rows_as_groups(operator: GroupBy | StreamingGroupBy, child: PlannerNode) -> 
     return project(child, [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)])
 
 
-# Aggregates that skip missing values.
-SKIPPING = frozenset(("sum", "mean", "min", "max", "var", "std", "column_min", "column_max"))
-
-
 @law("reduce(x, select_one) = reduce(slice(x, 0, 1), select_one)", stage="pushdown", on="reduce", alone=True)
 def first_of_first(node: PlannerNode) -> PlannerNode | None:
     """Only the first row is needed, because it has the first value."""
@@ -84,7 +80,9 @@ def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
     tested, types = step.operands[0], program.register_types(masked.rows.schema)
     if step.function != "is_not_missing" or not isinstance(tested, Register) or types[tested.index] not in (INT, DATETIME):
         return None
-    if not all(a.function in SKIPPING and [program.outputs[position] for position in a.positions] == [tested] for a in operator.aggregations):
+    if not all(
+        a.implementation().skips_missing and [program.outputs[position] for position in a.positions] == [tested] for a in operator.aggregations
+    ):
         return None
     return node.with_inputs([masked.unfiltered()])
 

@@ -102,8 +102,8 @@ def for_adjacent_groups(node: PlannerNode, keys: Sequence[int], aggregations: Se
     """Return the aggregations for groups of adjacent rows. If equal values are adjacent too, distinct values are counted as runs."""
     order = properties_of(node).order
     return tuple(
-        attrs.evolve(aggregation, function="count_runs")
-        if aggregation.function == "count_distinct"
+        attrs.evolve(aggregation, function=of_runs)
+        if (of_runs := aggregation.implementation().of_runs) is not None
         and node.schema[aggregation.positions[0]] in RUN_COUNTABLE
         and order.satisfies_set({*keys, *aggregation.positions}) is not None
         else aggregation

@@ -129,6 +129,12 @@ class AggregateFunction:
         computes it; None for types for which it has none.
     decomposition
         How the value is computed from partial results; None if all rows are needed at once.
+    skips_missing
+        Whether rows in which the argument has no value make no difference.
+    takes_row
+        Whether the value is that of the last argument in one row of the group.
+    of_runs
+        Name of the aggregate that gives the same value where equal values of the argument are adjacent; None if there is no simpler one.
     """
 
     name: str
@@ -141,6 +147,9 @@ class AggregateFunction:
     arguments: tuple[int, int] = (1, 1)
     exact: Exact | None = None
     of_columns: OfColumns | None = None
+    skips_missing: bool = False
+    takes_row: bool = False
+    of_runs: str | None = None
 
     def in_spark(
         self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: QueryProperties
@@ -209,6 +218,9 @@ def define_aggregate(
     arguments: int | tuple[int, int] = 1,
     exact: Exact | None = None,
     of_columns: OfColumns | None = None,
+    skips_missing: bool = False,
+    takes_row: bool = False,
+    of_runs: str | None = None,
 ) -> AggregateFunction:
     """Define an aggregate function, computed from all values at once or from partial results, and add it to the table.
 
@@ -236,6 +248,8 @@ def define_aggregate(
         Whether the value depends on the order of the rows.
     arguments
         Number of argument columns, or the smallest and the largest.
+    skips_missing, takes_row, of_runs
+        What laws use; see :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`.
 
     Raises
     ------
@@ -275,7 +289,8 @@ def define_aggregate(
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
-    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact, of_columns))
+    forms = (column, whole, order_sensitive, finish, parts, counts, exact, of_columns)
+    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, takes_row, of_runs))
 
 
 @attrs.frozen(eq=False)

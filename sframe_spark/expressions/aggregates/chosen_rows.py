@@ -373,11 +373,11 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
         return best_row(BestRow(positions[0], types[0], largest, positions[1], types[1], "last" if last else "first"))
 
     reduce = Reduction(_infer_second, of_columns)
-    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns)
+    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns, takes_row=not last)
 
 
 _value_at("argmin", largest=False)
 _value_at("argmax", largest=True)
 _value_at("argmin_row", largest=False, last=True)
 _value_at("argmax_row", largest=True, last=True)
-define_aggregate("select_one", _infer_any, Reduction(_infer_any, _of_first), column=_first_column, of_columns=_of_first)
+define_aggregate("select_one", _infer_any, Reduction(_infer_any, _of_first), column=_first_column, of_columns=_of_first, takes_row=True)

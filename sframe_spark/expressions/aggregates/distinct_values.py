@@ -328,6 +328,7 @@ define_aggregate(
     finish=_finish_count_distinct,
     order_sensitive=False,
     of_columns=count_distinct,
+    of_runs="count_runs",
 )
 
 

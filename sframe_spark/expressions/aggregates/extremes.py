@@ -252,7 +252,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
         return extreme(positions[0], types[0], largest, "skipped" if skip_nan else "spreads")
 
     reduce = Reduction(_infer_first, of_columns)
-    define_aggregate(name, _infer_first, reduce, column=column, order_sensitive=False, of_columns=of_columns)
+    define_aggregate(name, _infer_first, reduce, column=column, order_sensitive=False, of_columns=of_columns, skips_missing=True)
 
 
 _extreme("min", largest=False, skip_nan=False)

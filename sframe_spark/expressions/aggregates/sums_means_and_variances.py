@@ -504,7 +504,16 @@ define_aggregate(
 )
 AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1), of_columns=_of_rows))
 define_aggregate(
-    "sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False, exact=exact_sum, of_columns=_sums
+    "sum",
+    _infer_sum,
+    reduce_sum,
+    parts=SUMS,
+    column=_sum_column,
+    finish=_finish_sum,
+    order_sensitive=False,
+    exact=exact_sum,
+    of_columns=_sums,
+    skips_missing=True,
 )
 define_aggregate(
     "mean",
@@ -516,6 +525,7 @@ define_aggregate(
     order_sensitive=False,
     exact=exact_mean,
     of_columns=_means,
+    skips_missing=True,
 )
 for _name, _parts, _finish_column, _of_columns in (
     ("column_vector_sum", COLUMN_SUMS, _finish_column_vector_sum, _column_vector_sum),
@@ -531,4 +541,13 @@ for _name, _exact, _finish in (
     _spreads = Decomposition(variance_part, merged_variances, _finish)
     _of_spread = {"var": partial(_spread, False), "std": partial(_spread, True)}.get(_name)
     _infer = _infer_column_spread if _name.startswith("column_") else _infer_spread
-    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, order_sensitive=False, exact=_exact, of_columns=_of_spread)
+    define_aggregate(
+        _name,
+        _infer,
+        _spreads.reduce,
+        parts=_spreads,
+        order_sensitive=False,
+        exact=_exact,
+        of_columns=_of_spread,
+        skips_missing=_of_spread is not None,
+    )

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Aggregates that choose a row of the group, and return their last argument in that row.
-ROW_CHOOSING = frozenset({"select_one", "argmin", "argmax"})
-
-
 @attrs.frozen
 class Aggregation:
     """An aggregate function applied to some columns of the input."""
@@ -90,7 +86,7 @@ class Aggregation:
 
     def value_moved(self) -> Sequence[Origin]:
         """Return the column whose value in one row is the result; empty if the result is computed."""
-        return [(0, self.positions[-1])] if self.function in ROW_CHOOSING else []
+        return [(0, self.positions[-1])] if self.implementation().takes_row else []
 
     def describe(self) -> str:
         """Return the aggregation as a string."""
@@ -116,7 +112,7 @@ def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Agg
 
 def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
     """Return whether an aggregate counts distinct values, for which Spark first groups by the values."""
-    return any(item.function == "count_distinct" for item in aggregations)
+    return any(item.implementation().of_runs is not None for item in aggregations)
 
 
 # Aggregates in a Spark query: the columns that Spark aggregates, and how their values become results.

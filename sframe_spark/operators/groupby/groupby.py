@@ -88,7 +88,7 @@ class GroupBy(DecomposableOperator):
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """Return the order of each key, and of each column whose distinct values are counted."""
-        distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]
+        distinct = [item.positions for item in self.aggregations if item.implementation().of_runs is not None]
         return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
