@@ -153,8 +153,6 @@ def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> N
     if parts is None or reduce is None:
         return
     chunk, types = read_all(node.inputs[0]), node.inputs[0].schema
-    if not AGGREGATES.named(name).decomposes(types):
-        return
     rows, whole = chunk.rows, reduce(chunk.columns, types, parameters)
 
     def lifted(start: int, stop: int) -> Any:

@@ -3,24 +3,30 @@
 from sframe_spark.expressions.aggregates import (
     aggregate_function,
     chosen_rows,
+    counts,
     distinct_values,
     extremes,
     frequencies,
     histograms_summaries_and_rank_counts,
     lists_and_dicts,
     quantiles,
-    sums_means_and_variances,
+    spreads,
+    sums_and_means,
+    vectors,
 )
 
 __all__ = [
     "chosen_rows",
+    "counts",
     "distinct_values",
     "extremes",
     "frequencies",
     "histograms_summaries_and_rank_counts",
     "lists_and_dicts",
     "quantiles",
-    "sums_means_and_variances",
+    "spreads",
+    "sums_and_means",
+    "vectors",
 ]
 
 aggregate_function.AGGREGATES.close()

@@ -13,15 +13,14 @@ import pyarrow as pa
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.expressions.aggregates.python_aggregates import of_all_values, of_parts
+from sframe_spark.expressions.aggregates.python_aggregates import Decomposition, of_all_values, of_parts
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, entry_count
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
-from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.arrow_to_python import decode
@@ -90,9 +89,6 @@ class SeveralColumns:
 
 
 Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], QueryProperties], SeveralColumns | None]
-
-# Aggregates of numbers and of vectors; ``AggregateFunction.decomposition`` is for numbers only.
-PARTIAL_FOR_NUMBERS_ONLY = ("sum", "mean")
 
 
 @attrs.frozen(eq=False)
@@ -178,13 +174,9 @@ class AggregateFunction:
         found = None if self.of_columns is None else self.of_columns(types, positions, parameters)
         if found is not None:
             return found
-        if self.decomposition is not None and self.decomposes(types):
+        if self.decomposition is not None:
             return of_parts(self.decomposition, types, positions, parameters, result)
         return None if self.reduce is None else of_all_values(self.reduce, types, positions, parameters, result)
-
-    def decomposes(self, types: Sequence[ColumnType]) -> bool:
-        """Return whether ``decomposition`` is used for columns of these types; sums and means of vectors have other partial results."""
-        return self.decomposition is not None and (ARRAY not in types or self.name not in PARTIAL_FOR_NUMBERS_ONLY)
 
 
 def _receive(packed_functions: PackedFunctions) -> FunctionTable[AggregateFunction]:

@@ -1,8 +1,9 @@
-"""State columns that count rows and values and add up ints, and the aggregates ``count``, ``count_missing`` and the sum of ints."""
+"""State columns that count rows and values and add up ints, the aggregates ``count`` and ``count_missing``, and the sum of ints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -12,18 +13,11 @@ import pyarrow.compute as pc
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.compute.spark_columns import Column, F
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, define_aggregate
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
-
-
-def last_rows(starts: np.ndarray, count: int) -> np.ndarray:
-    """Return the last row of each group, given where groups begin among ``count`` rows."""
-    return np.append(starts[1:], count) - 1
-
-
-def group_sizes(starts: np.ndarray, count: int) -> np.ndarray:
-    """Return the number of rows of each group, given where groups begin among ``count`` rows."""
-    return np.diff(np.append(starts, count))
+from sframe_spark.types import INT, ColumnType
 
 
 @attrs.frozen
@@ -208,3 +202,34 @@ def missing_of_none(aggregate: ColumnAggregate, column: int) -> ColumnAggregate:
         return values if has_value.all() else pc.if_else(pa.array(has_value), values, pa.scalar(None, values.type))
 
     return ColumnAggregate((*aggregate.states, HasValue(column)), finish)
+
+
+# The aggregates.
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+
+
+def _infer_count(types: Types, parameters: Parameters) -> ColumnType:
+    return INT
+
+
+def _count(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+    return count_of_rows()
+
+
+def _count_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    return F.count(F.lit(1))
+
+
+def _count_missing(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+    return count_of_missing(positions[0])
+
+
+def _count_missing_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    return F.count(F.lit(1)) - F.count(columns[0])
+
+
+# Without columns there are no rows to reduce, so the count has no such function.
+AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, arguments=(0, 1), of_columns=_count))
+define_aggregate("count_missing", _infer_count, column=_count_missing_column, order_sensitive=False, of_columns=_count_missing)

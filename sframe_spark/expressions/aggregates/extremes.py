@@ -18,8 +18,8 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
 from sframe_spark.expressions.aggregates.aggregate_function import Reduction, define_aggregate, require
 from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following, limits_of
-from sframe_spark.expressions.aggregates.counts import HasValue, group_sizes, known, last_rows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.counts import HasValue, known
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
 from sframe_spark.types import FLOAT_KIND, ColumnType
 

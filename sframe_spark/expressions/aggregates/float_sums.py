@@ -1,4 +1,4 @@
-"""Exact sums of floats, of squares and of products of two columns as state columns, and the aggregates ``sum`` of floats and ``mean``.
+"""Exact sums of floats, of squares and of products of two columns as state columns, and the sum of floats and the mean of numbers.
 
 Sums are rounded once, when an aggregate is finished, so results do not depend on the order in which rows and states are added. A sum is held in
 the form that is cheapest where it arises: a single float, digits in base 2**40, or two words.
@@ -7,8 +7,9 @@ the form that is cheapest where it arises: a single float, digits in base 2**40,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -35,10 +36,18 @@ from sframe_spark.compute.exact_running_sums_in_two_words import (
     words_of_windows,
 )
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude, product_error
+from sframe_spark.compute.key_runs import members
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.expressions.aggregates.counts import Count, known, last_rows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.compute.spark_columns import Column, F, arrow_function
+from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
+from sframe_spark.errors import NumbersLeftOutError
+from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns
+from sframe_spark.expressions.aggregates.counts import Count, known
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
+from sframe_spark.planner.spark_relation import SummedFloats
+from sframe_spark.types import FLOAT, ColumnType
+from sframe_spark.udf.error_transport import error_transport
 
 
 @attrs.define(eq=False)
@@ -425,3 +434,152 @@ def mean(column: int) -> ColumnAggregate:
         return known(sums.means(np.maximum(counts, 1), last), counts > 0)
 
     return ColumnAggregate((Count((column,)), FloatSum(column)), finish)
+
+
+# Exact sums, means and variances of floats in Spark: they are rounded once, and equal to those of state columns.
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+Values = Callable[[np.ndarray, Digits, Digits | None], np.ndarray]
+INFINITE = "DOUBLE('Infinity')"
+LEFT_OUT = "numbers that are not usual ones were left out"
+
+
+@attrs.frozen
+class DigitSums:
+    """The Spark aggregates from which exact sums of one column follow.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    column_type
+        Type of the column.
+    way
+        Which floats the query can sum, see :class:`QueryProperties`.
+    has_squares
+        Whether the squares of the numbers are summed, too.
+    """
+
+    name: str
+    column_type: ColumnType
+    way: QueryProperties
+    has_squares: bool = False
+
+    @property
+    def window(self) -> Window:
+        """The range of digits that have columns in the query."""
+        return DEFAULT_WINDOW if self.way.summed is SummedFloats.COMMON else WIDE_WINDOW
+
+    @property
+    def number(self) -> str:
+        """SQL for the numbers as floats."""
+        return self.name if self.column_type == FLOAT else f"CAST({self.name} AS DOUBLE)"
+
+    @property
+    def helpers(self) -> list[dict[str, str]]:
+        """SQL for helper columns: the number, or zero if the window does not hold it; if needed, its square and the square's rounding error."""
+        # In ANSI mode (a Spark Connect session) casting numbers outside the window to ints would fail.
+        # And as the column is not nullable, Spark's generated code does not check for null at each step.
+        columns = {self._in_window: f"coalesce(CASE WHEN {self.window.holds(self.number)} THEN {self.number} END, 0.0D)"}
+        return [columns, dict(zip(self._of_square, square_of(self._in_window), strict=True))] if self.has_squares else [columns]
+
+    @property
+    def _in_window(self) -> str:
+        return f"{self.name}_usual"
+
+    @property
+    def _of_square(self) -> tuple[str, str]:
+        return f"{self.name}_square", f"{self.name}_lacking"
+
+    def columns(self) -> list[str]:
+        """Return SQL for the count, the sum of infinite and NaN numbers, a mark of finite numbers outside the window, and the sums of digits."""
+        number = self.number
+        is_finite = f"abs({number}) < {INFINITE}"
+        non_finite = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
+        left_out = f"CASE WHEN {is_finite} AND {self._in_window} != {number} THEN {number} END"
+        digits = self.window.digits(self._in_window)
+        if self.has_squares:
+            of_squares = (self.window.of_squares.digits(part) for part in self._of_square)
+            digits += [f"{first} + {second}" for first, second in zip(*of_squares, strict=True)]
+        unusual = f"collect_list({left_out})" if self.way.has_every_number else f"count({left_out})"
+        return [f"count({number})", non_finite, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
+
+    def aggregate(self, finish: Callable[[Sequence[str]], Column], is_in_spark: bool = False) -> SeveralColumns:
+        """Return the aggregate that ``finish`` computes from the columns or, with ``is_in_spark``, from the result of further steps in Spark."""
+        steps = [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], self.window.lowest)]]
+        return SeveralColumns(self.columns(), finish, steps if is_in_spark else (), self.helpers)
+
+    def in_python(self, values: Values, made: Sequence[str]) -> Column:
+        """Return a Spark column with the result of a Python function for the counts and exact sums of groups, which Spark has computed."""
+        function = partial(values_of, values, self.window, self.has_squares, self.way.has_every_number)
+
+        def exact_sums(*arrays: pa.Array) -> pa.Array:
+            return function(arrays)
+
+        result = arrow_function(exact_sums, "double")(*made)
+        return result if self.way.has_every_number else F.when(F.col(made[2]) == 0, result).otherwise(refused())
+
+    def sum_in_spark(self, made: Sequence[str]) -> Column:
+        """Return a Spark column with the rounded sum, from the columns that the steps in Spark computed."""
+        _, non_finite, unusual, *parts = made
+        return F.when(F.col(unusual) != 0, refused()).otherwise(F.expr(f"coalesce({non_finite}, {nearest(*parts)})"))
+
+
+def refused() -> Column:
+    """Return a Spark column that raises an error: after it the query is built again in a way that can sum more floats."""
+    return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
+
+
+def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns | None:
+    """Return the Spark aggregates for the sum of floats; None for other types, whose sums need no digits."""
+    if types[0] != FLOAT:
+        return None
+    numbers = DigitSums(names[0], types[0], way)
+    if way.has_every_number:
+        return numbers.aggregate(partial(numbers.in_python, sums))
+    return numbers.aggregate(numbers.sum_in_spark, is_in_spark=True)
+
+
+def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns | None:
+    """Return the Spark aggregates for the mean of numbers, which is missing if there are none; None for other types."""
+    if not types[0].is_numeric:
+        return None
+    numbers = DigitSums(names[0], types[0], way)
+
+    def finish(made: Sequence[str]) -> Column:
+        count = F.col(made[0])
+        return F.when(count > 0, numbers.in_python(means, made) if way.has_every_number else numbers.sum_in_spark(made) / count)
+
+    return numbers.aggregate(finish, is_in_spark=not way.has_every_number)
+
+
+def sums(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Return the float nearest to the sum of each group."""
+    return totals.rounded()
+
+
+def means(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Return the mean of each group; arbitrary for a group without numbers."""
+    return totals.means(np.maximum(counts, 1))
+
+
+def values_of(values: Values, window: Window, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
+    """Return the result of ``values`` for each group, from the columns of :meth:`DigitSums.columns` that Spark has computed."""
+    counts, non_finite, unusual, *digits = arrays
+    totals = [column.to_numpy(zero_copy_only=False) for column in digits]
+    result = digits_of_totals(totals[: window.places], window.lowest)
+    squares = digits_of_totals(totals[window.places :], window.of_squares.lowest) if has_squares else None
+    if non_finite.null_count < len(non_finite):
+        result.others = non_finite.fill_null(0.0).to_numpy(zero_copy_only=False)
+    if every_number:
+        left, codes = members(unusual)
+        numbers = left.to_numpy(zero_copy_only=False)
+        more = Digits(result.count)
+        more.add(numbers, codes)
+        result = result + more
+        if squares is not None:
+            its_squares = Digits(result.count)
+            its_squares.add_squares(numbers, codes)
+            squares = squares + its_squares
+    return pa.array(values(counts.to_numpy(zero_copy_only=False), result, squares), pa.float64(), from_pandas=False)

@@ -17,7 +17,7 @@ from sframe_spark.compute.key_equality_and_codes import one_float
 from sframe_spark.compute.key_runs import POSITIVE_ZERO
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, floats
+from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
 from sframe_spark.expressions.functions.dicts import key_set, native_keys, require_like_keys
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType, list_of
@@ -352,7 +352,7 @@ def _part(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], pa
 
 
 def _numbers(values: pa.Array, column_type: ColumnType) -> tuple[VarianceState, float, float]:
-    numbers = floats(values) if column_type.is_numeric else np.empty(0)
+    numbers = with_nan(values) if column_type.is_numeric else np.empty(0)
     return VarianceState.of(numbers), float(numbers.min(initial=math.inf)), float(numbers.max(initial=-math.inf))
 
 

@@ -12,17 +12,41 @@ import pyarrow as pa
 
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews
-from sframe_spark.expressions.aggregates.counts import group_sizes
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain
 
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
 # Results of so many groups or windows are Python objects at a time, because objects take several times the bytes of a column.
 VALUES_AT_ONCE = 4_096
 # Rows of a group wait until there are so many, or until no more can come.
 ROWS_WORTH_A_CALL = 256
+
+
+@attrs.frozen(eq=False)
+class Decomposition:
+    """How an aggregate is computed from parts: the partial states of consecutive rows, which are merged in any grouping.
+
+    Parameters
+    ----------
+    lift
+        ``lift(arrays, rows, types, parameters)``: returns the part of ``rows`` consecutive rows, which should be small, and can be pickled.
+    combine
+        ``combine(first, second, types)``: returns the part of the rows of both parts. It must not depend on how rows were divided; sums of floats
+        therefore use :class:`ExactSum`.
+    finish
+        ``finish(part, types, parameters)``: returns the value of the aggregate, as ``AggregateFunction.reduce`` does for all rows.
+    """
+
+    lift: Callable[[Sequence[pa.Array], int, Types, Parameters], Any]
+    combine: Callable[[Any, Any, Types], Any]
+    finish: Callable[[Any, Types, Parameters], Any]
+
+    def reduce(self, arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+        """Return the value of the aggregate for all rows of at least one column."""
+        return self.finish(self.lift(arrays, len(arrays[0]), types, parameters), types, parameters)
 
 
 @attrs.frozen(eq=False)

@@ -186,3 +186,13 @@ class RowWindows:
         result = totals[self.stops]
         result -= totals[self.starts]
         return result
+
+
+def last_rows(starts: np.ndarray, count: int) -> np.ndarray:
+    """Return the last row of each group, given where groups begin among ``count`` rows."""
+    return np.append(starts[1:], count) - 1
+
+
+def group_sizes(starts: np.ndarray, count: int) -> np.ndarray:
+    """Return the number of rows of each group, given where groups begin among ``count`` rows."""
+    return np.diff(np.append(starts, count))

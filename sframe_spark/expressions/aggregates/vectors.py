@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -12,12 +12,16 @@ import pyarrow as pa
 from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import Digits
 from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.expressions.aggregates.counts import Count, group_sizes
+from sframe_spark.compute.spark_columns import Column, F, arrow_function
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.expressions.aggregates.aggregate_function import Finish, define_aggregate, require
+from sframe_spark.expressions.aggregates.counts import Count
 from sframe_spark.expressions.aggregates.float_sums import ExactSums, FloatSum, TwoWordSums
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, joined
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
-from sframe_spark.types import ARRAY
+from sframe_spark.types import ARRAY, ColumnType
+from sframe_spark.udf.error_transport import error_transport
 
 # Special vector lengths: of groups without vectors, and of groups with vectors of different lengths.
 UNKNOWN, RAGGED = -1, -2
@@ -490,3 +494,78 @@ def vectors_of_lists(lists: pa.ListArray | pa.LargeListArray, aggregate: ColumnA
     vectors, codes = members(lists)
     rows, groups = InputRows([vectors], len(vectors)), GroupsOfRows(codes, len(lists))
     return aggregate.finish(*[column.lift(rows, groups) for column in aggregate.states], last=True)
+
+
+# The aggregates of vectors.
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+DIFFERENT_LENGTHS = "vectors of different lengths have no sum and no mean: make the lengths equal"
+
+
+def ragged_error() -> UnsupportedOperationError:
+    """Return the error for vectors of different lengths."""
+    return UnsupportedOperationError(DIFFERENT_LENGTHS)
+
+
+def _infer_vector(types: Types, parameters: Parameters) -> ColumnType:
+    require("the sum or mean of vectors", types[0], ("array",))
+    return ARRAY
+
+
+def collected_vectors(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    """Return a Spark column with the list of the vectors of a group, in any order."""
+    return F.collect_list(columns[0])
+
+
+def _add_vectors(rows: Column, is_mean: bool = False) -> Column:
+    """Return a Spark column with the sum or mean of collected vectors, element by element, each rounded only once."""
+
+    def exact_vectors(lists: pa.Array) -> pa.Array:
+        return vectors_of_lists(lists, sum_of_vectors(0, is_mean))
+
+    return arrow_function(exact_vectors, "array<double>")(rows)
+
+
+def _if_equal_lengths(rows: Column, value: Column, empty: Column, ragged: Column) -> Column:
+    """Return a Spark column with ``value``, or ``empty`` for no vectors, or ``ragged`` for vectors of different lengths."""
+    differ = F.size(F.array_distinct(F.transform(rows, F.size))) > 1
+    return F.when(F.size(rows) == 0, empty).when(differ, ragged).otherwise(value)
+
+
+def _no_vector() -> Column:
+    return F.lit(None).cast("array<double>")
+
+
+def _empty_vector() -> Column:
+    return F.array().cast("array<double>")
+
+
+def _ragged_error() -> Column:
+    return F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(DIFFERENT_LENGTHS)))).cast("array<double>")
+
+
+def vectors_in_spark(rows: Column, is_mean: bool = False) -> Column:
+    """Return a Spark column with the sum or mean of the vectors of a group; missing if their lengths differ, and empty if there are none."""
+    return _if_equal_lengths(rows, _add_vectors(rows, is_mean), _empty_vector(), _no_vector())
+
+
+def _finish_column_vector_sum(column: Column, types: Types, parameters: Parameters) -> Column:
+    return _if_equal_lengths(column, _add_vectors(column), _empty_vector(), _ragged_error())
+
+
+def _finish_column_vector_mean(column: Column, types: Types, parameters: Parameters) -> Column:
+    return _if_equal_lengths(column, _add_vectors(column, is_mean=True), _no_vector(), _ragged_error())
+
+
+def _column_vectors(name: str, is_mean: bool, finish: Finish) -> None:
+    """Define the sum or mean of all vectors of a column, for which different lengths are an error; the mean of none is missing."""
+
+    def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+        return sum_of_vectors(positions[0], is_mean, is_missing_of_none=is_mean, ragged=ragged_error)
+
+    define_aggregate(name, _infer_vector, column=collected_vectors, finish=finish, order_sensitive=False, of_columns=of_columns)
+
+
+_column_vectors("column_vector_sum", False, _finish_column_vector_sum)
+_column_vectors("column_vector_mean", True, _finish_column_vector_mean)

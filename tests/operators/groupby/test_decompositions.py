@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from sframe_spark.compute.exact_sum_and_variance import wrapped
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.expressions.aggregates.partial_aggregates import wrapped
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import Reduce
 from sframe_spark.planner.chunk import Chunk

@@ -114,11 +114,7 @@ def column_of(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
 def reduced(aggregation: Aggregation, columns: Sequence[pa.Array], rows: int, types: tuple[ColumnType, ...]) -> Any:
     """What the aggregate gives for all rows, as a column holds it."""
     entry, result = aggregation.implementation(), aggregation.infer(types)
-    if entry.reduce is not None:
-        value = entry.reduce(columns, types, aggregation.parameters)
-    else:
-        assert entry.decomposition is not None
-        value = entry.decomposition.finish(entry.decomposition.lift(columns, rows, types, aggregation.parameters), types, aggregation.parameters)
+    value = rows if entry.reduce is None else entry.reduce(columns, types, aggregation.parameters)
     return decode(encode_plain([value], result), result)[0]
 
 
