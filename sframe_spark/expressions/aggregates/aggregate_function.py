@@ -302,7 +302,7 @@ class Reduction:
 
     def __call__(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
         """Return the value for all rows."""
-        aggregate, count = self.of_columns(types, range(len(types)), parameters), len(arrays[0])
+        aggregate, count = self.of_columns(types, range(len(types)), parameters).of_all(), len(arrays[0])
         groups = GroupsOfRows(np.zeros(count, dtype=np.int64), 1)
         states = [column.lift(InputRows(arrays, count), groups) if count else column.empty(1) for column in aggregate.states]
         return decode(aggregate.finish(*states, last=True), self.infer(types, parameters))[0]

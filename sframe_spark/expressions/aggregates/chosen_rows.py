@@ -17,7 +17,7 @@ from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulat
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
-from sframe_spark.expressions.aggregates.aggregate_function import Reduction, define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, take
 from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
@@ -371,12 +371,11 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
     def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
         return best_row(BestRow(positions[0], types[0], largest, positions[1], types[1], "last" if last else "first"))
 
-    reduce = Reduction(_infer_second, of_columns)
-    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns, takes_row=not last)
+    define_aggregate(name, _infer_second, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns, takes_row=not last)
 
 
 _value_at("argmin", largest=False)
 _value_at("argmax", largest=True)
 _value_at("argmin_row", largest=False, last=True)
 _value_at("argmax_row", largest=True, last=True)
-define_aggregate("select_one", _infer_any, Reduction(_infer_any, _of_first), column=_first_column, of_columns=_of_first, takes_row=True)
+define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, takes_row=True)

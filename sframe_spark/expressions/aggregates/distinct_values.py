@@ -286,10 +286,6 @@ def _infer_int(types: Types, parameters: Parameters) -> ColumnType:
     return INT
 
 
-reduce_distinct = Reduction(_infer_distinct, distinct)
-reduce_count_distinct = Reduction(_infer_int, count_distinct)
-
-
 def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     if types[0] not in PLAIN:
         return collect_rows(columns, types, parameters, order)
@@ -299,7 +295,7 @@ def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parame
 
 
 def _finish_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
-    return column if types[0] in PLAIN else ReduceCollected(_infer_distinct, reduce_distinct)(column, types, parameters)
+    return column if types[0] in PLAIN else ReduceCollected(_infer_distinct, Reduction(_infer_distinct, distinct))(column, types, parameters)
 
 
 def is_countable(column_type: ColumnType) -> bool:
@@ -315,14 +311,13 @@ def _count_distinct_column(columns: Sequence[Column], types: Types, parameters: 
 
 
 def _finish_count_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
-    return column if is_countable(types[0]) else ReduceCollected(_infer_int, reduce_count_distinct)(column, types, parameters)
+    return column if is_countable(types[0]) else ReduceCollected(_infer_int, Reduction(_infer_int, count_distinct))(column, types, parameters)
 
 
-define_aggregate("distinct", _infer_distinct, reduce_distinct, column=_distinct_column, finish=_finish_distinct, of_columns=distinct)
+define_aggregate("distinct", _infer_distinct, column=_distinct_column, finish=_finish_distinct, of_columns=distinct)
 define_aggregate(
     "count_distinct",
     _infer_int,
-    reduce_count_distinct,
     column=_count_distinct_column,
     finish=_finish_count_distinct,
     order_sensitive=False,
@@ -480,4 +475,4 @@ def _infer_run_count(types: Types, parameters: Parameters) -> ColumnType:
     return INT
 
 
-define_aggregate("count_runs", _infer_run_count, Reduction(_infer_run_count, count_runs), of_columns=count_runs)
+define_aggregate("count_runs", _infer_run_count, of_columns=count_runs)

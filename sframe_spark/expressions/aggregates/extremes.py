@@ -16,7 +16,7 @@ from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import RowGroups, accumulated
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
-from sframe_spark.expressions.aggregates.aggregate_function import Reduction, define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following, limits_of
 from sframe_spark.expressions.aggregates.counts import HasValue, known
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
@@ -251,8 +251,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
     def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
         return extreme(positions[0], types[0], largest, "skipped" if skip_nan else "spreads")
 
-    reduce = Reduction(_infer_first, of_columns)
-    define_aggregate(name, _infer_first, reduce, column=column, order_sensitive=False, of_columns=of_columns, skips_missing=True)
+    define_aggregate(name, _infer_first, column=column, order_sensitive=False, of_columns=of_columns, skips_missing=True)
 
 
 _extreme("min", largest=False, skip_nan=False)

@@ -14,7 +14,7 @@ from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.key_equality_and_codes import codes_of
 from sframe_spark.compute.row_groups import GroupsOfRows, first_and_total, first_of_each
 from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
-from sframe_spark.expressions.aggregates.aggregate_function import Reduction, define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, refuse_more_than_an_array
 from sframe_spark.expressions.aggregates.distinct_values import DistinctLists, by_group, previous_equal
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
@@ -272,4 +272,4 @@ def _infer_frequencies(types: Types, parameters: Parameters) -> ColumnType:
     return ENCODED_DICT
 
 
-define_aggregate("freq_count", _infer_frequencies, Reduction(_infer_frequencies, freq_count), of_columns=freq_count)
+define_aggregate("freq_count", _infer_frequencies, of_columns=freq_count)

@@ -81,9 +81,6 @@ def _infer_concat(types: Types, parameters: Parameters) -> ColumnType:
     return dict_of(types[0], types[1])
 
 
-reduce_concat = Reduction(_infer_concat, concat)
-
-
 def _concat_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     if len(columns) == 1 and types[0] in PLAIN:
         return collect_values(columns[0], order, keep_missing=False)
@@ -93,7 +90,7 @@ def _concat_column(columns: Sequence[Column], types: Types, parameters: Paramete
 def _finish_concat(column: Column, types: Types, parameters: Parameters) -> Column:
     if len(types) == 1 and types[0] in PLAIN:
         return column
-    return ReduceCollected(_infer_concat, reduce_concat)(column, types, parameters)
+    return ReduceCollected(_infer_concat, Reduction(_infer_concat, concat))(column, types, parameters)
 
 
-define_aggregate("concat", _infer_concat, reduce_concat, column=_concat_column, finish=_finish_concat, arguments=(1, 2), of_columns=concat)
+define_aggregate("concat", _infer_concat, column=_concat_column, finish=_finish_concat, arguments=(1, 2), of_columns=concat)

@@ -16,7 +16,7 @@ from sframe_spark.compute.sorting_and_searching import as_ordered_ints, order_of
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.wavelet_matrix import kth_of_ranges
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import Reduction, define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ARRAY, ColumnType
@@ -344,7 +344,6 @@ def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Co
 define_aggregate(
     "quantile",
     _infer_quantile,
-    Reduction(_infer_quantile, quantile),
     column=_quantile_column,
     finish=_finish_quantile,
     order_sensitive=False,
