@@ -76,7 +76,7 @@ class FirstRow(StateColumn):
         return (after.take(pa.array(group_of_rows)), np.ones(rows.count, dtype=bool)), (after, np.ones(len(starts), dtype=bool))
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
-        has_rows = windows.lengths > 0
+        has_rows = windows.stops > windows.starts
         return values_at(rows.column(self.column), windows.starts, has_rows), has_rows
 
     def to_arrow(self, state: State) -> list[pa.Array]:
