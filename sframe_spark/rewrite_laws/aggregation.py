@@ -97,7 +97,7 @@ def count_is_length(node: PlannerNode) -> PlannerNode | None:
     """If the number of rows is known, rows need not be counted."""
     rows = node.inputs[0].length.rows
     assert isinstance(node.operator, Reduce)
-    if rows is None or any(aggregation.function != "count" for aggregation in node.operator.aggregations):
+    if rows is None or not all(aggregation.counts_rows(node.inputs[0].schema) for aggregation in node.operator.aggregations):
         return None
     return one_row([rows] * len(node.operator.aggregations), node.schema)
 
@@ -125,7 +125,7 @@ def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
 
 def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, rows: int) -> Any:
     """Return the value of an aggregate (datetimes as microseconds) if statistics determine it, otherwise ``UNANSWERED``."""
-    if aggregation.function == "count":
+    if aggregation.counts_rows(schema):
         return rows
     if len(aggregation.positions) != 1:
         return UNANSWERED

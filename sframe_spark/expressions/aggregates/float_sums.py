@@ -314,9 +314,9 @@ class FloatSum(StateColumn):
             for numbers, moved in self._parts(rows):
                 digits.add(numbers, groups.codes, moved)
             return ExactSums(digits)
-        numbers = rows.floats(self.column, self.where)
         if groups.count == 1:
-            return ExactSums(self._of_all(numbers, rows))
+            return ExactSums(self._of_all(rows))
+        numbers = rows.floats(self.column, self.where)
         if groups.several is None:
             digits = Digits(groups.count)
             add_numbers(digits, numbers, groups.codes, self.is_of_squares)
@@ -326,8 +326,9 @@ class FloatSum(StateColumn):
         add_numbers(digits, numbers[chosen], codes, self.is_of_squares)
         return ExactSums(digits, indices, numbers[groups.firsts], self.is_of_squares)
 
-    def _of_all(self, numbers: np.ndarray, rows: InputRows) -> Digits:
+    def _of_all(self, rows: InputRows) -> Digits:
         """Return the sum of all rows. The sum and the sum of squares are computed in one pass if the latter is computed first."""
+        numbers = rows.known_floats(self.column) if self.where == (self.column,) else rows.floats(self.column, self.where)
         key = ("sum and squares", self.column, self.where)
         if self.is_of_squares:
             state = rows.once(key, lambda: VarianceState.of(numbers))

@@ -92,6 +92,14 @@ class InputRows:
         rows, chosen = self._source
         return rows.numbers(position)[chosen]
 
+    def known_floats(self, position: int) -> np.ndarray:
+        """Return the values of a column of numbers as floats, without the missing ones."""
+        if not self.column(position).null_count:
+            return self.floats(position, (position,))
+        # Values without the missing ones take half the time of zeros for them.
+        known = self.once(("known", position), lambda: self.column(position).drop_null().cast(pa.float64(), safe=False))
+        return known.to_numpy(zero_copy_only=False)
+
     def floats(self, position: int, where: tuple[int, ...]) -> np.ndarray:
         """Return the numbers of a column as floats, with zero in rows where one of the columns ``where`` has no value."""
         return self.once(("floats", position, where), lambda: self._floats(position, where))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, ReduceColumns, SeveralColumns
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, SeveralColumns
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
@@ -35,26 +35,6 @@ class Aggregation:
         """Return the definition of the aggregate function."""
         return AGGREGATES.named(self.function)
 
-    def reduction(self) -> ReduceColumns:
-        """Return the Arrow implementation, which reduces whole columns.
-
-        Raises
-        ------
-        PlanInvariantError
-            If the aggregate function has no Arrow implementation.
-        """
-        reduce = self.implementation().reduce
-        if reduce is None:
-            raise PlanInvariantError(f"the aggregate {self.function!r} has no Arrow implementation")
-        return reduce
-
-    def of_columns(self, schema: Schema) -> ColumnAggregate | None:
-        """Return the aggregate of columns of a schema as state columns."""
-        of_columns = self.implementation().of_columns
-        if of_columns is None:
-            return None
-        return of_columns([schema[position] for position in self.positions], self.positions, self.parameters)
-
     def on_columns(self, schema: Schema) -> ColumnAggregate:
         """Return the aggregate of columns of a schema, from which every driver computes it.
 
@@ -68,6 +48,10 @@ class Aggregation:
         if found is None:
             raise PlanInvariantError(f"the aggregate {self.function!r} has no Arrow implementation")
         return found
+
+    def counts_rows(self, schema: Schema) -> bool:
+        """Return whether the value is the number of rows."""
+        return self.on_columns(schema).running_order is RunningOrder.NUMBERS_ROWS
 
     def infer(self, schema: Schema) -> Any:
         """Return the type of the result.

@@ -92,8 +92,9 @@ class GroupBy(DecomposableOperator):
         return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Return the columns of frequencies, which are dicts."""
-        return [len(self.keys) + position for position, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
+        """Return the aggregates that call no Python function."""
+        aggregates = self._grouping(inputs).aggregates.aggregates
+        return [len(self.keys) + position for position, aggregate in enumerate(aggregates) if not aggregate.calls_python]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         schema = inputs[0].schema
