@@ -122,7 +122,7 @@ def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyP
     rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
     with config.using(small_rows=20):
         modes = [printed(lists_of(rows, name, column)._node)[-1].mode for column in ("s", "l")]
-    assert modes == [Mode.THREADS, Mode.PROCESSES]
+    assert modes == [Mode.THREADS, Mode.THREADS]
 
 
 # What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.
