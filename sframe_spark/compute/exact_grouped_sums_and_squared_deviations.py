@@ -149,7 +149,8 @@ class Digits:
             np.add.at(result.places.setdefault(place, np.zeros(count, dtype=np.int64)), codes, digits)
         if self.others is not None:
             with np.errstate(invalid="ignore"):
-                result.others = np.bincount(codes, self.others, count)
+                # Of no sums NumPy counts in ints, whatever the weights.
+                result.others = np.bincount(codes, self.others, count).astype(np.float64, copy=False)
         result._magnitude = len(codes) * 2.0**BITS
         return result
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import Digits
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates import vectors
@@ -151,3 +152,9 @@ def test_slices_and_missing_vectors_with_numbers() -> None:
     for part, wanted in ((column, [4.0, 6.0]), (column.slice(1), [3.0, 4.0]), (column.slice(0, 2), [1.0, 2.0])):
         state = SUM.states[0].lift(InputRows([part], len(part)), GroupsOfRows(np.zeros(len(part), dtype=np.int64), 1))
         assert SUM.finish(state, last=True).to_pylist() == [wanted]
+
+
+def test_infinities_added_to_groups_of_no_sums() -> None:
+    merged = Digits(0, others=np.zeros(0)).grouped(np.zeros(0, dtype=np.int64), 1)
+    merged.add(np.array([math.nan]), np.array([0]))
+    assert math.isnan(merged.rounded()[0])
