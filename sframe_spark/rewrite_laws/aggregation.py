@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import unsigned_zero
+from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED
 from sframe_spark.expressions.scalar_function_program import Register
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -87,11 +87,6 @@ def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
     return node.with_inputs([masked.unfiltered()])
 
 
-SMALLEST = ("min", "column_min")
-LARGEST = ("max", "column_max")
-UNANSWERED = object()
-
-
 @law("reduce(x, count) = length of x", stage="pushdown", on="reduce")
 def count_is_length(node: PlannerNode) -> PlannerNode | None:
     """If the number of rows is known, rows need not be counted."""
@@ -111,7 +106,7 @@ def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
         return None
     statistics = source_statistics(source)
     values = [recorded(a, statistics, node.inputs[0].schema, source.stop - source.start) for a in node.operator.aggregations]
-    return None if any(value is UNANSWERED for value in values) else one_row(values, node.schema)
+    return None if any(value is UNRECORDED for value in values) else one_row(values, node.schema)
 
 
 @law("row_number(source, n) = n, n + 1, ...", stage="pushdown", on="row_number")
@@ -124,22 +119,14 @@ def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
 
 
 def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, rows: int) -> Any:
-    """Return the value of an aggregate (datetimes as microseconds) if statistics determine it, otherwise ``UNANSWERED``."""
+    """Return the value of an aggregate (datetimes as microseconds) if statistics determine it, otherwise ``UNRECORDED``."""
     if aggregation.counts_rows(schema):
         return rows
-    if len(aggregation.positions) != 1:
-        return UNANSWERED
-    facts = statistics[aggregation.positions[0]]
-    if aggregation.function == "count_missing" and facts.has_missing is False:
-        return 0
-    if schema[aggregation.positions[0]].is_zoned:
-        # Statistics record instants without their offsets.
-        return UNANSWERED
-    if aggregation.function == "select_one" and facts.edges_known:
-        return facts.first
-    if aggregation.function in (*SMALLEST, *LARGEST) and facts.bounds_known and facts.has_nan is False:
-        return unsigned_zero(facts.minimum if aggregation.function in SMALLEST else facts.maximum)
-    return UNANSWERED
+    of_statistics = aggregation.implementation().recorded
+    if of_statistics is None or len(aggregation.positions) != 1:
+        return UNRECORDED
+    (position,) = aggregation.positions
+    return of_statistics(statistics[position], schema[position])
 
 
 def one_row(values: Sequence[Any], schema: Schema) -> PlannerNode:

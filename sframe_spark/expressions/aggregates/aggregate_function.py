@@ -20,6 +20,7 @@ from sframe_spark.expressions.functions.scalar_function import FunctionTable, Pa
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
@@ -32,6 +33,9 @@ Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...], Column], Column]
 Finish = Callable[[Column, Sequence[ColumnType], tuple[Any, ...]], Column]
 OfColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate | None]
+Recorded = Callable[[ColumnStatistics, ColumnType], Any]
+# What statistics of a column do not tell.
+UNRECORDED = object()
 ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
@@ -131,6 +135,9 @@ class AggregateFunction:
         Whether the value is that of the last argument in one row of the group.
     of_runs
         Name of the aggregate that gives the same value where equal values of the argument are adjacent; None if there is no simpler one.
+    recorded
+        ``recorded(facts, column_type)``: the value for a whole column of a saved frame, as statistics hold values, if they determine it, otherwise
+        ``UNRECORDED``; None: they never do.
     """
 
     name: str
@@ -146,6 +153,7 @@ class AggregateFunction:
     skips_missing: bool = False
     takes_row: bool = False
     of_runs: str | None = None
+    recorded: Recorded | None = None
 
     def in_spark(
         self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: QueryProperties
@@ -213,6 +221,7 @@ def define_aggregate(
     skips_missing: bool = False,
     takes_row: bool = False,
     of_runs: str | None = None,
+    recorded: Recorded | None = None,
 ) -> AggregateFunction:
     """Define an aggregate function, computed from all values at once or from partial results, and add it to the table.
 
@@ -240,7 +249,7 @@ def define_aggregate(
         Whether the value depends on the order of the rows.
     arguments
         Number of argument columns, or the smallest and the largest.
-    skips_missing, takes_row, of_runs
+    skips_missing, takes_row, of_runs, recorded
         What laws use; see :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`.
 
     Raises
@@ -260,7 +269,7 @@ def define_aggregate(
     description = f"the aggregate {name!r}"
     functions: list[Any] = [infer, reduce, of_columns, *([] if parts is None else [parts.lift, parts.finish])]
     is_built_in = all(is_builtin(part) for part in functions if part is not None)
-    infer = sent(infer, description)
+    infer, recorded = sent(infer, description), None if recorded is None else sent(recorded, description)
     if parts is not None:
         parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), description) for part in attrs.fields(Decomposition)})
         if not is_built_in:
@@ -282,7 +291,7 @@ def define_aggregate(
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
     forms = (column, whole, order_sensitive, finish, parts, counts, exact, of_columns)
-    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, takes_row, of_runs))
+    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, takes_row, of_runs, recorded))
 
 
 @attrs.frozen(eq=False)

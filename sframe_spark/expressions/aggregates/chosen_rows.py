@@ -17,9 +17,10 @@ from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulat
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
-from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate, require
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, take
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
 
 Types = Sequence[ColumnType]
@@ -378,4 +379,11 @@ _value_at("argmin", largest=False)
 _value_at("argmax", largest=True)
 _value_at("argmin_row", largest=False, last=True)
 _value_at("argmax_row", largest=True, last=True)
-define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, takes_row=True)
+
+
+def _recorded_first(facts: ColumnStatistics, column_type: ColumnType) -> Any:
+    # Statistics record instants without their offsets.
+    return facts.first if facts.edges_known and not column_type.is_zoned else UNRECORDED
+
+
+define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, takes_row=True, recorded=_recorded_first)

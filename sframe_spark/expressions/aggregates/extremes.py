@@ -10,17 +10,18 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
+from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zero, unsigned_zeros
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import RowGroups, accumulated
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.window_folds import fold_by_two
-from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate, require
 from sframe_spark.expressions.aggregates.chosen_rows import ORDERED, BestRow, best_row, following, limits_of
 from sframe_spark.expressions.aggregates.counts import HasValue, known
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import FLOAT_KIND, ColumnType
 
 Types = Sequence[ColumnType]
@@ -251,7 +252,13 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
     def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
         return extreme(positions[0], types[0], largest, "skipped" if skip_nan else "spreads")
 
-    define_aggregate(name, _infer_first, column=column, order_sensitive=False, of_columns=of_columns, skips_missing=True)
+    def recorded(facts: ColumnStatistics, column_type: ColumnType) -> Any:
+        # Statistics record instants without their offsets, and bounds without NaN.
+        if column_type.is_zoned or not facts.bounds_known or facts.has_nan is not False:
+            return UNRECORDED
+        return unsigned_zero(facts.maximum if largest else facts.minimum)
+
+    define_aggregate(name, _infer_first, column=column, order_sensitive=False, of_columns=of_columns, skips_missing=True, recorded=recorded)
 
 
 _extreme("min", largest=False, skip_nan=False)
