@@ -7,6 +7,7 @@ Drivers (whole columns, group-by, running aggregates, windows, Spark) call state
 
 from __future__ import annotations
 
+import collections
 import enum
 import itertools
 from collections.abc import Callable, Sequence
@@ -293,8 +294,9 @@ class AggregateSet:
     @classmethod
     def of(cls, aggregates: Sequence[ColumnAggregate]) -> AggregateSet:
         """Return the aggregates with their distinct state columns."""
-        states = tuple(dict.fromkeys(state for aggregate in aggregates for state in aggregate.states))
-        return cls(tuple(aggregates), states, tuple(tuple(states.index(state) for state in aggregate.states) for aggregate in aggregates))
+        positions: dict[StateColumn, int] = {}
+        found = tuple(tuple(positions.setdefault(state, len(positions)) for state in aggregate.states) for aggregate in aggregates)
+        return cls(tuple(aggregates), tuple(positions), found)
 
     def empty(self, groups: int) -> tuple[State, ...]:
         """Return the states of groups without rows."""
@@ -311,14 +313,14 @@ class AggregateSet:
     def finish(self, states: Sequence[State], last: bool = False) -> list[pa.Array]:
         """Return the values of each aggregate; with ``last`` the states may be overwritten."""
         return [
-            aggregate.finish(*[states[position] for position in positions], last=last and self._reads_alone(index))
-            for index, (aggregate, positions) in enumerate(zip(self.aggregates, self.positions, strict=True))
+            aggregate.finish(*[states[position] for position in positions], last=last and is_alone)
+            for aggregate, positions, is_alone in zip(self.aggregates, self.positions, self._read_alone(), strict=True)
         ]
 
-    def _reads_alone(self, index: int) -> bool:
-        """Return whether no other aggregate reads the state columns of an aggregate."""
-        others = itertools.chain.from_iterable(positions for other, positions in enumerate(self.positions) if other != index)
-        return set(self.positions[index]).isdisjoint(others)
+    def _read_alone(self) -> list[bool]:
+        """Return, for each aggregate, whether no other aggregate reads its state columns."""
+        readers = collections.Counter(itertools.chain.from_iterable(map(set, self.positions)))
+        return [all(readers[position] == 1 for position in positions) for positions in self.positions]
 
     def of_windows(self, rows: InputRows, windows: RowWindows) -> list[pa.Array]:
         """Return the values of each aggregate in each window. They may be in arrays of ``rows.scratch``, which the next block overwrites."""
@@ -330,10 +332,10 @@ class AggregateSet:
             return computed[position]
 
         return [
-            aggregate.finish(*[state(position) for position in positions], last=self._reads_alone(index))
+            aggregate.finish(*[state(position) for position in positions], last=is_alone)
             if aggregate.of_windows is None
             else aggregate.of_windows(rows, windows)
-            for index, (aggregate, positions) in enumerate(zip(self.aggregates, self.positions, strict=True))
+            for aggregate, positions, is_alone in zip(self.aggregates, self.positions, self._read_alone(), strict=True)
         ]
 
     def to_arrow(self, states: Sequence[State]) -> list[pa.Array]:
