@@ -14,6 +14,7 @@ from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, UNRECORDED, AggregateFunction, define_aggregate
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
@@ -29,7 +30,7 @@ class TotalOfInts(StateColumn):
 
     def ints(self, rows: InputRows) -> np.ndarray:
         """Return the int, or the bool that is counted, of each row."""
-        raise NotImplementedError
+        raise PlanInvariantError(f"the state column {type(self).__name__!r} gives no ints: define ints()")
 
     def empty(self, groups: int) -> State:
         return np.zeros(groups, dtype=np.int64)

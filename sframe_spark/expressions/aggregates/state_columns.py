@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 
 State = Any
@@ -145,15 +146,15 @@ class StateColumn:
 
     def empty(self, groups: int) -> State:
         """Return the states of groups without rows."""
-        raise NotImplementedError
+        raise PlanInvariantError(f"the state column {type(self).__name__!r} has no state of no rows: define empty()")
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         """Return the states of groups of rows."""
-        raise NotImplementedError
+        raise PlanInvariantError(f"the state column {type(self).__name__!r} does not lift rows: define lift()")
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         """Return merged states: ``groups`` assigns the entries of the given state to the groups of the result."""
-        raise NotImplementedError
+        raise PlanInvariantError(f"the state column {type(self).__name__!r} does not merge states: define merge()")
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         """Return the state of all rows of its group up to each row, and the state of each group after its last row.
