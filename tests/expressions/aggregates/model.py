@@ -132,6 +132,38 @@ def std_of(values: Values, rules: Rules) -> Any:
     return None if variance is None else math.sqrt(variance)
 
 
+def signed_root(numerator: Fraction, denominator: Fraction) -> float:
+    """The quotient of a number and a square root, to 300 bits before it is rounded; NaN of a denominator that is zero."""
+    if not denominator:
+        return math.nan
+    square = numerator**2 / denominator
+    bits = max(square.denominator.bit_length() - square.numerator.bit_length(), 0) // 2 + 300
+    root = rounded(Fraction(math.isqrt((square.numerator << 2 * bits) // square.denominator), 1 << bits))
+    return -root + 0.0 if numerator < 0 else root
+
+
+def skewness_of(values: Values, rules: Rules) -> float | None:
+    numbers = list(map(float, present(values)))
+    if not numbers:
+        return None
+    if not_finite(numbers) is not None:
+        return math.nan
+    mean = sum(map(Fraction, numbers)) / len(numbers)
+    second, third = (sum((Fraction(number) - mean) ** power for number in numbers) / len(numbers) for power in (2, 3))
+    return signed_root(Fraction(third), Fraction(second) ** 3)
+
+
+def correlation_of(values: Values, others: Values, rules: Rules) -> float | None:
+    rows = [(float(value), float(other)) for value, other in zip(values, others, strict=True) if value is not None and other is not None]
+    if len(rows) < 2:
+        return None
+    if not_finite([number for row in rows for number in row]) is not None:
+        return math.nan
+    first, second = ([Fraction(row[side]) - sum(Fraction(each[side]) for each in rows) / len(rows) for row in rows] for side in (0, 1))
+    common = sum(one * other for one, other in zip(first, second, strict=True))
+    return signed_root(Fraction(common), Fraction(sum(one**2 for one in first) * sum(other**2 for other in second)))
+
+
 def instant(value: datetime.datetime) -> datetime.timedelta:
     return value.replace(tzinfo=None) - (value.utcoffset() or datetime.timedelta()) - EPOCH
 

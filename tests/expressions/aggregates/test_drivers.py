@@ -75,8 +75,8 @@ RULES: dict[str, tuple[Rules, str]] = {
     "rolling_stdv": (Rules(none=None, alone=math.nan), "ours: as cumulative_var"),
     "rolling_count": (Rules(), "reference"),
 }
-# The forms without such rules: counts; values in row order, which the reference has in any order; charts, which it has not.
-RULELESS = ("count", "count_missing", "count_runs", "select_one", "concat", "distinct", "finite_range")
+# The forms without such rules: what the reference has not; counts; values in row order, which the reference has in any order; charts.
+RULELESS = ("skewness", "correlation", "count", "count_missing", "count_runs", "select_one", "concat", "distinct", "finite_range")
 # Of these, what all rows at once give is expected of all drivers and cuts.
 CHARTS = (
     *("histogram", "label_counts", "label_histograms", "label_ranges", "bin_ranges", "item_kinds", "summary", "key_counts", "keys_between"),
@@ -158,6 +158,8 @@ TAKEN: list[tuple[str, Sequence[str], tuple[str, ...], tuple[Any, ...]]] = [
     *((name, (*NUMBERS, "vector"), ("v",), ()) for name in ("sum", "mean")),
     *((name, NUMBERS, ("v",), ()) for name in ("var", "std", "finite_range", "summary")),
     *((name, NUMBERS, ("v",), (ddof,)) for name in ("column_var", "column_std") for ddof in (0, 1)),
+    ("skewness", NUMBERS, ("v",), ()),
+    *(("correlation", NUMBERS, arguments, ()) for arguments in (("v", "by"), ("place", "v"), ("v", "v"))),
     *((name, ORDERED, ("v",), ()) for name in ("min", "max", "column_min", "column_max")),
     *((name, ORDERED, ("v", carried), ()) for name in ("argmin", "argmax") for carried in ("place", "label")),
     *((name, ORDERED, ("v", "place"), ()) for name in ("argmin_row", "argmax_row")),
@@ -209,6 +211,8 @@ MODELS: dict[str, Callable[..., Any]] = {
     "mean": model.mean_of,
     "var": model.var_of,
     "std": model.std_of,
+    "skewness": model.skewness_of,
+    "correlation": model.correlation_of,
     "min": partial(model.extreme_of, largest=False),
     "max": partial(model.extreme_of, largest=True),
     **{f"{family}_{name}": getattr(model, f"{name}_of") for family in FAMILIES for name in ("sum", "mean", "var", "std")},
@@ -336,6 +340,7 @@ def plain(value: Any) -> Any:
 
 # Relative errors that are allowed: spreads are two steps of rounding away, the others nothing.
 SLACK = dict.fromkeys(("var", "std", "column_var", "column_std", "cumulative_var", "cumulative_std", "rolling_var", "rolling_stdv"), 1e-15)
+SLACK |= dict.fromkeys(("skewness", "correlation"), 2.3e-16)
 SLACK |= dict.fromkeys(("finite_range", "label_ranges", "bin_ranges"), 1e-15)
 
 
@@ -594,6 +599,7 @@ NAMED = {
     "SUM": "sum", "MEAN": "mean", "AVG": "mean", "MIN": "min", "MAX": "max", "VAR": "var", "VARIANCE": "var", "STD": "std", "STDV": "std",
     "COUNT_DISTINCT": "count_distinct", "DISTINCT": "distinct", "SELECT_ONE": "select_one", "FREQ_COUNT": "freq_count", "CONCAT": "concat",
     "ARGMIN": "argmin", "ARGMAX": "argmax", "QUANTILE": "quantile", "COUNT": "count",
+    "SKEWNESS": "skewness", "CORRELATION": "correlation",
 }  # fmt: skip
 METHODS = {
     "sum": "sum", "mean": "mean", "min": "column_min", "max": "column_max", "var": "column_var", "std": "column_std",
@@ -609,7 +615,7 @@ def test_every_built_in_aggregate_is_here() -> None:
 
 
 def test_users_names_are_those_of_the_table() -> None:
-    arguments = {"COUNT": (), "ARGMIN": ("v", "v"), "ARGMAX": ("v", "v"), "QUANTILE": ("v", 0.5)}
+    arguments = {"COUNT": (), "ARGMIN": ("v", "v"), "ARGMAX": ("v", "v"), "QUANTILE": ("v", 0.5), "CORRELATION": ("v", "v")}
     for name, function in NAMED.items():
         assert getattr(aggregate, name)(*arguments.get(name, ("v",))).name == function
 
