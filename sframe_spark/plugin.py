@@ -95,6 +95,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, A
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues
 from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
+from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, StateColumn
@@ -126,7 +127,7 @@ __all__ = [
     "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk",
     "CollectedValues", "ColumnAggregate", "ColumnType", "Count", "CountMissing", "DecomposableOperator", "Decomposition", "ExactSum",
     "Facts", "FloatSum", "GroupsOfRows", "Growth", "HasValue", "InputRows", "InvalidArgumentError", "KeyColumn", "Law", "Length",
-    "LengthMismatchError", "Literal", "LoweringContext", "Need", "Operator", "Origin", "PlannerNode", "Program", "Register", "Relation",
+    "LengthMismatchError", "Literal", "LoweringContext", "Need", "Operator", "Origin", "PlannerNode", "ProductSum", "Program", "Register", "Relation",
     "RelationProperties", "RowDomain", "RowWindows", "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError",
     "SequentialOperator", "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WrappedSum", "aggregate", "any_parameter", "append",
     "apply_program", "call", "column_names", "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive",

@@ -26,7 +26,20 @@ from sframe_spark.errors import (
 )
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.graph_traversal import postorder
-from sframe_spark.plugin import FLOAT, INT, STR, ColumnAggregate, Decomposition, FloatSum, aggregate, call, define_aggregate, define_function, reduce
+from sframe_spark.plugin import (
+    FLOAT,
+    INT,
+    STR,
+    ColumnAggregate,
+    Decomposition,
+    FloatSum,
+    ProductSum,
+    aggregate,
+    call,
+    define_aggregate,
+    define_function,
+    reduce,
+)
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
 
 VALUES = [float(i % 7 + 1) if i % 5 else None for i in range(60)]
@@ -303,7 +316,7 @@ def weighted_mean(types: Any, columns: Any, parameters: Any) -> ColumnAggregate:
         total = weights.rounded()
         return pa.array(products.rounded() / np.where(total == 0.0, 1.0, total), mask=total == 0.0, from_pandas=False)
 
-    return ColumnAggregate((FloatSum(value, weight), FloatSum(weight, where=(value, weight))), finish)
+    return ColumnAggregate((ProductSum((value, weight)), FloatSum(weight, where=(value, weight))), finish)
 
 
 @pytest.mark.spark

@@ -35,7 +35,7 @@ from sframe_spark.compute.exact_running_sums_in_two_words import (
     two_word_running_sums,
     words_of_windows,
 )
-from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude, product_error
+from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude
 from sframe_spark.compute.key_runs import members
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
@@ -278,59 +278,49 @@ class TwoWordSums:
 
 @attrs.frozen
 class FloatSum(StateColumn):
-    """The exact sum of a column of numbers as floats, or of the products of two columns, over the rows in which some columns have a value.
+    """The exact sum of a column of numbers as floats, or of their squares, over the rows in which some columns have a value.
 
     Parameters
     ----------
     column
         Position of the column.
-    factor
-        Position of the column by which its numbers are multiplied, which may be the same column; None: the numbers themselves are summed.
+    is_squared
+        Whether the squares of the column are summed. Infinities and NaN have no squares; they are in the sum of the numbers.
     where
-        Positions of the columns that must have a value; by default the columns that are summed.
+        Positions of the columns that must have a value; by default the column itself.
     """
 
     # Two words hold the running sums of so many usual numbers.
     rows_per_block: ClassVar[int] = WORDS_BLOCK
     column: int
-    factor: int | None = None
+    is_squared: bool = False
     where: tuple[int, ...] = attrs.field()
 
     @where.default
-    def _columns(self) -> tuple[int, ...]:
-        return tuple(sorted({self.column, self.column if self.factor is None else self.factor}))
-
-    @property
-    def is_of_squares(self) -> bool:
-        """Whether the squares of the column are summed. Infinite numbers and NaN have no squares; they are in the sum of the numbers."""
-        return self.factor == self.column
+    def _own_column(self) -> tuple[int, ...]:
+        return (self.column,)
 
     def empty(self, groups: int) -> State:
         return ExactSums(Digits(groups))
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
-        if self.factor not in (None, self.column):
-            digits = Digits(groups.count)
-            for numbers, moved in self._parts(rows):
-                digits.add(numbers, groups.codes, moved)
-            return ExactSums(digits)
         if groups.count == 1:
             return ExactSums(self._of_all(rows))
         numbers = rows.floats(self.column, self.where)
         if groups.several is None:
             digits = Digits(groups.count)
-            add_numbers(digits, numbers, groups.codes, self.is_of_squares)
+            add_numbers(digits, numbers, groups.codes, self.is_squared)
             return ExactSums(digits)
         indices, chosen, codes = groups.several
         digits = Digits(int(indices.max(initial=-1)) + 1)
-        add_numbers(digits, numbers[chosen], codes, self.is_of_squares)
-        return ExactSums(digits, indices, numbers[groups.firsts], self.is_of_squares)
+        add_numbers(digits, numbers[chosen], codes, self.is_squared)
+        return ExactSums(digits, indices, numbers[groups.firsts], self.is_squared)
 
     def _of_all(self, rows: InputRows) -> Digits:
         """Return the sum of all rows. The sum and the sum of squares are computed in one pass if the latter is computed first."""
         numbers = rows.known_floats(self.column) if self.where == (self.column,) else rows.floats(self.column, self.where)
         key = ("sum and squares", self.column, self.where)
-        if self.is_of_squares:
+        if self.is_squared:
             state = rows.once(key, lambda: VarianceState.of(numbers))
             return Digits.of_units(state.square_units << SQUARE_SHIFT, -2 * LOWEST_PLACE)
         known_state = rows.converted(key)
@@ -345,11 +335,11 @@ class FloatSum(StateColumn):
         result = state.digits.grouped(groups.codes[several], groups.count)
         if state.indices is not None and state.alone is not None:
             alone = np.flatnonzero(state.indices < 0)
-            add_numbers(result, state.alone[alone], groups.codes[alone], self.is_of_squares)
+            add_numbers(result, state.alone[alone], groups.codes[alone], self.is_squared)
         return ExactSums(result.carried())
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
-        if self.factor is None:
+        if not self.is_squared:
             numbers = rows.floats(self.column, self.where)
             words = two_word_running_sums(numbers, starts, before) if rows.count else None
             if words is not None:
@@ -359,7 +349,7 @@ class FloatSum(StateColumn):
         return every, every.take(last_rows(starts, rows.count))
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
-        if self.factor is not None:
+        if self.is_squared:
             return ExactSums(digits_of_parts(self._parts(rows), windows.starts, windows.stops))
         numbers = rows.floats(self.column, self.where)
         words = self._words_of_windows(numbers, rows, windows)
@@ -389,15 +379,11 @@ class FloatSum(StateColumn):
         return scratch
 
     def _parts(self, rows: InputRows) -> list[tuple[np.ndarray, int]]:
-        """Return the numbers or exact products of each row as parts: floats with the place ``p`` of their factor ``2**(40 * p)``."""
+        """Return the numbers or exact squares of each row as parts: floats with the place ``p`` of their factor ``2**(40 * p)``."""
         numbers = rows.floats(self.column, self.where)
-        if self.factor is None:
+        if not self.is_squared:
             return [(numbers, 0)]
-        if self.is_of_squares:
-            return squares_of(numbers if math.isfinite(largest_magnitude(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0))
-        other = rows.floats(self.factor, self.where)
-        product = numbers * other
-        return [(product, 0), (product_error(numbers, other, product), 0)]
+        return squares_of(numbers if math.isfinite(largest_magnitude(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0))
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         return [digits_to_lists(state.all_digits())]

@@ -86,7 +86,7 @@ STATES = [
     HasValue(0),
     WrappedSum(1),
     FloatSum(0),
-    FloatSum(0, 0),
+    FloatSum(0, is_squared=True),
     Extreme(0, FLOAT, True),
     Extreme(1, INT, False),
     KindOfFirstValue(0),

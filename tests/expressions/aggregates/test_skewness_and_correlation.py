@@ -17,9 +17,9 @@ import sframe_spark.aggregate as agg
 from sframe_spark import SFrame
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.expressions.aggregates import spreads
+from sframe_spark.expressions.aggregates import product_sums, skewness_and_correlation
+from sframe_spark.expressions.aggregates.product_sums import ProductSum, products_of
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.spreads import ProductSum, products_of
 from sframe_spark.plugin import reduce
 from tests.expressions.aggregates import model
 from tests.expressions.aggregates.model import Rules
@@ -84,18 +84,18 @@ def test_pairs_of_floats_give_what_ints_give(draw: str, monkeypatch: pytest.Monk
         found = sf.groupby("k", made).sort("k")
         return [[number if number is None else number.hex() for number in found[name]] for name in ("skewness", "correlation")]
 
-    by_pairs, signed_root = values(), spreads.signed_root
-    monkeypatch.setattr(spreads, "UNSURE", 0.0)
-    monkeypatch.setattr(spreads, "signed_root", lambda *ratio: met.append(1) or signed_root(*ratio))
+    by_pairs, signed_root = values(), skewness_and_correlation.signed_root
+    monkeypatch.setattr(skewness_and_correlation, "UNSURE", 0.0)
+    monkeypatch.setattr(skewness_and_correlation, "signed_root", lambda *ratio: met.append(1) or signed_root(*ratio))
     assert values() == by_pairs and len(met) > 300
 
 
 @pytest.mark.parametrize("draw", ["normal", "skewed", "far from zero"])
 def test_usual_groups_need_no_ints(draw: str, monkeypatch: pytest.MonkeyPatch) -> None:
     keys, first, _ = columns(draw, 300)
-    sf, met, signed_root = SFrame({"k": keys, "x": first, "y": np.roll(first, 1)}), [], spreads.signed_root
-    monkeypatch.setattr(spreads, "FEW_UNSURE", 0)
-    monkeypatch.setattr(spreads, "signed_root", lambda *ratio: met.append(ratio) or signed_root(*ratio))
+    sf, met, signed_root = SFrame({"k": keys, "x": first, "y": np.roll(first, 1)}), [], skewness_and_correlation.signed_root
+    monkeypatch.setattr(skewness_and_correlation, "FEW_UNSURE", 0)
+    monkeypatch.setattr(skewness_and_correlation, "signed_root", lambda *ratio: met.append(ratio) or signed_root(*ratio))
     found = sf.groupby("k", {"skewness": agg.SKEWNESS("x"), "correlation": agg.CORRELATION("x", "y")}).sort("k")
     # Of two numbers the skewness is exactly zero, of two rows the correlation is exactly one: no pairs decide that.
     few = sum(keys.count(key) == 2 for key in set(keys))
@@ -116,7 +116,7 @@ def test_products_are_exact(draw: str, factors: int) -> None:
 
 @pytest.mark.parametrize("limit", [5, 1 << 14])
 def test_states_do_not_depend_on_how_they_are_made(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spreads, "BLOCK", limit)
+    monkeypatch.setattr(product_sums, "BLOCK", limit)
     source, state = random.Random(1), ProductSum((0, 1, 0))
     numbers = [pa.array([DRAWS[source.choice(list(DRAWS))](source) for _ in range(1000)]) for _ in range(2)]
     rows, codes = InputRows(numbers, 1000), np.arange(1000) % 7
@@ -151,3 +151,24 @@ def test_only_numbers_are_taken(odd: Any) -> None:
     for request in requests:
         with pytest.raises(UnsupportedOperationError, match=r"takes a column of int, float"):
             sf.groupby("k", {"r": request})
+
+
+def test_products_that_floats_cannot_hold_and_odd_ones_in_every_way() -> None:
+    """Of a weighted sum: products beyond the largest float or below the smallest cancel exactly; with an infinity or NaN it is as of floats."""
+    infinite, odd = math.inf, math.nan
+    for first, second, wanted in [
+        ([1e200, -1e200, 3.0], [1e200, 1e200, 2.0], 6.0),
+        ([1e-200, 1.0], [1e-120, 1.0], 1.0),
+        ([infinite, 1.0], [2.0, 1.0], infinite),
+        ([infinite, infinite], [2.0, -2.0], odd),
+        ([infinite, 1.0], [0.0, 1.0], odd),
+        ([odd, 1.0], [0.0, 1.0], odd),
+    ]:
+        rows, count = InputRows([pa.array(first, from_pandas=False), pa.array(second, from_pandas=False)], len(first)), len(first)
+        column, one = ProductSum((0, 1)), GroupsOfRows(np.zeros(count, dtype=np.int64), 1)
+        lifted = column.lift(rows, one)
+        each = column.lift(rows, GroupsOfRows(np.arange(count), count))
+        running = column.running(rows, np.zeros(1, dtype=np.int64), column.empty(1))[1]
+        windows = column.windows(rows, RowWindows(np.zeros(1, dtype=np.int64), np.full(1, count)))
+        for state in (lifted, column.merge(each, one), running, windows, column.of_arrow(column.to_arrow(lifted))):
+            assert np.array_equal(state.rounded(), [wanted], equal_nan=True), (first, second)
