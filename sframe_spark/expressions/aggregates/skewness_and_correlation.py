@@ -28,13 +28,13 @@ Parameters = tuple[Any, ...]
 # Error bound of a few steps of arithmetic with pairs, relative to the terms that are added; and the error that makes pairs useless.
 STEPS_ERROR, UNSURE = 2.0**-96, 2.0**-55
 # Between these bounds all products of sums, and their rounding errors, are floats.
-LEAST_SPREAD, MOST_SPREAD = 2.0**-200, 2.0**200
+MIN_SPREAD, MAX_SPREAD = 2.0**-200, 2.0**200
 # Means of so many bits are subtracted from numbers, as their squares are exact, if they are between these bounds.
-MEAN_BITS, LEAST_MEAN, MOST_MEAN = 24, 2.0**-90, 2.0**90
+MEAN_BITS, MIN_MEAN, MAX_MEAN = 24, 2.0**-90, 2.0**90
 # Up to this many groups ints are faster than such deviations.
 FEW_UNSURE = 16
 # Quotients are scaled if the bits of numerator and denominator differ by more.
-MOST_BITS = 900
+MAX_BITS = 900
 
 
 def times(first: Pair, second: Pair) -> Pair:
@@ -72,7 +72,7 @@ def signed_root(numerator: int, denominator: int) -> float:
     """
     if not denominator:
         return math.nan
-    bits = max(denominator.bit_length() - 2 * numerator.bit_length() - MOST_BITS, 0)
+    bits = max(denominator.bit_length() - 2 * numerator.bit_length() - MAX_BITS, 0)
     bits += bits % 2
     root = math.ldexp(math.sqrt(quotient(numerator * numerator << bits, denominator)), -bits // 2)
     return -root + 0.0 if numerator < 0 else root
@@ -132,7 +132,7 @@ def skewness_from_pairs(counts: Pair, sums: Pair, squares: Pair, cubes: Pair) ->
     terms = times(times(cubes, counts), counts), times(times(sums, squares), three), times(square, two)
     third = minus(minus(terms[0], terms[1]), (-terms[2][0], -terms[2][1]))
     error = STEPS_ERROR * (1.0 + 2.0 * sum(np.abs(term[0]) for term in terms) / np.abs(third[0]) + 6.0 * most[0] / spread[0])
-    error[~((spread[0] > LEAST_SPREAD) & (most[0] < MOST_SPREAD))] = math.nan
+    error[~((spread[0] > MIN_SPREAD) & (most[0] < MAX_SPREAD))] = math.nan
     ratio = rounded_ratio(third, times(spread, times(spread, spread)), error)
     return np.copysign(np.sqrt(ratio), third[0])
 
@@ -151,7 +151,7 @@ def near_means(counts: np.ndarray, *sums: Digits) -> tuple[np.ndarray, list[np.n
         fraction, exponent = np.frexp(part.means(counts))
         means.append(np.ldexp(np.rint(np.ldexp(fraction, MEAN_BITS)), exponent - MEAN_BITS))
     sizes = [np.abs(mean) for mean in means]
-    usual = np.flatnonzero(np.logical_and.reduce([(size > LEAST_MEAN) & (size < MOST_MEAN) for size in sizes]))
+    usual = np.flatnonzero(np.logical_and.reduce([(size > MIN_MEAN) & (size < MAX_MEAN) for size in sizes]))
     return usual, [mean[usual] for mean in means]
 
 
@@ -193,7 +193,7 @@ def correlation_from_pairs(counts: Pair, products: Pair, sums: Pair, squares: Pa
     largest = np.abs(terms[0][0]) + np.abs(terms[1][0])
     error = STEPS_ERROR * (1.0 + 2.0 * (largest / np.abs(common[0]) + most[0] / spread[0] + other_most[0] / other_spread[0]))
     for part, whole in ((spread, most), (other_spread, other_most)):
-        error[~((part[0] > LEAST_SPREAD) & (whole[0] < MOST_SPREAD))] = math.nan
+        error[~((part[0] > MIN_SPREAD) & (whole[0] < MAX_SPREAD))] = math.nan
     return np.copysign(np.sqrt(rounded_ratio(common, times(spread, other_spread), error)), common[0])
 
 
