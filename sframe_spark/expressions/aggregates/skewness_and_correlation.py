@@ -139,7 +139,7 @@ def skewness_from_pairs(counts: Pair, sums: Pair, squares: Pair, cubes: Pair) ->
 
 def skewness_from_ints(count: int, group: int, sums: Digits, squares: Digits, cubes: Digits) -> float:
     """Return the skewness of a group of finite numbers; NaN without variance."""
-    place = min(least_place(sums), least_place(squares) // 2, least_place(cubes) // 3)
+    place = min(lowest_place(sums), lowest_place(squares) // 2, lowest_place(cubes) // 3)
     first, second, third = sums.units(group, place), squares.units(group, 2 * place), cubes.units(group, 3 * place)
     return signed_root(count * (count * third - 3 * first * second) + 2 * first**3, (count * second - first * first) ** 3)
 
@@ -179,7 +179,7 @@ def cubes_around_means(counts: np.ndarray, *sums: Digits) -> tuple[np.ndarray, l
     return usual, [part.carried() for part in (left, squares, cubes)]
 
 
-def least_place(digits: Digits) -> int:
+def lowest_place(digits: Digits) -> int:
     """Return the lowest place of some sums."""
     return min(digits.places, default=0)
 
@@ -200,8 +200,8 @@ def correlation_from_pairs(counts: Pair, products: Pair, sums: Pair, squares: Pa
 def correlation_from_ints(count: int, group: int, products: Digits, *sides: Digits) -> float:
     """Return the correlation of a group of pairs of finite numbers; NaN if a side has no variance."""
     sums, squares, others, other_squares = sides
-    other_place = min(least_place(others), least_place(other_squares) // 2)
-    place = min(least_place(sums), least_place(squares) // 2, least_place(products) - other_place)
+    other_place = min(lowest_place(others), lowest_place(other_squares) // 2)
+    place = min(lowest_place(sums), lowest_place(squares) // 2, lowest_place(products) - other_place)
     first, other = sums.units(group, place), others.units(group, other_place)
     spread = count * squares.units(group, 2 * place) - first * first
     other_spread = count * other_squares.units(group, 2 * other_place) - other * other
