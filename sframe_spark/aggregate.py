@@ -15,6 +15,7 @@ from sframe_spark.api.aggregate import (
     ARGMIN,
     AVG,
     CONCAT,
+    CORRELATION,
     COUNT,
     COUNT_DISTINCT,
     DISTINCT,
@@ -24,6 +25,7 @@ from sframe_spark.api.aggregate import (
     MIN,
     QUANTILE,
     SELECT_ONE,
+    SKEWNESS,
     STD,
     STDV,
     SUM,
@@ -33,8 +35,8 @@ from sframe_spark.api.aggregate import (
 from sframe_spark.api.error_hints import no_aggregate
 
 __all__ = [
-    "ARGMAX", "ARGMIN", "AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FREQ_COUNT", "MAX", "MEAN", "MIN", "QUANTILE", "SELECT_ONE", "STD",
-    "STDV", "SUM", "VAR", "VARIANCE",
+    "ARGMAX", "ARGMIN", "AVG", "CONCAT", "CORRELATION", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FREQ_COUNT", "MAX", "MEAN", "MIN",
+    "QUANTILE", "SELECT_ONE", "SKEWNESS", "STD", "STDV", "SUM", "VAR", "VARIANCE",
 ]  # fmt: skip
 
 

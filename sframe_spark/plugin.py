@@ -89,9 +89,16 @@ from sframe_spark.api.node_value_conversion import literal_of, require_pairs, ro
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.compute.exact_sum_and_variance import ExactSum
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, define_aggregate
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.expressions.aggregates.collected_values import CollectedValues
+from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum
+from sframe_spark.expressions.aggregates.float_sums import FloatSum
+from sframe_spark.expressions.aggregates.product_sums import ProductSum
+from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, StateColumn
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, define_function
 from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.operators.append import append
@@ -117,13 +124,15 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode
 
 __all__ = [
-    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk", "ColumnType",
-    "DecomposableOperator", "Decomposition", "ExactSum", "Facts", "InvalidArgumentError", "KeyColumn", "Law", "Length", "LengthMismatchError",
-    "Literal", "LoweringContext", "Need", "Operator", "Origin", "PlannerNode", "Program", "Register", "Relation", "RelationProperties", "RowDomain",
-    "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError", "SequentialOperator", "Stage", "Step", "UnsupportedOperationError",
-    "aggregate", "any_parameter", "append", "apply_program", "call", "column_names", "column_of", "concatenate", "decode", "define_aggregate",
-    "define_function", "derive", "dict_of", "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json", "group_by", "law",
-    "list_of", "node_of", "planner_node_name_to_type", "project", "reduce", "reduce_columns", "register", "registered_names", "reverse", "slice_rows",
+    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk",
+    "CollectedValues", "ColumnAggregate", "ColumnType", "Count", "CountMissing", "DecomposableOperator", "Decomposition", "ExactSum",
+    "Facts", "FloatSum", "GroupsOfRows", "Growth", "HasValue", "InputRows", "InvalidArgumentError", "KeyColumn", "Law", "Length",
+    "LengthMismatchError", "Literal", "LoweringContext", "Need", "Operator", "Origin", "PlannerNode", "ProductSum", "Program", "Register", "Relation",
+    "RelationProperties", "RowDomain", "RowWindows", "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError",
+    "SequentialOperator", "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WrappedSum", "aggregate", "any_parameter", "append",
+    "apply_program", "call", "column_names", "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive",
+    "dict_of", "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json", "group_by", "law", "list_of",
+    "node_of", "planner_node_name_to_type", "project", "reduce", "reduce_columns", "register", "registered_names", "reverse", "slice_rows",
     "sort_rows", "zip_columns",
 ]  # fmt: skip
 

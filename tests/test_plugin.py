@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -25,7 +26,21 @@ from sframe_spark.errors import (
 )
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.graph_traversal import postorder
-from sframe_spark.plugin import FLOAT, INT, STR, Decomposition, aggregate, call, define_aggregate, define_function, reduce
+from sframe_spark.plugin import (
+    FLOAT,
+    INT,
+    STR,
+    ColumnAggregate,
+    Decomposition,
+    FloatSum,
+    ProductSum,
+    aggregate,
+    call,
+    define_aggregate,
+    define_function,
+    reduce,
+)
+from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
 
 VALUES = [float(i % 7 + 1) if i % 5 else None for i in range(60)]
 KEYS = [i % 3 for i in range(60)]
@@ -292,3 +307,24 @@ def test_spark_expressions_of_another_type_are_told_where_rows_come_back_and_whe
             sf["y"] = call("test_thirds", sf["x"])
             with pytest.raises(ExecutionError, match="expression of the scalar function 'test_thirds' is not of Spark's type bigint"):
                 sf.groupby("y", {"all": aggregate("concat", "x")}).materialize()
+
+
+def weighted_mean(types: Any, columns: Any, parameters: Any) -> ColumnAggregate:
+    value, weight = columns
+
+    def finish(products: Any, weights: Any, *, last: bool) -> pa.Array:
+        total = weights.rounded()
+        return pa.array(products.rounded() / np.where(total == 0.0, 1.0, total), mask=total == 0.0, from_pandas=False)
+
+    return ColumnAggregate((ProductSum((value, weight)), FloatSum(weight, where=(value, weight))), finish)
+
+
+@pytest.mark.spark
+def test_an_aggregate_of_state_columns_works_wherever_there_are_aggregates() -> None:
+    define_aggregate("test_weighted_mean", lambda types, parameters: FLOAT, of_columns=weighted_mean, arguments=2, order_sensitive=False)
+    check_aggregate("test_weighted_mean", [2.0, None, 4.0, 5.0, 0.5, 1e300], [3, 1, 1, None, 0, 2])
+    frame = SFrame({"k": [1, 2, 1, 2], "v": [2.0, 5.0, 4.0, None], "w": [3, 1, 1, 7], "t": [1, 2, 3, 4]})
+    mean = aggregate("test_weighted_mean", "v", "w")
+    assert list(frame.groupby("k", {"m": mean}).sort("k")["m"]) == [2.5, 5.0]
+    assert list(frame.running({"m": mean}, by="k")["m"]) == [2.0, 5.0, 2.5, 5.0]
+    assert reduce("test_weighted_mean", frame["v"], frame["w"]) == 3.0

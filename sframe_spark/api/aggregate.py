@@ -211,6 +211,47 @@ def STDV(src_column: str) -> AggregateRequest:
     return STD(src_column)
 
 
+def SKEWNESS(src_column: str) -> AggregateRequest:
+    """Population skewness of the values in each group: their mean cubed deviation, divided by the cube of the standard deviation.
+
+    It is missing for a group without values, and NaN with an infinity or NaN. For a group of one value, or of equal values, it is NaN, too:
+    zero divided by zero says nothing of the shape. Polars and SciPy give NaN for both, and pandas for one value.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of class int or float.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome", "Rome"], "price": [1, 4, 1, 4]})
+    >>> sales.groupby("city", {"skewness": SKEWNESS("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'skewness': [nan, 0.7071067811865476]}
+    """
+    return request("skewness", f"Skewness of {src_column}", src_column)
+
+
+def CORRELATION(first_column: str, second_column: str) -> AggregateRequest:
+    """Pearson correlation of two columns in each group, over the rows in which both have a value.
+
+    It is missing with fewer than two such rows. It is NaN if a column has equal values in all of these rows, or an infinity or NaN.
+
+    Parameters
+    ----------
+    first_column, second_column
+        Names of columns of class int or float.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome", "Rome"], "price": [1, 4, 2, 3], "sold": [8, 5, 6, 4]})
+    >>> sales.groupby("city", {"correlation": CORRELATION("price", "sold")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'correlation': [None, -1.0]}
+    """
+    return request("correlation", f"Correlation of {first_column} and {second_column}", first_column, second_column)
+
+
 def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
     """Number of distinct values in each group; missing values together count as one value, and so do all NaN.
 

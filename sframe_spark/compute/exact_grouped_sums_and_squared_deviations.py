@@ -134,9 +134,25 @@ class Digits:
             others = second.others if self.others is None else self.others if second.others is None else self.others + second.others
         return Digits(self.count, places, others)
 
-    def added(self, other: Digits, groups: np.ndarray) -> Digits:
-        """Return these sums with each sum of ``other`` added to the group given by ``groups``, in which no group is repeated."""
-        return self.replaced(self.select(groups) + other, groups)
+    def grouped(self, codes: np.ndarray, count: int) -> Digits:
+        """Return the sums of groups of these sums; ``codes`` assigns each of them to one of ``count`` groups.
+
+        Examples
+        --------
+        >>> digits = Digits(3)
+        >>> digits.add(np.array([1.0, 2.5, 4.0]), np.arange(3))
+        >>> digits.grouped(np.array([1, 0, 1]), 2).rounded().tolist()
+        [2.5, 5.0]
+        """
+        result = Digits(count)
+        for place, digits in self.carried().places.items():
+            np.add.at(result.places.setdefault(place, np.zeros(count, dtype=np.int64)), codes, digits)
+        if self.others is not None:
+            with np.errstate(invalid="ignore"):
+                # Of no sums NumPy counts in ints, whatever the weights.
+                result.others = np.bincount(codes, self.others, count).astype(np.float64, copy=False)
+        result._magnitude = len(codes) * 2.0**BITS
+        return result
 
     def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
         """Return these sums with the sums of ``groups`` replaced by the sums of ``other``."""
@@ -249,7 +265,10 @@ class Digits:
     @classmethod
     def of_units(cls, units: int, lowest: int, others: float = 0.0) -> Digits:
         """Convert the sum of one group, given in units of ``2**(40 * lowest)``."""
-        result, place = cls(1, others=np.array([others]) if others else None), lowest
+        result = cls(1, others=np.array([others]) if others else None)
+        # Usual numbers have no digits at the many lowest places.
+        skipped = max((units & -units).bit_length() - 1, 0) // BITS
+        units, place = units >> skipped * BITS, lowest + skipped
         while units:
             above = (units + HALF) >> BITS
             if units != above << BITS:
@@ -369,8 +388,6 @@ PLACE_BITS = 8
 NON_FINITE = (1 << PLACE_BITS) - 1
 INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
 NON_FINITE_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
-# Lists with at most this many digits per group on average are concatenated, not added up.
-MAX_UNMERGED_DIGITS = 6
 
 
 def digits_to_lists(digits: Digits) -> pa.ListArray:
@@ -424,59 +441,6 @@ def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int 
     return result
 
 
-def merged_digit_lists(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
-    """Merge consecutive lists of digits: the lists from each start up to the next start become one list.
-
-    Examples
-    --------
-    >>> merged_digit_lists(pa.array([[(3 << 8) + 64], [], [(5 << 8) + 64]], pa.list_(pa.int64())), np.array([0, 2])).to_pylist()
-    [[832], [1344]]
-    """
-    offsets = lists.offsets.to_numpy(zero_copy_only=False)
-    joined = np.append(offsets[starts], offsets[-1])
-    if joined[-1] - joined[0] <= MAX_UNMERGED_DIGITS * len(starts):
-        return pa.ListArray.from_arrays(pa.array(joined), lists.values)
-    edges, result = np.append(starts, len(lists)), []
-    for start in range(0, len(starts), GROUPS_PER_BLOCK):
-        bounds = edges[start : start + GROUPS_PER_BLOCK + 1]
-        groups = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        result.append(digits_to_lists(digits_of(lists.slice(bounds[0], bounds[-1] - bounds[0]), groups, len(bounds) - 1)))
-    return pa.concat_arrays(result)
-
-
-def digit_lists_at(lists: pa.ListArray, positions: np.ndarray, count: int) -> pa.ListArray:
-    """Return ``count`` lists: the given lists at the ascending ``positions``, and empty lists at all other positions.
-
-    Examples
-    --------
-    >>> digit_lists_at(pa.array([[7], [8, 9]]), np.array([1, 2]), 4).to_pylist()
-    [[], [7], [8, 9], []]
-    """
-    offsets = lists.offsets.to_numpy(zero_copy_only=False)
-    lengths = np.zeros(count + 1, dtype=np.int32)
-    lengths[positions + 1] = np.diff(offsets)
-    lengths[0] = offsets[0]
-    return pa.ListArray.from_arrays(pa.array(lengths.cumsum(dtype=np.int32)), lists.values)
-
-
-# Exact sums of groups of rows, for as many groups at a time as there is memory for their digits.
-
-# How many bytes of digits are kept at a time; with squares there are three times as many digits.
-MAX_BYTES = 64 << 20
-
-
-def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> Iterator[list[Digits]]:
-    """Yield the sums of groups, and the sums of squares, for as many groups at a time as ``MAX_BYTES`` allows."""
-    size = MAX_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_PER_BLOCK else max(count, 1)
-    for start in range(0, max(count, 1), size):
-        stop = min(start + size, count)
-        if stop - start < count:
-            rows = np.flatnonzero((codes >= start) & (codes < stop))
-            yield digits_of_block(numbers[rows], codes[rows] - start, stop - start, has_squares)
-        else:
-            yield digits_of_block(numbers, codes, count, has_squares)
-
-
 def digits_of_block(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
     """Return the sums of groups, and with ``has_squares`` the sums of squares."""
     if has_squares:
@@ -484,19 +448,6 @@ def digits_of_block(numbers: np.ndarray, codes: np.ndarray, count: int, has_squa
     sums = Digits(count)
     sums.add(numbers, codes)
     return [sums]
-
-
-def places_of(numbers: np.ndarray) -> int:
-    """Return the largest number of digits that a sum of these numbers can have, which grows with the range of their exponents.
-
-    Examples
-    --------
-    >>> places_of(np.array([1.0, 0.5, 0.0])), places_of(np.array([1e300, 1e-300]))
-    (4, 53)
-    """
-    distances = np.abs(numbers[np.isfinite(numbers) & (numbers != 0.0)])
-    bits = math.frexp(distances.max())[1] - math.frexp(distances.min())[1] if len(distances) else 0
-    return bits // BITS + 4
 
 
 # Sums of squared deviations from the mean, from exact sums and exact sums of squares.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -16,33 +15,19 @@ from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
     PAIR_ERROR,
     Digits,
     deviations_from_pairs,
-    digits_of_block,
     first_place,
     nearest_deviations,
     non_finite_sums,
     rounded_or_nan,
     squarable_parts,
-    squared_deviations,
     squares_are_exact,
     sums_and_squares,
 )
-from sframe_spark.compute.exact_running_sums_in_two_words import (
-    LOWER,
-    UPPER,
-    WORDS_BLOCK,
-    OneSum,
-    TwoInts,
-    as_floats,
-    carry,
-    grouped_cumsum,
-    two_word_running_sums,
-)
+from sframe_spark.compute.exact_running_sums_in_two_words import LOWER, UPPER, WORDS_BLOCK, TwoInts, as_floats, carry, grouped_cumsum
 from sframe_spark.compute.exact_sum_and_variance import (
     LOWEST,
     MAX_EXPONENT,
     MIN_EXPONENT,
-    ExactSum,
-    VarianceState,
     largest_magnitude,
     scratch_arrays,
     split_int_digit,
@@ -55,150 +40,6 @@ from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 MAX_BITS = 45
 # The shift that converts multiples of 2**-2148, the square of the smallest float, to multiples of 2**-2160, the unit of the lowest place of squares.
 SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
-
-
-@attrs.frozen(eq=False)
-class Sums:
-    """Counts, exact sums and exact sums of squares of some groups.
-
-    Parameters
-    ----------
-    counts
-        How many numbers each group has.
-    sums
-        The sums of the numbers of each group.
-    squares
-        The sums of their squares; None if they are not needed.
-    """
-
-    counts: np.ndarray
-    sums: Digits
-    squares: Digits | None
-
-    @classmethod
-    def nothing(cls, count: int, with_squares: bool) -> Sums:
-        """Return the sums of ``count`` groups without numbers."""
-        return cls(np.zeros(count, dtype=np.int64), Digits(count), Digits(count) if with_squares else None)
-
-    @classmethod
-    def of(cls, numbers: np.ndarray, valid: np.ndarray | None, codes: np.ndarray, count: int, with_squares: bool) -> Sums:
-        """Return the sums of rows by group; ``numbers`` must be zero where a value is missing."""
-        sums, *squares = digits_of_block(numbers, codes, count, with_squares)
-        return cls(np.bincount(codes if valid is None else codes[valid], minlength=count), sums, squares[0] if squares else None)
-
-    @classmethod
-    def of_variance_state(cls, known: VarianceState, with_squares: bool) -> Sums:
-        """Convert the variance state of a single group."""
-        squares = Digits.of_units(known.square_units << SQUARE_SHIFT, 2 * -LOWEST_PLACE) if with_squares else None
-        return cls(np.array([known.count]), Digits.of_sum(known.total), squares)
-
-    def variance_state(self, group: int) -> VarianceState:
-        """Return the variance state of one group."""
-        squares = 0 if self.squares is None else self.squares.units(group, 2 * -LOWEST_PLACE) >> SQUARE_SHIFT
-        return VarianceState(int(self.counts[group]), self.sums.sum_of(group), squares)
-
-    def merged(self, other: Sums, groups: np.ndarray) -> Sums:
-        """Merge each group of ``other`` into the group given by ``groups``."""
-        counts = self.counts.copy()
-        counts[groups] += other.counts
-        squares = None if self.squares is None or other.squares is None else self.squares.added(other.squares, groups)
-        return Sums(counts, self.sums.added(other.sums, groups), squares)
-
-    def replaced(self, other: Sums, groups: np.ndarray) -> Sums:
-        """Return these sums with the sums of ``groups`` replaced by the sums of ``other``."""
-        counts = self.counts.copy()
-        counts[groups] = other.counts
-        squares = None if self.squares is None or other.squares is None else self.squares.replaced(other.squares, groups)
-        return Sums(counts, self.sums.replaced(other.sums, groups), squares)
-
-    def taken(self, groups: np.ndarray) -> Sums:
-        """Return the sums of some of the groups."""
-        return Sums(self.counts[groups], self.sums.select(groups), None if self.squares is None else self.squares.select(groups))
-
-    def values(self, kind: str) -> np.ndarray:
-        """Return the ``sum``, ``mean``, ``var`` or ``std`` of each group; zero for a group without numbers."""
-        if kind == "sum":
-            return self.sums.rounded()
-        sizes = np.maximum(self.counts, 1)
-        if kind == "mean" or self.squares is None:
-            return self.sums.means(sizes)
-        variance = squared_deviations(self.counts, self.sums, self.squares) / sizes
-        return np.sqrt(variance) if kind == "std" else variance
-
-
-def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """Return a running ``sum``, ``mean``, ``var`` or ``std`` within groups, the running counts, and the sums of each group at the end.
-
-    Parameters
-    ----------
-    kind
-        Which of the four to compute.
-    numbers
-        Floats, group by group; zero where a value is missing.
-    valid
-        Which values are present; None if all are.
-    starts
-        Where each group begins; no group is empty.
-    before
-        Sums of earlier rows of these groups.
-
-    Examples
-    --------
-    >>> nothing = Sums.nothing(2, False)
-    >>> found, counts, after = running_sums("sum", np.array([0.1, 0.2, 0.3, 5.0]), None, np.array([0, 3]), nothing)
-    >>> found.tolist(), counts.tolist(), after.values("sum").tolist()
-    ([0.1, 0.30000000000000004, 0.6, 5.0], [1, 2, 3, 1], [0.6, 5.0])
-    """
-    result, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
-    ends = np.append(starts[1:], len(numbers))
-    states: list[Sums] = []
-    first, open_group = 0, None
-    for start in range(0, len(numbers), WORDS_BLOCK):
-        stop = min(start + WORDS_BLOCK, len(numbers))
-        # The groups of this block: the first group may have begun in an earlier block, the last group may continue in the next block.
-        last = int(np.searchsorted(starts, stop))
-        earlier = before.taken(np.arange(first, last))
-        if open_group is not None:
-            earlier = joined_sums([open_group, earlier.taken(np.arange(1, last - first))])
-        starts_in_block = np.maximum(starts[first:last] - start, 0)
-        part = None if valid is None else valid[start:stop]
-        result[start:stop], counts[start:stop], after = running_sums_of_block(kind, numbers[start:stop], part, starts_in_block, earlier)
-        is_over = ends[last - 1] == stop
-        closed = last if is_over else last - 1
-        states.append(after.taken(np.arange(closed - first)))
-        open_group = None if is_over else after.taken(np.array([last - 1 - first]))
-        first = closed
-    return result, counts, joined_sums(states) if states else before
-
-
-def joined_sums(parts: list[Sums]) -> Sums:
-    """Return the sums of the groups of several parts, one part after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    squares = [part.squares for part in parts if part.squares is not None]
-    sums = Digits.joined([part.sums for part in parts])
-    return Sums(np.concatenate([part.counts for part in parts]), sums, Digits.joined(squares) if squares else None)
-
-
-def running_sums_of_block(
-    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums
-) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """Return :func:`running_sums` of one block of rows."""
-    ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
-    counts = grouped_cumsum(ones, starts, before.counts)
-    ends = np.append(starts[1:], len(numbers)) - 1
-    quick = None if before.squares is not None or before.sums.others is not None else two_word_running_sums(numbers, starts, before.sums)
-    if quick is not None:
-        result, words = quick
-        sums = Digits.of_words(words)
-        return (result if kind == "sum" else result / np.maximum(counts, 1)), counts, Sums(counts[ends], sums, None)
-    sums = row_digits([(numbers, 0)], starts, before.sums)
-    squares = None
-    if before.squares is not None:
-        finite = numbers if math.isfinite(largest_magnitude(numbers)) else np.where(np.isfinite(numbers), numbers, 0.0)
-        squares = row_digits(squares_of(finite), starts, before.squares)
-    every = Sums(counts, sums, squares)
-    return every.values(kind), counts, every.taken(ends)
 
 
 def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: Digits) -> Digits:
@@ -260,29 +101,6 @@ def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarr
     return non_finite_sums(ups, downs, nans)
 
 
-def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, ExactSum]:
-    """Return the running sums of a single group, rounded, and the exact sum at the end.
-
-    Examples
-    --------
-    >>> found, after = running_sum(np.array([0.1, 0.2, 0.3]), ExactSum())
-    >>> found.tolist(), after.value
-    ([0.1, 0.30000000000000004, 0.6], 0.6)
-    """
-    result, start = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64)
-    for first in range(0, len(numbers), WORDS_BLOCK):
-        part = numbers[first : first + WORDS_BLOCK]
-        quick = None if before.others else two_word_running_sums(part, start, OneSum(before.units))
-        if quick is None:
-            state = Sums(start, Digits.of_sum(before), None)
-            result[first : first + WORDS_BLOCK], _, after = running_sums_of_block("sum", part, None, start, state)
-            before = after.sums.sum_of(0)
-        else:
-            result[first : first + WORDS_BLOCK], words = quick
-            before = ExactSum(OneSum.units_of(words))
-    return result, before
-
-
 # Rolling sums and variances, computed as differences of exact running sums, which lose no accuracy.
 
 Numbers = npt.NDArray[Any]
@@ -293,27 +111,6 @@ MAX_WINDOW_BITS = 62
 WINDOWS_IN_CACHE, MAX_READ = 1 << 14, 2
 # The sum of the digits of this many rows fits 64 bits, also for squares, which have two numbers per place.
 MAX_ROWS = 1 << 20
-
-
-def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions) -> Numbers:
-    """Return the sum of each window ``starts..stops`` divided by its size, which is at least one; the sum is rounded once.
-
-    Examples
-    --------
-    >>> means_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), np.ones(3), np.array([0, 1, 2]), np.array([1, 4, 2])).tolist()
-    [1000000000.0, 0.6, 0.0]
-    """
-    result = new_array(len(starts), np.float64)
-    for windows, first, last in window_blocks(len(numbers), starts, stops):
-        block_starts, block_stops = starts[windows] - first, stops[windows] - first
-        running = running_ints(numbers[first:last], longest_of(block_starts, block_stops))
-        if running is None:
-            result[windows] = digits_of_windows(numbers[first:last], block_starts, block_stops).means(sizes[windows])
-            continue
-        for part in window_slices(len(block_starts)):
-            sums, _ = pairs_of_windows(running, block_starts[part], block_stops[part])
-            np.divide(sums, sizes[windows][part], out=result[windows][part])
-    return result
 
 
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:

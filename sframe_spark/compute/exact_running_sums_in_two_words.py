@@ -92,8 +92,8 @@ class WordScratch(NamedTuple):
         return cls(part, left, new_array(rows, np.complex128))
 
 
-def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums) -> tuple[np.ndarray, TwoInts] | None:
-    """Return running sums of at most a block of rows within groups, and the last sum of each group; None if two ints cannot hold all bits."""
+def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums) -> TwoInts | None:
+    """Return running sums of at most a block of rows within groups; None if two ints cannot hold all bits."""
     largest = largest_magnitude(numbers)
     top_bit = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.max_bits()) + 1
     unit = top_bit - UPPER - LOWER
@@ -106,21 +106,25 @@ def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: Earli
         return None
     high, low = grouped_cumsum(high, starts, words[0]), grouped_cumsum(low, starts, words[1])
     carry(high, low, LOWER)
-    ends = np.append(starts[1:], len(high)) - 1
-    last = TwoInts(high[ends], low[ends], unit, LOWER)
+    return TwoInts(high, low, unit, LOWER)
+
+
+def rounded_words(words: TwoInts) -> np.ndarray:
+    """Return the float nearest to each carried sum; the ints are overwritten."""
     # Both words are exact as floats, so their sum is rounded once.
-    above, below = as_floats(high, unit + LOWER), as_floats(low, unit)
-    return np.add(above, below, out=above), last
+    above, below = as_floats(words.high, words.unit + words.bits), as_floats(words.low, words.unit)
+    return np.add(above, below, out=above)
 
 
-def sums_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> np.ndarray | None:
-    """Return the sum of every ``width`` consecutive numbers, rounded once; None if two words cannot hold all bits of the running sums.
+def words_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return two floats for every ``width`` consecutive numbers, whose sum is the exact sum; None if two words cannot hold all running sums.
 
-    The result is in a scratch array; ``scratch`` has one row more than there are numbers.
+    The results are in scratch arrays; ``scratch`` has one row more than there are numbers.
 
     Examples
     --------
-    >>> sums_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), 3, WordScratch.of(5)).tolist()
+    >>> high, low = words_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), 3, WordScratch.of(5))
+    >>> (high + low).tolist()
     [1000000000.3, 0.6]
     """
     largest, length = largest_magnitude(numbers), len(numbers).bit_length()
@@ -136,7 +140,7 @@ def sums_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> np
     np.cumsum(sums, out=sums)
     rows = len(numbers) - width + 1
     high = np.subtract(sums.real[width:], sums.real[:-width], out=part[:rows])
-    return np.add(high, np.subtract(sums.imag[width:], sums.imag[:-width], out=left[:rows]), out=high)
+    return high, np.subtract(sums.imag[width:], sums.imag[:-width], out=left[:rows])
 
 
 def split_into_words(numbers: np.ndarray, places: tuple[int, int], scratch: tuple[np.ndarray, np.ndarray], words: np.ndarray) -> bool:
@@ -169,33 +173,3 @@ def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
     floats = numbers.view(np.float64)
     floats -= rounding_constant(exponent)
     return floats
-
-
-class OneSum:
-    """The sum of all earlier rows of a single group, see :class:`EarlierSums`.
-
-    Parameters
-    ----------
-    units
-        The sum in units of the smallest float.
-    """
-
-    def __init__(self, units: int) -> None:
-        self.units = units
-
-    def max_bits(self) -> int:
-        """Return an exponent ``n`` such that the absolute value of the sum is below ``2**n``."""
-        return self.units.bit_length() + MIN_EXPONENT
-
-    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the high and the low word of the sum; None if it has bits below ``2**unit``."""
-        whole = self.units >> (unit - MIN_EXPONENT)
-        if whole << (unit - MIN_EXPONENT) != self.units:
-            return None
-        above = whole >> bits
-        return np.array([above]), np.array([whole - (above << bits)])
-
-    @staticmethod
-    def units_of(sums: TwoInts) -> int:
-        """Return the first sum in units of the smallest float."""
-        return ((int(sums.high[0]) << sums.bits) + int(sums.low[0])) << (sums.unit - MIN_EXPONENT)

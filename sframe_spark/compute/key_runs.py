@@ -107,6 +107,12 @@ def plain_numbers(values: pa.Array) -> np.ndarray:
     return filled.to_numpy(zero_copy_only=False)
 
 
+def raw_numbers(values: pa.Array) -> np.ndarray:
+    """Return a view of a column of numbers or datetimes as ints, floats or microseconds; where a value is missing, the number is arbitrary."""
+    kind = np.float64 if pa.types.is_floating(values.type) else np.int64
+    return np.frombuffer(values.buffers()[1], kind)[values.offset : values.offset + len(values)] if len(values) else np.zeros(0, kind)
+
+
 def unsigned_zero(extreme: Any) -> Any:
     """Return a minimum or maximum with -0.0 replaced by 0.0: both zeros tie, and which one is found depends on how rows are divided.
 

@@ -339,7 +339,7 @@ class RecordingExecutor(Executor):
     sections: list[ExecutedSection] = attrs.Factory(list)
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
-    def runs(self) -> SectionRunner:
+    def new_section_runner(self) -> SectionRunner:
         """Return a section runner that records row ranges."""
         return RecordingSectionRunner(self.options, self.log, self.owned, ranges=self.ranges)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.compute.key_runs import unsigned_zero
+from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED
 from sframe_spark.expressions.scalar_function_program import Register
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -55,10 +55,6 @@ def rows_as_groups(operator: GroupBy | StreamingGroupBy, child: PlannerNode) -> 
     return project(child, [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)])
 
 
-# Aggregates that skip missing values.
-SKIPPING = frozenset(("sum", "mean", "min", "max", "var", "std", "column_min", "column_max"))
-
-
 @law("reduce(x, select_one) = reduce(slice(x, 0, 1), select_one)", stage="pushdown", on="reduce", alone=True)
 def first_of_first(node: PlannerNode) -> PlannerNode | None:
     """Only the first row is needed, because it has the first value."""
@@ -84,14 +80,11 @@ def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
     tested, types = step.operands[0], program.register_types(masked.rows.schema)
     if step.function != "is_not_missing" or not isinstance(tested, Register) or types[tested.index] not in (INT, DATETIME):
         return None
-    if not all(a.function in SKIPPING and [program.outputs[position] for position in a.positions] == [tested] for a in operator.aggregations):
+    if not all(
+        a.implementation().skips_missing and [program.outputs[position] for position in a.positions] == [tested] for a in operator.aggregations
+    ):
         return None
     return node.with_inputs([masked.unfiltered()])
-
-
-SMALLEST = ("min", "column_min")
-LARGEST = ("max", "column_max")
-UNANSWERED = object()
 
 
 @law("reduce(x, count) = length of x", stage="pushdown", on="reduce")
@@ -99,7 +92,7 @@ def count_is_length(node: PlannerNode) -> PlannerNode | None:
     """If the number of rows is known, rows need not be counted."""
     rows = node.inputs[0].length.rows
     assert isinstance(node.operator, Reduce)
-    if rows is None or any(aggregation.function != "count" for aggregation in node.operator.aggregations):
+    if rows is None or not all(aggregation.counts_rows(node.inputs[0].schema) for aggregation in node.operator.aggregations):
         return None
     return one_row([rows] * len(node.operator.aggregations), node.schema)
 
@@ -113,7 +106,7 @@ def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
         return None
     statistics = source_statistics(source)
     values = [recorded(a, statistics, node.inputs[0].schema, source.stop - source.start) for a in node.operator.aggregations]
-    return None if any(value is UNANSWERED for value in values) else one_row(values, node.schema)
+    return None if any(value is UNRECORDED for value in values) else one_row(values, node.schema)
 
 
 @law("row_number(source, n) = n, n + 1, ...", stage="pushdown", on="row_number")
@@ -126,22 +119,14 @@ def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
 
 
 def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, rows: int) -> Any:
-    """Return the value of an aggregate (datetimes as microseconds) if statistics determine it, otherwise ``UNANSWERED``."""
-    if aggregation.function == "count":
+    """Return the value of an aggregate (datetimes as microseconds) if statistics determine it, otherwise ``UNRECORDED``."""
+    if aggregation.counts_rows(schema):
         return rows
-    if len(aggregation.positions) != 1:
-        return UNANSWERED
-    facts = statistics[aggregation.positions[0]]
-    if aggregation.function == "count_missing" and facts.has_missing is False:
-        return 0
-    if schema[aggregation.positions[0]].is_zoned:
-        # Statistics record instants without their offsets.
-        return UNANSWERED
-    if aggregation.function == "select_one" and facts.edges_known:
-        return facts.first
-    if aggregation.function in (*SMALLEST, *LARGEST) and facts.bounds_known and facts.has_nan is False:
-        return unsigned_zero(facts.minimum if aggregation.function in SMALLEST else facts.maximum)
-    return UNANSWERED
+    of_statistics = aggregation.implementation().recorded
+    if of_statistics is None or len(aggregation.positions) != 1:
+        return UNRECORDED
+    (position,) = aggregation.positions
+    return of_statistics(statistics[position], schema[position])
 
 
 def one_row(values: Sequence[Any], schema: Schema) -> PlannerNode:

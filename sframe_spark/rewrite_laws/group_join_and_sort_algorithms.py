@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.operators.groupby.accumulators import partial_aggregate
+from sframe_spark.expressions.aggregates.state_columns import Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
@@ -54,7 +54,7 @@ def group_by_of_sort(node: PlannerNode) -> PlannerNode | None:
     if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
     aggregations = for_adjacent_groups(child, operator.keys, operator.aggregations)
-    if not any(a.implementation().order_sensitive and partial_aggregate(a, child.schema).holds_values for a in aggregations):
+    if not any(a.implementation().order_sensitive and a.on_columns(child.schema).growth > Growth.FIXED for a in aggregations):
         return None
     return StreamingGroupBy(operator.keys, aggregations).make_planner_node(child)
 
@@ -67,7 +67,7 @@ def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
     if operator.keys or not runs_as_kernels(child):
         return None
     aggregations = for_adjacent_groups(child, (), operator.aggregations)
-    if any(partial_aggregate(aggregation, child.schema).holds_values for aggregation in aggregations):
+    if any(aggregation.on_columns(child.schema).growth > Growth.FIXED for aggregation in aggregations):
         return None
     return StreamingGroupBy((), aggregations).make_planner_node(child)
 
@@ -102,8 +102,8 @@ def for_adjacent_groups(node: PlannerNode, keys: Sequence[int], aggregations: Se
     """Return the aggregations for groups of adjacent rows. If equal values are adjacent too, distinct values are counted as runs."""
     order = properties_of(node).order
     return tuple(
-        attrs.evolve(aggregation, function="count_runs")
-        if aggregation.function == "count_distinct"
+        attrs.evolve(aggregation, function=of_runs)
+        if (of_runs := aggregation.implementation().of_runs) is not None
         and node.schema[aggregation.positions[0]] in RUN_COUNTABLE
         and order.satisfies_set({*keys, *aggregation.positions}) is not None
         else aggregation

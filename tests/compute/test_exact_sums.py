@@ -13,23 +13,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum, exact_sum_and_variance
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
-    FIRST_PLACE,
-    Digits,
-    digits_of,
-    digits_to_lists,
-    merged_digit_lists,
-    squared_deviations,
-)
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import running_sum
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import FIRST_PLACE, Digits, digits_to_lists, squared_deviations
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
-from sframe_spark.operators.groupby import accumulators
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import FINITE, NUMBERS
-from tests.compute.test_exact_running import rounded
+from tests.expressions.aggregates.test_running_sums import rounded, so_far
 
 CODED = st.lists(st.tuples(NUMBERS, st.integers(0, 2)), max_size=30)
 
@@ -74,8 +65,8 @@ def test_sums_of_numbers_of_one_sign_are_exact(apart: int, sign: int, moved: int
     numbers = np.ldexp(np.array([1.0, smallest, smallest * 3, 1.5]) * sign, moved)
     total = sum(map(Fraction, numbers.tolist()), Fraction(0))
     assert Fraction(ExactSum.of(numbers).units, 1 << 1074) == total
-    found, after = running_sum(numbers, ExactSum())
-    assert found[-1] == rounded(total) and Fraction(after.units, 1 << 1074) == total
+    found, state = so_far("sum", numbers)
+    assert found[-1] == rounded(total) and Fraction(state.states[0].all_digits().sum_of(0).units, 1 << 1074) == total
 
 
 @pytest.mark.usefixtures("blocks")
@@ -111,16 +102,8 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
         parts.append(part)
     together = parts[0]
     for part in parts[1:]:
-        together = together.added(part, np.arange(3))
+        together = together + part
     assert digits_to_lists(together).equals(digits_to_lists(whole))
-    # The same by lists, of which each group has one from each part.
-    order = np.arange(3 * len(parts)).reshape(len(parts), 3).T.ravel()
-    lists = pa.concat_arrays([digits_to_lists(part) for part in parts]).take(pa.array(order))
-    starts = np.arange(0, 3 * len(parts), len(parts))
-    for most in (0, 100):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_grouped_sum, "MAX_UNMERGED_DIGITS", most)
-            assert digits_to_lists(digits_of(merged_digit_lists(lists, starts))).equals(digits_to_lists(whole))
 
 
 @given(CODED)
@@ -182,12 +165,8 @@ def test_digits_are_carried_in_time(count: int) -> None:
         assert max(int(np.abs(found).max()) for found in digits.places.values()) <= digits._magnitude
 
 
-@pytest.mark.parametrize("most", [1, 8 * 3 * 60 * 2, 1 << 26])
-def test_groups_of_numbers_that_are_far_apart_are_added_up_a_few_at_a_time(most: int, monkeypatch: Any) -> None:
-    """Digits of all groups, for each place one, would take gigabytes."""
-    monkeypatch.setattr(exact_grouped_sum, "MAX_BYTES", max(most, 8 * 3 * 60))
+def test_groups_of_numbers_that_are_far_apart_are_added_up(monkeypatch: Any) -> None:
     monkeypatch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
-    monkeypatch.setattr(accumulators, "GROUPS_PER_BLOCK", 2)
     values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]
     keys = [1, 1, 2, 2, 3, 3, 1, 4]
     for function in ("sum", "std"):

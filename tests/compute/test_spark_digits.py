@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.compute.spark_exact_sum import BITS, DEFAULT_WINDOW, WIDE_WINDOW, Window, digits_of_totals
-from sframe_spark.expressions.aggregates.sums_means_and_variances import sums, values_of, variances, variances_of_all
+from sframe_spark.expressions.aggregates.float_sums import sums, values_of
+from sframe_spark.expressions.aggregates.spreads import variances, variances_of_all
 
 MOST = 2**62
 

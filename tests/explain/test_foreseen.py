@@ -17,6 +17,7 @@ from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical import placement_and_blocking_inputs
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode
 from sframe_spark.explain.dry_run import plan_dry_run
+from sframe_spark.plugin import aggregate as requested, define_aggregate, list_of
 from tests.examples import part
 from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
@@ -110,19 +111,21 @@ def test_parts_that_may_be_too_large_say_so(monkeypatch: pytest.MonkeyPatch) -> 
         assert groups._node.ran.outcomes[0].is_given_up
 
 
-def lists_of(rows: SFrame, name: str, column: str) -> SFrame:
-    lists = {"c": aggregate.CONCAT(column)}
+def lists_of(rows: SFrame, name: str, lists: Any) -> SFrame:
     return rows.window("t", lists, before=3) if name == "window" else rows.groupby_intervals("t", every=10, operations=lists)
 
 
 @pytest.mark.parametrize("name", ["groupby_intervals", "window"])
+@pytest.mark.usefixtures("own_registry")
 def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     # Tests before this one may have started a Spark, whose tasks would make the others.
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: False)
+    define_aggregate("lists_by_python", lambda types, parameters: list_of(types[0]), lambda arrays, types, parameters: arrays[0].to_pylist())
     rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
+    requests = [aggregate.CONCAT("s"), aggregate.CONCAT("l"), requested("lists_by_python", "s")]
     with config.using(small_rows=20):
-        modes = [printed(lists_of(rows, name, column)._node)[-1].mode for column in ("s", "l")]
-    assert modes == [Mode.THREADS, Mode.PROCESSES]
+        modes = [printed(lists_of(rows, name, {"c": request})._node)[-1].mode for request in requests]
+    assert modes == [Mode.THREADS, Mode.THREADS, Mode.PROCESSES]
 
 
 # What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.

@@ -78,10 +78,10 @@ FAULTS = (
     Fault(
         "max-skips-nan",
         "aggregates",
-        "if len(numbers) < len(values) and not (skip_nan and len(numbers)):",
-        "if len(numbers) < len(values) and not len(numbers):",
+        'largest, "skipped" if skip_nan else "spreads")',
+        'largest, "skipped")',
     ),
-    Fault("offset-rank", "aggregates", "return instant, offset is not None, offset or 0", "return instant, offset is None, offset or 0"),
+    Fault("offset-rank", "aggregates", "NO_OFFSET = np.iinfo(np.int32).min", "NO_OFFSET = np.iinfo(np.int32).max"),
     # kernels and relational operators
     Fault("descending-overflow", "kernels", 'return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]', "return [-ranks, -numbers]"),
     Fault("sort-key-order", "kernels", "return np.lexsort(varying[::-1])", "return np.lexsort(varying)"),
@@ -131,16 +131,16 @@ FAULTS = (
         "sort_parts_of(table, schema, self.by[self.held - 1 :])",
     ),
     # running values, groups
-    Fault("cumulative-null-counts", "running", "np.where(valid, values, neutral(values.dtype, self.kind))", "values"),
+    Fault("cumulative-null-counts", "running", "numbers if valid is None else np.where(valid, numbers, missing)", "numbers"),
     Fault(
         "cumulative-strict", "running", "small and bounds[0] >= 0, small and bounds[0] > 0)", "small and bounds[0] >= 0, small and bounds[0] >= 0)"
     ),
     Fault("moments-share", "running", "share = second[0] / np.maximum(counts, 1.0)", "share = first[0] / np.maximum(counts, 1.0)"),
     Fault("shift-null-placement", "running", '"nulls_first" if self.rows > 0 else "nulls_last"', '"nulls_last" if self.rows > 0 else "nulls_first"'),
     Fault("smoothing-equal-times", "running", "backwards = result < earlier", "backwards = result <= earlier"),
-    Fault("runs-of-empty-group", "running", "second.counts - (present & goes_on)", "second.counts - goes_on"),
+    Fault("runs-of-empty-group", "running", "groups.order[state.counts[groups.order] > 0]", "groups.order"),
     Fault("rolling-before", "running", "return (start + self.before, stop + self.after)", "return (start + self.before + 1, stop + self.after)"),
-    Fault("window-of-nothing", "running", "max(self.minimum, 1)\n        if result_type == ARRAY", "self.minimum\n        if result_type == ARRAY"),
+    Fault("window-of-nothing", "running", "max(self.minimum, 1)\n", "self.minimum\n"),
     Fault(
         "group-keys-zero",
         "groups",

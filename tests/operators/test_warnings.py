@@ -11,13 +11,11 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.config import config
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.chunk import Chunk
@@ -90,13 +88,15 @@ def test_runs_of_extreme_numbers_are_joined(first: list[float | None], second: l
     """As where runs are summed up in parallel."""
     for kind in KINDS:
         operator, facts = Cumulative(kind), [Facts((FLOAT,), Length.unknown())]
-        states = [operator.summarize([Chunk.of([pa.array(values, pa.float64())])], facts) for values in (first, second)]
-        together = operator.combine(*states)
+        states = [operator.summarize([column_of(values)], facts) for values in (first, second)]
+        found = operator.advance([column_of([None])], facts, operator.combine(*states))[0].columns[0][0].as_py()
+        assert repr(found) == repr(operator.kernel([column_of([*first, *second, None])], facts).columns[0][-1].as_py())
         if kind in PLAIN:
-            found = together.value if isinstance(together, ExactSum) else together
-            assert repr(found if found is None else float(found)) == repr(so_far(kind, first + second)[-1])
-        else:
-            assert together.count == sum(value is not None for value in first + second)
+            assert repr(found) == repr(so_far(kind, first + second)[-1])
+
+
+def column_of(values: list[float | None]) -> Chunk:
+    return Chunk.of([pa.array(values, pa.float64(), from_pandas=False)])
 
 
 def test_what_overflows_is_infinite() -> None:
@@ -104,7 +104,9 @@ def test_what_overflows_is_infinite() -> None:
     vectors = SArray([array.array("d", [1.7e308])] * 2)
     for found in (vectors.cumulative_sum(), vectors.rolling_sum(-1, 0, 1)):
         assert [list(cell) for cell in found] == [[1.7e308], [math.inf]]
-    assert Cumulative("var").combine(VarianceState.of(np.array([math.inf])), VarianceState.of(np.array([-math.inf]))).count == 2
+    operator, facts = Cumulative("var"), [Facts((FLOAT,), Length.unknown())]
+    both = operator.combine(*(operator.summarize([column_of([value])], facts) for value in (math.inf, -math.inf)))
+    assert math.isnan(operator.advance([column_of([1.0])], facts, both)[0].columns[0][0].as_py())
 
 
 @pytest.mark.parametrize("reach", [1.0, 1e308])

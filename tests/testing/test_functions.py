@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from sframe_spark.errors import ContractBroken, InvalidArgumentError, LengthMismatchError, SFrameError
+from sframe_spark.errors import ContractBroken, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-from sframe_spark.plugin import FLOAT, INT, Decomposition, define_aggregate, define_function
+from sframe_spark.plugin import (
+    FLOAT,
+    INT,
+    Aggregation,
+    ColumnAggregate,
+    Decomposition,
+    GroupsOfRows,
+    InputRows,
+    RowWindows,
+    SFrame,
+    StateColumn,
+    aggregate,
+    define_aggregate,
+    define_function,
+    reduce_columns,
+)
+from sframe_spark.testing import function_and_aggregate_contracts as contracts
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate, check_function
 
 pytestmark = pytest.mark.usefixtures("own_registry")
@@ -118,3 +137,121 @@ def test_examples_must_be_some() -> None:
         check_function("add", [1, 2], [1], spark=False)
     with pytest.raises(InvalidArgumentError, match="no scalar function"):
         check_function("kit_nothing", [1], spark=False)
+
+
+@attrs.frozen
+class Total(StateColumn):
+    """The sum of a column of ints, and how many ints there are, as a state column of a plug-in."""
+
+    column: int
+
+    def empty(self, groups: int) -> Any:
+        return np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=np.int64)
+
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> Any:
+        valid = rows.valid((self.column,))
+        return groups.totals(rows.numbers(self.column)), groups.sizes if valid is None else groups.totals(valid)
+
+    def merge(self, state: Any, groups: GroupsOfRows) -> Any:
+        return tuple(groups.totals(part) for part in state)
+
+    def to_arrow(self, state: Any) -> list[pa.Array]:
+        return [pa.array(part) for part in state]
+
+    def of_arrow(self, columns: Any) -> Any:
+        return tuple(column.to_numpy() for column in columns)
+
+    @property
+    def arrow_width(self) -> int:
+        return 2
+
+
+class Halved(Total):
+    def merge(self, state: Any, groups: GroupsOfRows) -> Any:
+        totals, counts = super().merge(state, groups)
+        return np.where(groups.sizes > 1, totals // 2, totals), counts
+
+
+class CountsParts(Total):
+    """The second part of its state, which is sent, is the number of parts that it is merged of."""
+
+    def lift(self, rows: InputRows, groups: GroupsOfRows) -> Any:
+        return super().lift(rows, groups)[0], np.ones(groups.count, dtype=np.int64)
+
+
+class BeforeItsRow(Total):
+    def running(self, rows: InputRows, starts: np.ndarray, before: Any) -> Any:
+        (totals, counts), after = super().running(rows, starts, before)
+        return (totals - rows.numbers(self.column), counts), after
+
+
+class WithoutLast(Total):
+    def windows(self, rows: InputRows, windows: RowWindows) -> Any:
+        return super().windows(rows, RowWindows(windows.starts, np.maximum(windows.stops - 1, windows.starts)))
+
+
+class InPlace(Total):
+    def merge(self, state: Any, groups: GroupsOfRows) -> Any:
+        result = super().merge(state, groups)
+        state[0][:] += 1
+        return result
+
+
+class NotSent(Total):
+    def of_arrow(self, columns: Any) -> Any:
+        return self.empty(len(columns[0]))
+
+
+class ByPosition(Total):
+    """The groups of states that are merged are taken to be in order."""
+
+    def merge(self, state: Any, groups: GroupsOfRows) -> Any:
+        return super().merge(state, GroupsOfRows(np.sort(groups.codes), groups.count))
+
+
+STATE_COLUMNS_THAT_LIE = [
+    (Halved, "merge is associative"),
+    (CountsParts, "equal states are equal Arrow columns"),
+    (BeforeItsRow, "running gives the state of all rows so far"),
+    (WithoutLast, "windows gives the state of the rows of each window"),
+    (NotSent, "a state that was sent is the same state"),
+    (ByPosition, "states of groups merge by group"),
+    (InPlace, "a state that is merged stays as it is"),
+]
+
+
+def of_state_column(column_class: type[Total]) -> Any:
+    return lambda types, columns, parameters: ColumnAggregate((column_class(columns[0]),), lambda state, *, last: pa.array(state[0]))
+
+
+@pytest.mark.parametrize(("column_class", "rule"), STATE_COLUMNS_THAT_LIE)
+def test_state_columns_that_lie(column_class: type[Total], rule: str) -> None:
+    name = f"kit_{column_class.__name__}"
+    define_aggregate(name, lambda types, parameters: INT, of_columns=of_state_column(column_class), order_sensitive=False)
+    whole = Aggregation(name, (0,))
+    with pytest.raises(ContractBroken, match=rule):
+        contracts.check_state_columns(whole, reduce_columns(contracts.table_of([VALUES]), [whole]))
+    with pytest.raises(ContractBroken):
+        check_aggregate(name, VALUES, spark=False)
+
+
+def test_a_state_column_that_tells_the_truth() -> None:
+    define_aggregate("kit_total", lambda types, parameters: INT, of_columns=of_state_column(Total), order_sensitive=False)
+    check_aggregate("kit_total", VALUES, spark=False)
+
+
+def test_aggregates_of_state_columns_that_give_something_else() -> None:
+    def of(finish: Any) -> Any:
+        return lambda types, columns, parameters: ColumnAggregate((Total(columns[0]),), finish)
+
+    wrong = {
+        "float": (of(lambda state, *, last: pa.array(state[0].astype(float))), "gave . value.s. of double, and it is one int"),
+        "short": (of(lambda state, *, last: pa.array(state[0][:0])), "gave 0 value.s. of int64, .* for each of . group"),
+        "array": (of(lambda state, *, last: state[0]), "gave a ndarray: an aggregate of state columns gives an Arrow array"),
+        "nothing": (lambda types, columns, parameters: 5, "gave a int: it gives a ColumnAggregate"),
+    }
+    frame = SFrame({"k": [1, 2, 1], "v": [3, 4, 8]})
+    for name, (of_columns, message) in wrong.items():
+        define_aggregate(f"kit_gives_{name}", lambda types, parameters: INT, of_columns=of_columns)
+        with pytest.raises(SchemaError, match=message):
+            list(frame.groupby("k", {"n": aggregate(f"kit_gives_{name}", "v")})["n"])

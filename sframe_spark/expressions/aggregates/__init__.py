@@ -2,12 +2,33 @@
 
 from sframe_spark.expressions.aggregates import (
     aggregate_function,
-    collecting_aggregates,
+    chosen_rows,
+    counts,
+    distinct_values,
     extremes,
+    frequencies,
     histograms_summaries_and_rank_counts,
-    sums_means_and_variances,
+    lists_and_dicts,
+    quantiles,
+    skewness_and_correlation,
+    spreads,
+    sums_and_means,
+    vectors,
 )
 
-__all__ = ["collecting_aggregates", "extremes", "histograms_summaries_and_rank_counts", "sums_means_and_variances"]
+__all__ = [
+    "chosen_rows",
+    "counts",
+    "distinct_values",
+    "extremes",
+    "frequencies",
+    "histograms_summaries_and_rank_counts",
+    "lists_and_dicts",
+    "quantiles",
+    "skewness_and_correlation",
+    "spreads",
+    "sums_and_means",
+    "vectors",
+]
 
 aggregate_function.AGGREGATES.close()

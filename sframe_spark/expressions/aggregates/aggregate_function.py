@@ -7,25 +7,35 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.expressions.aggregates.python_aggregates import Decomposition, of_all_values, of_parts
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, entry_count
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
-from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
+from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 
-# Aggregate functions, which compute one value from many rows, and their table.
+# ColumnAggregate functions, which compute one value from many rows, and their table.
 
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...], Column], Column]
 Finish = Callable[[Column, Sequence[ColumnType], tuple[Any, ...]], Column]
+OfColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate | None]
+Recorded = Callable[[ColumnStatistics, ColumnType], Any]
+# What statistics of a column do not tell.
+UNRECORDED = object()
 ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
@@ -84,9 +94,6 @@ class SeveralColumns:
 
 Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], QueryProperties], SeveralColumns | None]
 
-# Aggregates of numbers and of vectors; ``AggregateFunction.decomposition`` is for numbers only.
-PARTIAL_FOR_NUMBERS_ONLY = ("sum", "mean")
-
 
 @attrs.frozen(eq=False)
 class AggregateFunction:
@@ -117,8 +124,20 @@ class AggregateFunction:
     exact
         ``exact(names, types, parameters, way)``: the aggregate of the named columns as several Spark aggregates, which are used
         instead of ``column`` and ``finish``. It returns None for types that do not need it.
+    of_columns
+        ``of_columns(types, positions, parameters)``: the aggregate of the columns at some positions, as state columns from which every driver
+        computes it; None for types for which it has none.
     decomposition
         How the value is computed from partial results; None if all rows are needed at once.
+    skips_missing
+        Whether rows in which the argument has no value make no difference.
+    takes_row
+        Whether the value is that of the last argument in one row of the group.
+    of_runs
+        Name of the aggregate that gives the same value where equal values of the argument are adjacent; None if there is no simpler one.
+    recorded
+        ``recorded(facts, column_type)``: the value for a whole column of a saved frame, as statistics hold values, if they determine it, otherwise
+        ``UNRECORDED``; None: they never do.
     """
 
     name: str
@@ -130,6 +149,11 @@ class AggregateFunction:
     decomposition: Decomposition | None = None
     arguments: tuple[int, int] = (1, 1)
     exact: Exact | None = None
+    of_columns: OfColumns | None = None
+    skips_missing: bool = False
+    takes_row: bool = False
+    of_runs: str | None = None
+    recorded: Recorded | None = None
 
     def in_spark(
         self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: QueryProperties
@@ -141,9 +165,26 @@ class AggregateFunction:
         columns, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
         return SeveralColumns(columns) if finish is None else SeveralColumns(columns, lambda names: finish(F.col(names[0]), types, parameters))
 
-    def decomposes(self, types: Sequence[ColumnType]) -> bool:
-        """Return whether ``decomposition`` is used for columns of these types; sums and means of vectors have other partial results."""
-        return self.decomposition is not None and (ARRAY not in types or self.name not in PARTIAL_FOR_NUMBERS_ONLY)
+    def on_columns(
+        self, types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...], result: ColumnType
+    ) -> ColumnAggregate | None:
+        """Return the aggregate of columns at some positions, from which every driver computes it; None if only Spark can compute it.
+
+        Parameters
+        ----------
+        types, positions
+            Types and positions of the argument columns.
+        parameters
+            Static parameters.
+        result
+            Type of the result.
+        """
+        found = None if self.of_columns is None else self.of_columns(types, positions, parameters)
+        if found is not None:
+            return found
+        if self.decomposition is not None:
+            return of_parts(self.decomposition, types, positions, parameters, result)
+        return None if self.reduce is None else of_all_values(self.reduce, types, positions, parameters, result)
 
 
 def _receive(packed_functions: PackedFunctions) -> FunctionTable[AggregateFunction]:
@@ -176,6 +217,11 @@ def define_aggregate(
     order_sensitive: bool = True,
     arguments: int | tuple[int, int] = 1,
     exact: Exact | None = None,
+    of_columns: OfColumns | None = None,
+    skips_missing: bool = False,
+    takes_row: bool = False,
+    of_runs: str | None = None,
+    recorded: Recorded | None = None,
 ) -> AggregateFunction:
     """Define an aggregate function, computed from all values at once or from partial results, and add it to the table.
 
@@ -196,15 +242,20 @@ def define_aggregate(
         :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
     exact
         Several Spark aggregates that are used instead of ``column`` and ``finish``.
+    of_columns
+        ``of_columns(types, positions, parameters)``: the aggregate as state columns, computed for all groups at once; it is used instead of
+        ``reduce`` and ``parts``. It returns None for types for which there is no such form.
     order_sensitive
         Whether the value depends on the order of the rows.
     arguments
         Number of argument columns, or the smallest and the largest.
+    skips_missing, takes_row, of_runs, recorded
+        What laws use; see :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`.
 
     Raises
     ------
     InvalidArgumentError
-        If the name is taken, or there is neither ``reduce`` nor ``parts``.
+        If the name is taken, or there is neither ``reduce`` nor ``parts`` nor ``of_columns``.
 
     Examples
     --------
@@ -213,25 +264,96 @@ def define_aggregate(
     >>> function.reduce([pa.array([1, None])], [INT], ())
     2
     """
-    if reduce is None and parts is None:
-        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts': give the one that you can write")
+    if reduce is None and parts is None and of_columns is None:
+        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts' nor 'of_columns': give the one that you can write")
     description = f"the aggregate {name!r}"
-    functions: list[Any] = [infer, reduce, *([] if parts is None else [parts.lift, parts.finish])]
+    functions: list[Any] = [infer, reduce, of_columns, *([] if parts is None else [parts.lift, parts.finish])]
     is_built_in = all(is_builtin(part) for part in functions if part is not None)
-    infer = sent(infer, description)
+    infer, recorded = sent(infer, description), None if recorded is None else sent(recorded, description)
     if parts is not None:
         parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), description) for part in attrs.fields(Decomposition)})
         if not is_built_in:
             # ``finish`` must not change parts, as running aggregates combine them with later rows.
             finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
             parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
-    whole = sent(reduce, description) if reduce is not None else parts.reduce  # type: ignore[union-attr]
-    if reduce is not None and not is_built_in:
-        whole = CheckedValue(name, infer, whole)
+    if of_columns is not None and not is_built_in:
+        of_columns = CheckedColumns(name, infer, sent(of_columns, description), reduce is None and parts is None)
+    whole: ReduceColumns
+    if reduce is not None:
+        whole = sent(reduce, description) if is_built_in else CheckedValue(name, infer, sent(reduce, description))
+    elif parts is not None:
+        whole = parts.reduce
+    else:
+        assert of_columns is not None
+        # The only form of an aggregate is never None.
+        whole = Reduction(infer, of_columns)  # type: ignore[arg-type]
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
-    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts, exact))
+    forms = (column, whole, order_sensitive, finish, parts, counts, exact, of_columns)
+    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, takes_row, of_runs, recorded))
+
+
+@attrs.frozen(eq=False)
+class Reduction:
+    """The ``reduce`` function of an aggregate of columns.
+
+    Parameters
+    ----------
+    infer
+        Type of the result.
+    of_columns
+        The aggregate as state columns.
+    """
+
+    infer: Infer
+    of_columns: Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate]
+
+    def __call__(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+        """Return the value for all rows."""
+        aggregate, count = self.of_columns(types, range(len(types)), parameters).of_all(), len(arrays[0])
+        groups = GroupsOfRows(np.zeros(count, dtype=np.int64), 1)
+        states = [column.lift(InputRows(arrays, count), groups) if count else column.empty(1) for column in aggregate.states]
+        return decode(aggregate.finish(*states, last=True), self.infer(types, parameters))[0]
+
+    def of_groups(self, arrays: Sequence[pa.Array], offsets: np.ndarray, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> pa.Array:
+        """Return the value for each group of consecutive rows, given where groups begin, and the end of the last."""
+        aggregates = AggregateSet.of([self.of_columns(types, range(len(types)), parameters)])
+        return aggregates.of_windows(InputRows(arrays, len(arrays[0])), RowWindows(offsets[:-1], offsets[1:]))[0]
+
+
+class CheckedColumns:
+    """A plug-in's ``of_columns`` with a check that the aggregate gives one value of the inferred type for each group."""
+
+    def __init__(self, name: str, infer: Infer, of_columns: OfColumns, is_only_form: bool) -> None:
+        self.name, self.infer, self.of_columns, self.is_only_form = name, infer, of_columns, is_only_form
+
+    def __call__(self, types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...]) -> ColumnAggregate | None:
+        found = self.of_columns(types, tuple(positions), parameters)
+        if found is None and not self.is_only_form:
+            return None
+        if not isinstance(found, ColumnAggregate):
+            raise SchemaError(f"of_columns() of the aggregate {self.name!r} gave a {type(found).__name__}: it gives a ColumnAggregate")
+        column_type = self.infer(types, parameters)
+
+        def checked(values: Any, groups: int) -> pa.Array:
+            if not isinstance(values, pa.Array):
+                raise SchemaError(f"the aggregate {self.name!r} gave a {type(values).__name__}: an aggregate of state columns gives an Arrow array")
+            if not values.type.equals(column_type.physical) or len(values) != groups:
+                what = f"the aggregate {self.name!r} gave {len(values)} value(s) of {values.type}"
+                raise SchemaError(f"{what}, and it is one {column_type} ({column_type.physical}) for each of {groups} group(s)")
+            return values
+
+        def of_states(finish: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+            return lambda *states, last: checked(finish(*states, last=last), entry_count(states[0]))
+
+        of_windows, of_all = found.of_windows, found.finish_of_all
+        return attrs.evolve(
+            found,
+            finish=of_states(found.finish),
+            of_windows=None if of_windows is None else lambda rows, windows: checked(of_windows(rows, windows), len(windows)),
+            finish_of_all=None if of_all is None else of_states(of_all),
+        )
 
 
 class CheckedValue:
@@ -310,6 +432,8 @@ def reduce_groups(
         groups = groups.combine_chunks()
     # The values of all groups are converted at once; the values of a group are then a slice.
     columns = [restored(groups.values.field(i), kind) for i, kind in enumerate(types)]
+    if isinstance(reduce, Reduction):
+        return reduce.of_groups(columns, groups.offsets.to_numpy().astype(np.int64), types, parameters)
     values = []
     for start, end in itertools.pairwise(groups.offsets.to_pylist()):
         values.append(reduce([column.slice(start, end - start) for column in columns], types, parameters))

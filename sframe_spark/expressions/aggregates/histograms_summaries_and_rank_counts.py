@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.compute.key_equality_and_codes import one_float
+from sframe_spark.compute.key_runs import POSITIVE_ZERO
 from sframe_spark.errors import TooLargeError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, floats
+from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
 from sframe_spark.expressions.functions.dicts import key_set, native_keys, require_like_keys
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType, list_of
@@ -45,7 +46,8 @@ def _range_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameters:
     numbers = with_nan(arrays[0])
     finite = numbers[np.isfinite(numbers)]
     missing, infinite = arrays[0].null_count, int(np.isinf(numbers).sum())
-    smallest, largest = (float(finite.min()), float(finite.max())) if len(finite) else (math.inf, -math.inf)
+    # Both zeros tie, and which of them is found depends on how rows are divided: adding zero makes -0.0 to 0.0.
+    smallest, largest = (float(finite.min()) + POSITIVE_ZERO, float(finite.max()) + POSITIVE_ZERO) if len(finite) else (math.inf, -math.inf)
     return missing, rows - missing - len(finite) - infinite, infinite, smallest, largest, VarianceState.of(finite)
 
 
@@ -350,7 +352,7 @@ def _part(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], pa
 
 
 def _numbers(values: pa.Array, column_type: ColumnType) -> tuple[VarianceState, float, float]:
-    numbers = floats(values) if column_type.is_numeric else np.empty(0)
+    numbers = with_nan(values) if column_type.is_numeric else np.empty(0)
     return VarianceState.of(numbers), float(numbers.min(initial=math.inf)), float(numbers.max(initial=-math.inf))
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, ReduceColumns, SeveralColumns
-from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, SeveralColumns
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
@@ -21,10 +21,6 @@ from sframe_spark.types import FLOAT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-
-# Aggregates that choose a row of the group, and return their last argument in that row.
-ROW_CHOOSING = frozenset({"select_one", "argmin", "argmax"})
 
 
 @attrs.frozen
@@ -39,18 +35,23 @@ class Aggregation:
         """Return the definition of the aggregate function."""
         return AGGREGATES.named(self.function)
 
-    def reduction(self) -> ReduceColumns:
-        """Return the Arrow implementation, which reduces whole columns.
+    def on_columns(self, schema: Schema) -> ColumnAggregate:
+        """Return the aggregate of columns of a schema, from which every driver computes it.
 
         Raises
         ------
         PlanInvariantError
-            If the aggregate function has no Arrow implementation.
+            If only Spark can compute the aggregate.
         """
-        reduce = self.implementation().reduce
-        if reduce is None:
+        types, result = [schema[position] for position in self.positions], self.infer(schema)
+        found = self.implementation().on_columns(types, self.positions, self.parameters, result)
+        if found is None:
             raise PlanInvariantError(f"the aggregate {self.function!r} has no Arrow implementation")
-        return reduce
+        return found
+
+    def counts_rows(self, schema: Schema) -> bool:
+        """Return whether the value is the number of rows."""
+        return self.on_columns(schema).running_order is RunningOrder.NUMBERS_ROWS
 
     def infer(self, schema: Schema) -> Any:
         """Return the type of the result.
@@ -69,7 +70,7 @@ class Aggregation:
 
     def value_moved(self) -> Sequence[Origin]:
         """Return the column whose value in one row is the result; empty if the result is computed."""
-        return [(0, self.positions[-1])] if self.function in ROW_CHOOSING else []
+        return [(0, self.positions[-1])] if self.implementation().takes_row else []
 
     def describe(self) -> str:
         """Return the aggregation as a string."""
@@ -93,16 +94,9 @@ def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Agg
     return tuple(attrs.evolve(a, positions=tuple(positions[position] for position in a.positions)) for a in aggregations)
 
 
-def decomposition_of(aggregation: Aggregation) -> Decomposition:
-    """Return how an aggregate is computed from partial states."""
-    result = aggregation.implementation().decomposition
-    assert result is not None
-    return result
-
-
 def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
     """Return whether an aggregate counts distinct values, for which Spark first groups by the values."""
-    return any(item.function == "count_distinct" for item in aggregations)
+    return any(item.implementation().of_runs is not None for item in aggregations)
 
 
 # Aggregates in a Spark query: the columns that Spark aggregates, and how their values become results.

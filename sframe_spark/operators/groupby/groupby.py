@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import attrs
-import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
+from sframe_spark.expressions.aggregates.state_columns import Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
     aggregate_in_spark,
     as_column,
     counts_distinct,
-    decomposition_of,
     finished_aggregates,
     grouped_columns,
     grouped_in_spark,
@@ -39,8 +38,7 @@ from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, Need, O
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, key_struct
-from sframe_spark.types import STR, ColumnType
-from sframe_spark.values.python_to_arrow import encode
+from sframe_spark.types import STR
 
 # If there are more groups, the groups of Spark's tasks are merged by a shuffle instead of in this process.
 MAX_GROUPS = 32_768
@@ -90,12 +88,13 @@ class GroupBy(DecomposableOperator):
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """Return the order of each key, and of each column whose distinct values are counted."""
-        distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]
+        distinct = [item.positions for item in self.aggregations if item.implementation().of_runs is not None]
         return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Return the columns of frequencies, which are dicts."""
-        return [len(self.keys) + position for position, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
+        """Return the aggregates that call no Python function."""
+        aggregates = self._grouping(inputs).aggregates.aggregates
+        return [len(self.keys) + position for position, aggregate in enumerate(aggregates) if not aggregate.calls_python]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         schema = inputs[0].schema
@@ -162,7 +161,7 @@ class GroupBy(DecomposableOperator):
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """Return whether no aggregate needs all values of a group together."""
-        return all(partial.is_small for partial in self._grouping(facts).partials)
+        return all(aggregate.growth < Growth.ROWS for aggregate in self._grouping(facts).aggregates.aggregates)
 
     def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
         """Return the string keys that no aggregate reads."""
@@ -182,7 +181,7 @@ class GroupBy(DecomposableOperator):
 
     def bytes_of_part(self, part: PartialGroups) -> float:
         """Return the bytes of keys and partial states; infinite if there are too many groups."""
-        return math.inf if part.rows.rows > MAX_GROUPS else sum(column.nbytes for column in part.rows.columns)
+        return math.inf if part.keys.rows > MAX_GROUPS else part.nbytes
 
     def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
         return self._grouping(facts).finished(part)
@@ -250,36 +249,27 @@ class Reduce(DecomposableOperator):
         return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Return the aggregates, computed by Arrow over whole columns."""
-        schema = facts[0].schema
-        columns: list[pa.Array] = []
-        for aggregation in self.aggregations:
-            reduce = aggregation.reduction()
-            arrays = [inputs[0].columns[position] for position in aggregation.positions]
-            value = reduce(arrays, [schema[position] for position in aggregation.positions], aggregation.parameters)
-            columns.append(encode([value], aggregation.infer(schema)))
-        return Chunk(tuple(columns), 1)
+        """Return the aggregates of all rows, computed in memory."""
+        return self.rows_from(self.part_of(inputs[0], facts), facts)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Return whether every aggregate can be computed from partial states."""
-        return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
+        """Return whether the partial states of all aggregates have a size that does not grow with the rows."""
+        return all(aggregate.growth == Growth.FIXED for aggregate in self._grouping(facts).aggregates.aggregates)
 
-    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
-        arguments = [[rows.columns[position] for position in a.positions] for a in self.aggregations]
-        return tuple(
-            decomposition_of(a).lift(arrays, rows.rows, types, a.parameters) for arrays, (a, types) in zip(arguments, self._typed(facts), strict=True)
-        )
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
+        return self._grouping(facts).all_rows(rows)
 
-    def combined(self, first: tuple[Any, ...], second: tuple[Any, ...], facts: Sequence[Facts]) -> tuple[Any, ...]:
-        return tuple(decomposition_of(a).combine(x, y, types) for x, y, (a, types) in zip(first, second, self._typed(facts), strict=True))
+    def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
+        return self.combined_all([first, second], facts)
 
-    def rows_from(self, part: tuple[Any, ...], facts: Sequence[Facts]) -> Chunk:
-        values = [decomposition_of(a).finish(x, types, a.parameters) for x, (a, types) in zip(part, self._typed(facts), strict=True)]
-        return Chunk(tuple(encode([value], kind) for value, kind in zip(values, self.infer_type(facts), strict=True)), 1)
+    def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
+        return self._grouping(facts).merged(parts)
 
-    def _typed(self, facts: Sequence[Facts]) -> list[tuple[Aggregation, list[ColumnType]]]:
-        """Return the aggregates, each with the types of its arguments."""
-        return [(a, [facts[0].schema[position] for position in a.positions]) for a in self.aggregations]
+    def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
+        return self._grouping(facts).finished(part)
+
+    def _grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
+        return GroupingByKeys.of_all_rows(facts[0].schema, self.aggregations)
 
     def describe(self) -> str:
         return ", ".join(a.describe() for a in self.aggregations)

@@ -12,18 +12,12 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
-from sframe_spark.operators.groupby.accumulators import (
-    ROWS_PER_STEP,
-    SHORT_CODES,
-    GroupedColumns,
-    GroupsOfRows,
-    PartialAggregate,
-    partial_aggregate,
-    without_gaps,
-)
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, nbytes
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
@@ -32,15 +26,36 @@ MISSING, VALUE, NAN = 0, 1, 2
 
 @attrs.frozen(eq=False)
 class PartialGroups:
-    """The partial groups of a batch: one row per group, ascending by key, with the keys and then the partial states.
+    """The partial groups of a batch, ascending by key.
 
     Parameters
     ----------
-    rows
-        Keys, followed by partial states.
+    keys
+        The keys of each group.
+    states
+        The states of each group: those of the distinct state columns, or the Arrow columns in which they were sent.
+    columns
+        The state columns; None if the states are Arrow columns.
     """
 
-    rows: Chunk
+    keys: Chunk
+    states: tuple[State, ...]
+    columns: AggregateSet | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of keys and states."""
+        return self.keys.size + nbytes(self.states)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        states = list(self.states) if self.columns is None else self.columns.to_arrow(self.states)
+        return restored_groups, (bytes(to_stream([Chunk((*self.keys.columns, *states), self.keys.rows)])), len(self.keys.columns))
+
+
+def restored_groups(stream: bytes, width: int) -> PartialGroups:
+    """Rebuild partial groups, of which the first ``width`` columns are keys, from their pickled form."""
+    columns = from_stream(stream)
+    return PartialGroups(columns.select(range(width)), columns.columns[width:])
 
 
 @attrs.frozen(eq=False)
@@ -53,8 +68,8 @@ class GroupingByKeys:
         Types of the columns of the rows.
     keys
         Positions of the key columns.
-    partials
-        The accumulators of the aggregates.
+    aggregates
+        The aggregates.
 
     Examples
     --------
@@ -67,12 +82,17 @@ class GroupingByKeys:
 
     schema: Schema
     keys: tuple[int, ...]
-    partials: tuple[PartialAggregate, ...]
+    aggregates: AggregateSet
 
     @classmethod
     def of(cls, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> GroupingByKeys:
         """Return the grouping by some key columns, with some aggregates."""
-        return cls(schema, tuple(keys), tuple(partial_aggregate(aggregation, schema) for aggregation in aggregations))
+        return cls(schema, tuple(keys), AggregateSet.of([aggregation.on_columns(schema) for aggregation in aggregations]))
+
+    @classmethod
+    def of_all_rows(cls, schema: Schema, aggregations: Sequence[Aggregation]) -> GroupingByKeys:
+        """Return the grouping of all rows as one group, which may have no rows."""
+        return cls(schema, (), AggregateSet.of([aggregation.on_columns(schema).of_all() for aggregation in aggregations]))
 
     @property
     def key_types(self) -> Schema:
@@ -81,58 +101,49 @@ class GroupingByKeys:
 
     def groups(self, chunk: Chunk) -> PartialGroups:
         """Return the partial groups of some rows."""
-        return PartialGroups(self._by_groups(chunk, lambda partial, arrays, groups: partial.of_groups(arrays, groups)))
+        keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
+        if self._only_numbers(keys):
+            return PartialGroups(Chunk.of([distinct_numbers(keys[0])]), (), self.aggregates)
+        groups = in_groups(keys, self.key_types, chunk.rows)
+        return PartialGroups(self._keys_of(keys, groups), self.aggregates.lift(InputRows(chunk.columns, chunk.rows), groups), self.aggregates)
+
+    def all_rows(self, chunk: Chunk) -> PartialGroups:
+        """Return the partial state of all rows as one group; without rows too."""
+        rows, aggregates = InputRows(chunk.columns, chunk.rows), self.aggregates
+        states = aggregates.lift(rows, GroupsOfRows.of_all(chunk.rows)) if chunk.rows else aggregates.empty(1)
+        return PartialGroups(Chunk((), 1), states, aggregates)
+
+    def _keys_of(self, keys: Sequence[pa.Array], groups: GroupsOfRows) -> Chunk:
+        firsts = pa.array(groups.firsts)
+        return Chunk(tuple(decoded(key.take(firsts)) for key in keys), groups.count)
 
     def of_whole_groups(self, chunk: Chunk) -> Chunk:
         """Return keys and aggregates of groups whose rows are all given."""
-        return self._by_groups(
-            chunk,
-            lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(self.schema))],
-        )
-
-    def _by_groups(self, chunk: Chunk, compute: GroupedColumns) -> Chunk:
-        """Return the keys of each group, followed by the columns that ``compute`` computes from the arguments of each aggregate."""
-        keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
-        if self._only_numbers(keys):
-            return Chunk.of([distinct_numbers(keys[0])])
-        groups = in_groups(keys, self.key_types, chunk.rows)
-        firsts = pa.array(groups.firsts)
-        columns = [decoded(key.take(firsts)) for key in keys]
-        for partial in self.partials:
-            columns += compute(partial, [chunk.columns[position] for position in partial.aggregation.positions], groups)
-        return Chunk(tuple(columns), groups.count)
+        return self.finished(self.groups(chunk))
 
     def merged(self, parts: Sequence[PartialGroups]) -> PartialGroups:
         """Return the merged partial groups of one or more batches, which are given in row order."""
-        chunks = [part.rows for part in parts if part.rows.rows]
-        if len(chunks) <= 1:
-            return PartialGroups(chunks[0]) if chunks else parts[0]
-        types = [column.type for column in chunks[0].columns]
-        columns = [pa.concat_arrays([chunk.columns[position].cast(kind) for chunk in chunks]) for position, kind in enumerate(types)]
-        if self._only_numbers(columns):
-            return PartialGroups(Chunk.of([distinct_numbers(columns[0])]))
-        width = len(self.keys)
-        groups = in_groups(columns[:width], self.key_types, sum(chunk.rows for chunk in chunks))
-        order, firsts = pa.array(groups.order), pa.array(groups.firsts)
-        merged = [column.take(firsts) for column in columns[:width]]
-        for partial in self.partials:
-            merged += partial.merge([column.take(order) for column in columns[width : width + partial.width]], groups.starts)
-            width += partial.width
-        return PartialGroups(Chunk(tuple(merged), groups.count))
+        live = [self._live(part) for part in parts if part.keys.rows]
+        if len(live) <= 1:
+            return live[0] if live else self._live(parts[0])
+        types = live[0].keys.types
+        keys = [pa.concat_arrays([part.keys.columns[position].cast(kind) for part in live]) for position, kind in enumerate(types)]
+        if self._only_numbers(keys):
+            return PartialGroups(Chunk.of([distinct_numbers(keys[0])]), (), self.aggregates)
+        groups = in_groups(keys, self.key_types, sum(part.keys.rows for part in live))
+        states = [joined(states) for states in zip(*(part.states for part in live), strict=True)]
+        return PartialGroups(self._keys_of(keys, groups), self.aggregates.merge(states, groups), self.aggregates)
+
+    def _live(self, part: PartialGroups) -> PartialGroups:
+        return part if part.columns is not None else PartialGroups(part.keys, self.aggregates.of_arrow(part.states), self.aggregates)
 
     def _only_numbers(self, keys: Sequence[pa.Array]) -> bool:
         """Return whether the groups are just the distinct numbers of one column, without aggregates."""
-        return len(keys) == 1 and not self.partials and pa.types.is_primitive(keys[0].type)
+        return len(keys) == 1 and not self.aggregates.aggregates and pa.types.is_primitive(keys[0].type)
 
     def finished(self, groups: PartialGroups) -> Chunk:
         """Return keys and aggregates, from the partial states of all rows."""
-        width = len(self.keys)
-        columns = list(groups.rows.columns[:width])
-        for partial in self.partials:
-            parts = list(groups.rows.columns[width : width + partial.width])
-            columns.append(partial.finish(parts, partial.aggregation.infer(self.schema)))
-            width += partial.width
-        return Chunk(tuple(columns), groups.rows.rows)
+        return Chunk((*groups.keys.columns, *self.aggregates.finish(self._live(groups).states)), groups.keys.rows)
 
 
 def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> Chunk:

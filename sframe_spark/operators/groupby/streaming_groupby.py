@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.compute.key_equality_and_codes import comparable_column
-from sframe_spark.compute.key_runs import Grouping, group_runs, run_numbers, run_starts
+from sframe_spark.compute.key_runs import Grouping, group_runs
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
-from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, take
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -25,7 +26,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
 )
 from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.operators.project_zip_arrange import new_positions, project
-from sframe_spark.operators.run_operator import RunOperator
+from sframe_spark.operators.run_operator import RunOperator, Stretch
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -36,8 +37,34 @@ from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
-# If a batch has at least so many runs, complete runs are aggregated directly, without partial states.
-MIN_RUNS = 4_096
+
+@attrs.frozen(eq=False)
+class GroupsOfRuns:
+    """Partial groups of consecutive runs, run by run.
+
+    Parameters
+    ----------
+    keys
+        The grouping columns of each group.
+    runs
+        The number of the run of each group, counting from zero.
+    states
+        The states of each group, those of the distinct state columns.
+    """
+
+    keys: Chunk
+    runs: np.ndarray
+    states: tuple[State, ...]
+
+    def between(self, start: int, stop: int) -> GroupsOfRuns:
+        """Return a range of the groups."""
+        if (start, stop) == (0, self.keys.rows):
+            return self
+        return GroupsOfRuns(self.keys.slice(start, stop), self.runs[start:stop], take(self.states, slice(start, stop)))
+
+    def first_of_run(self, number: int) -> int:
+        """Return the index of the first group of a run."""
+        return int(np.searchsorted(self.runs, number))
 
 
 @register
@@ -79,7 +106,7 @@ class StreamingGroupBy(RunOperator):
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that are lists and dicts of plain values, including frequencies."""
         schema, width = inputs[0].schema, len(self.grouped)
-        return [width + position for position, aggregation in enumerate(self.aggregations) if is_finished_by_arrow(aggregation, schema)]
+        return [width + position for position, aggregate in enumerate(self._set(schema).aggregates) if not aggregate.calls_python]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         schema = inputs[0].schema
@@ -102,73 +129,89 @@ class StreamingGroupBy(RunOperator):
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
         return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
 
-    def partials(self, schema: Schema) -> list[PartialAggregate]:
-        """Return the accumulator of each aggregate."""
-        return [partial_aggregate(aggregation, schema) for aggregation in self.aggregations]
+    def _set(self, schema: Schema) -> AggregateSet:
+        return AggregateSet.of([aggregation.on_columns(schema) for aggregation in self.aggregations])
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """Return keys and partial states of each group of each run."""
-        return self._by_groups(chunk, schema, lambda partial, arrays, groups: partial.of_groups(arrays, groups))
+        """Return keys and states, as Arrow columns, of each group of each run."""
+        aggregates = self._set(schema)
+        return sent(self._lifted(chunk, schema, aggregates), aggregates)
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Stretch:
+        """Return keys and states of the groups of the first and of the last run; only these become Arrow columns."""
+        schema = facts[0].schema
+        aggregates = self._set(schema)
+        groups = self._lifted(inputs[0], schema, aggregates)
+        if not groups.keys.rows:
+            return Stretch(sent(groups, aggregates), None, schema)
+        second, last = groups.first_of_run(1), groups.first_of_run(groups.runs[-1])
+        tail = sent(groups.between(last, groups.keys.rows), aggregates) if last else None
+        return Stretch(sent(groups.between(0, second), aggregates), tail, schema)
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
         """Return the results of the runs that end in these rows, and the state of the run that is still open.
 
-        Complete runs need no partial states.
+        States of complete runs do not become Arrow columns.
         """
-        chunk, schema = inputs[0], facts[0].schema
-        starts = run_starts([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
-        if len(starts) < MIN_RUNS:
-            return super().advance(inputs, facts, state)
-        second, last = int(starts[1]), int(starts[-1])
-        before, state = super().advance([chunk.slice(0, second)], facts, state)
-        ended = super().finish(facts, state)
-        whole = self._by_groups(
-            chunk.slice(second, last),
-            schema,
-            lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(schema))],
-        )
-        _, state = super().advance([chunk.slice(last, chunk.rows)], facts, self.initial_state(facts))
-        return concatenate([before, *([] if ended is None else [ended]), whole], self.infer_type(facts)), state
+        schema = facts[0].schema
+        aggregates = self._set(schema)
+        groups = self._lifted(inputs[0], schema, aggregates)
+        if not groups.keys.rows:
+            return Chunk.empty(self.infer_type(facts)), state
+        complete = []
+        if state.first.rows:
+            # Of the new groups only those of the first run may continue the open run.
+            second = groups.first_of_run(1)
+            continued = self._merged([self._live(state.first, aggregates), groups.between(0, second)], schema, aggregates)
+            groups = groups.between(second, groups.keys.rows)
+            if groups.keys.rows:
+                complete.append(continued)
+            else:
+                groups = continued
+        last = groups.first_of_run(groups.runs[-1])
+        complete.append(groups.between(0, last))
+        still_open = sent(groups.between(last, groups.keys.rows), aggregates)
+        results = [finished(part, aggregates) for part in complete if part.keys.rows]
+        return concatenate(results, self.infer_type(facts)), Stretch(still_open, None, schema, is_prefix=True)
 
-    def _by_groups(self, chunk: Chunk, schema: Schema, compute: GroupedColumns) -> Chunk:
-        """Return the keys of each group of each run, followed by the columns that ``compute`` computes for each aggregate."""
-        keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
+    def _lifted(self, chunk: Chunk, schema: Schema, aggregates: AggregateSet) -> GroupsOfRuns:
+        """Return keys and states of each group of each run."""
+        keys = chunk.select(self.grouped)
         grouping = self._groups(keys, schema)
-        columns = list(chunk.columns) if grouping.order is None else [column.take(pa.array(grouping.order)) for column in chunk.columns]
-        starts = pa.array(grouping.starts)
-        lifted = [columns[position].take(starts) for position in self.grouped]
-        groups = GroupsOfRows(run_numbers(grouping.starts, chunk.rows), len(grouping.starts))
-        for partial in self.partials(schema):
-            lifted += compute(partial, [columns[position] for position in partial.aggregation.positions], groups)
-        return Chunk(tuple(lifted), groups.count)
+        groups = groups_of(grouping, chunk.rows)
+        return GroupsOfRuns(first_rows_of(keys, grouping), grouping.runs, aggregates.lift(InputRows(chunk.columns, chunk.rows), groups))
 
     def _groups(self, table: Chunk, schema: Schema) -> Grouping:
         return group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
 
-    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """Return the partial states merged for each group of each run, and the run of each group."""
-        grouping = self._groups(table, schema)
-        if len(grouping.starts) == table.rows:
-            return table, grouping.runs
-        columns = list(table.columns)
-        if grouping.order is not None:
-            order = pa.array(grouping.order)
-            columns = [column.take(order) for column in columns]
-        starts = pa.array(grouping.starts)
+    def _live(self, table: Chunk, aggregates: AggregateSet) -> GroupsOfRuns:
+        """Return groups of one run whose states are Arrow columns."""
         width = len(self.grouped)
-        merged = [column.take(starts) for column in columns[:width]]
-        for partial in self.partials(schema):
-            merged += partial.merge(columns[width : width + partial.width], grouping.starts)
-            width += partial.width
-        return Chunk(tuple(merged), len(grouping.starts)), grouping.runs
+        return GroupsOfRuns(table.select(range(width)), np.zeros(table.rows, dtype=np.int64), aggregates.of_arrow(table.columns[width:]))
+
+    def _merged(self, parts: Sequence[GroupsOfRuns], schema: Schema, aggregates: AggregateSet) -> GroupsOfRuns:
+        """Return the groups of consecutive parts, with states of the same group of the same run merged."""
+        keys = concatenate([part.keys for part in parts], tuple(schema[position] for position in self.grouped))
+        states = tuple(joined(states) for states in zip(*(part.states for part in parts), strict=True))
+        return self._collapsed(keys, states, schema, aggregates)
+
+    def _collapsed(self, keys: Chunk, states: tuple[State, ...], schema: Schema, aggregates: AggregateSet) -> GroupsOfRuns:
+        grouping = self._groups(keys, schema)
+        if len(grouping.starts) == keys.rows:
+            return GroupsOfRuns(keys, grouping.runs, states)
+        merged = aggregates.merge(states, groups_of(grouping, keys.rows))
+        return GroupsOfRuns(first_rows_of(keys, grouping), grouping.runs, merged)
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """Return the states, as Arrow columns, merged for each group of each run, and the run of each group."""
+        aggregates = self._set(schema)
+        live = self._live(table, aggregates)
+        result = self._collapsed(live.keys, live.states, schema, aggregates)
+        return table if result.keys is live.keys else sent(result, aggregates), result.runs
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
-        width = len(self.grouped)
-        columns = list(table.columns[:width])
-        for partial in self.partials(schema):
-            columns.append(partial.finish(list(table.columns[width : width + partial.width]), partial.aggregation.infer(schema)))
-            width += partial.width
-        return Chunk(tuple(columns), table.rows)
+        aggregates = self._set(schema)
+        return finished(self._live(table, aggregates), aggregates)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a group-by on the number of the run, which a window over the rows in order counts."""
@@ -192,6 +235,30 @@ class StreamingGroupBy(RunOperator):
         keys = ", ".join(f"c{position}" for position in self.keys)
         divided = "; within " + ", ".join(f"c{position}" for position in self.within) if self.within else ""
         return f"[{keys}]{divided}; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+def groups_of(grouping: Grouping, rows: int) -> GroupsOfRows:
+    """Return the groups of rows."""
+    if grouping.order is None:
+        return GroupsOfRows.of_runs(grouping.starts, rows)
+    codes = np.empty(rows, dtype=np.int64)
+    codes[grouping.order] = np.repeat(np.arange(len(grouping.starts)), np.diff(np.append(grouping.starts, rows)))
+    return GroupsOfRows(codes, len(grouping.starts))
+
+
+def first_rows_of(keys: Chunk, grouping: Grouping) -> Chunk:
+    """Return the keys in the first row of each group."""
+    return keys.rows_at(grouping.starts if grouping.order is None else grouping.order[grouping.starts])
+
+
+def sent(groups: GroupsOfRuns, aggregates: AggregateSet) -> Chunk:
+    """Return the keys of groups, followed by their states as Arrow columns."""
+    return Chunk((*groups.keys.columns, *aggregates.to_arrow(groups.states)), groups.keys.rows)
+
+
+def finished(groups: GroupsOfRuns, aggregates: AggregateSet) -> Chunk:
+    """Return the keys of groups, followed by their aggregates."""
+    return Chunk((*groups.keys.columns, *aggregates.finish(groups.states)), groups.keys.rows)
 
 
 def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows, means_of_windows, window_blocks
 from sframe_spark.compute.key_equality_and_codes import comparable_column
-from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,
@@ -41,15 +40,14 @@ from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
 )
 from sframe_spark.operators.lookup.nearest_key_search import BlockIndex, key_run, known_ascending
 from sframe_spark.operators.project_zip_arrange import Project, new_positions
-from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, stacked
+from sframe_spark.planner.chunk import Chunk, stacked
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
-from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType
-from sframe_spark.values.python_to_arrow import encode_plain
+from sframe_spark.types import FLOAT_KIND
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -97,231 +95,6 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
     aggregates = [aggregate_in_spark(a, rows, way) for a in window.aggregations]
     made, finished = grouped_in_spark(df, names, names, aggregates)
     return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])
-
-
-# Aggregates of many windows of consecutive rows. No differences of rounded running totals are used, because they would lose digits.
-
-# At most the results of this many windows are Python objects at a time, because objects take several times as many bytes as a column.
-WINDOWS_AT_ONCE = 4_096
-
-Parts = tuple[Numbers, ...]
-Combine = Callable[[Parts, Parts], Parts]
-
-
-def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """Return the combined state of each window ``starts..stops``, for an idempotent operation. Windows may overlap or be empty.
-
-    This is a sparse table: states are combined over ranges of 1, 2, 4, ... rows, and each window is the combination of the two longest ranges that
-    cover it, which may overlap.
-
-    Parameters
-    ----------
-    parts
-        The state of each single row, as arrays of one length.
-    combine
-        Combines the states of two ranges. A state combined with itself must stay the same.
-    neutral
-        The state of no rows.
-
-    Examples
-    --------
-    >>> (most,) = fold_by_two((np.array([1, 3, 2]),), lambda a, b: (np.maximum(a[0], b[0]),), (0,), np.array([0, 1, 2]), np.array([3, 3, 2]))
-    >>> most.tolist()
-    [3, 3, 0]
-    """
-    result = []
-    for block, first, last in window_blocks(len(parts[0]), starts, stops):
-        result.append(two_runs(tuple(part[first:last] for part in parts), combine, neutral, starts[block] - first, stops[block] - first))
-    return result[0] if len(result) == 1 else tuple(np.concatenate(pieces) for pieces in zip(*result, strict=True))
-
-
-def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """Return the result of :func:`fold_by_two`, computed for all windows together."""
-    lengths = stops - starts
-    result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
-    longest, width = int(lengths.max(initial=0)), 1
-    while width <= longest:
-        rows = np.flatnonzero((lengths >= width) & (lengths < 2 * width))
-        if len(rows):
-            first, last = starts[rows], stops[rows] - width
-            for total, value in zip(result, combine(tuple(part[first] for part in parts), tuple(part[last] for part in parts)), strict=True):
-                total[rows] = value
-        if 2 * width <= longest:
-            parts = combine(tuple(part[:-width] for part in parts), tuple(part[width:] for part in parts))
-        width *= 2
-    return result
-
-
-def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
-    """Return the number of valid values in each window."""
-    if valid.all():
-        return stops - starts
-    totals = np.concatenate([[0], np.cumsum(valid)])
-    counts: Positions = totals[stops] - totals[starts]
-    return counts
-
-
-def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Return the aggregate of the rows of each window."""
-    types = [schema[position] for position in aggregation.positions]
-    if aggregation.function == "count":
-        return pa.array(stops - starts)
-    arguments = [columns[position] for position in aggregation.positions]
-    if aggregation.function == "select_one":
-        return arguments[0].take(pa.array(starts, mask=stops == starts))
-    if types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax"):
-        positions = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
-        return arguments[1].take(pa.array(positions, mask=positions < 0))
-    if (types[0] in (INT, FLOAT) and aggregation.function in FAST) or (types[0] == DATETIME and aggregation.function in ("min", "max")):
-        values, valid = numbers_of(arguments[0])
-        result = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
-        return result.cast(types[0].physical) if types[0] == DATETIME else result
-    if are_lists_by_arrow(aggregation, schema):
-        return lists_of_windows(arguments[0], starts, stops, aggregation.infer(schema))
-    return reduce_windows(aggregation, columns, schema, starts, stops)
-
-
-def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
-    """Return whether an aggregate collects values into lists without making Python objects."""
-    types = [schema[position] for position in aggregation.positions]
-    return aggregation.function == "concat" and len(types) == 1 and types[0] in (INT, FLOAT, STR)
-
-
-def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, result: ColumnType) -> pa.Array:
-    """Return the values of each window that are not missing, as lists.
-
-    Raises
-    ------
-    ArrowCapacityError
-        If there are more values than an array can hold; this is raised before any list is built.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import list_of
-    >>> lists_of_windows(pa.array([5, None, 7]), np.array([0, 1, 3]), np.array([3, 3, 3]), list_of(INT)).to_pylist()
-    [[5, 7], [7], []]
-    """
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    positions, before = np.flatnonzero(present), np.concatenate([[0], np.cumsum(present)])
-    firsts = before[starts]
-    ends = np.cumsum(before[stops] - firsts)
-    begins = np.concatenate([[0], ends])
-    if max(begins[-1], bytes_of_windows(column, starts, stops)) > MAX_BYTES_OF_ARRAY:
-        raise pa.ArrowCapacityError("windows hold more values than an array")
-    chosen = positions[ranges(firsts, np.diff(begins))]
-    return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), column.take(pa.array(chosen)), type=result.physical)
-
-
-def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> int:
-    """Return the total bytes of the values of all windows."""
-    if not pa.types.is_string(column.type):
-        return int((stops - starts).sum()) * (column.type.bit_width // 8)
-    ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
-    return int((ends[stops] - ends[starts]).sum())
-
-
-def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
-    """Return the values as numbers, and which of them are not missing."""
-    column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
-    if not column.null_count:
-        return column.to_numpy(zero_copy_only=False), np.ones(len(column), dtype=bool)
-    return column.fill_null(0).to_numpy(zero_copy_only=False), column.is_valid().to_numpy(zero_copy_only=False)
-
-
-def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Positions, stops: Positions) -> Positions:
-    """Return the first row with the smallest or largest value in each window; -1 if there is no value. NaN is chosen only if all values are NaN."""
-    # Flipping the bits of an int reverses the order without overflow.
-    keys = values if not largest else -values if values.dtype.kind == "f" else ~values
-    nan = np.isnan(keys)
-
-    def choose(first: Parts, second: Parts) -> Parts:
-        (key, is_nan, position), (other, other_nan, present) = first, second
-        better = (present >= 0) & ((position < 0) | (is_nan & ~other_nan) | (~is_nan & ~other_nan & (other < key)))
-        return tuple(np.where(better, b, a) for a, b in zip(first, second, strict=True))
-
-    parts = (np.where(nan, 0, keys), nan, np.where(valid, np.arange(len(values)), -1))
-    return fold_by_two(parts, choose, (0, False, -1), starts, stops)[2]
-
-
-def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Return the aggregate of the rows of each window, for any aggregate function, which is called window by window.
-
-    The results, which are Python objects, are encoded after every few thousand windows.
-    """
-    reduce, result = aggregation.reduction(), aggregation.infer(schema)
-    types = [schema[position] for position in aggregation.positions]
-    arguments = [columns[position] for position in aggregation.positions]
-
-    def answer(start: int, stop: int) -> Any:
-        return reduce([argument.slice(start, stop - start) for argument in arguments], types, aggregation.parameters)
-
-    chunks = [Chunk.empty((result,))]
-    for first in range(0, len(starts), WINDOWS_AT_ONCE):
-        block = slice(first, first + WINDOWS_AT_ONCE)
-        chunks.append(Chunk.of([encode_plain(answers(answer, starts[block].tolist(), stops[block].tolist()), result)]))
-    return concatenate(chunks, (result,)).columns[0]
-
-
-def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
-    """Return the result of each window; equal consecutive windows share one call.
-
-    Examples
-    --------
-    >>> answers(lambda start, stop: print(start, stop) or stop - start, [0, 0, 1], [2, 2, 2])
-    0 2
-    1 2
-    [2, 2, 1]
-    """
-    result: list[Any] = []
-    last: tuple[int, int] | None = None
-    for window in zip(starts, stops, strict=True):
-        result.append(result[-1] if window == last else answer(*window))
-        last = window
-    return result
-
-
-def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    if values.dtype.kind == "f":
-        return pa.array(means_of_windows(values, np.ones(len(starts)), starts, stops))
-    # Totals may wrap around, but their difference is still right.
-    totals = np.concatenate([[0], np.cumsum(values)])
-    return pa.array(totals[stops] - totals[starts])
-
-
-def _means(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-    return known(means_of_windows(values.astype(np.float64, copy=False), np.maximum(counts, 1), starts, stops), counts)
-
-
-def _extremes(largest: bool) -> Callable[..., pa.Array]:
-    def compute(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
-        limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-        neutral = limits[0] if largest else limits[1]
-        # NumPy's maximum and minimum propagate NaN, as the aggregates do.
-        choose = np.maximum if largest else np.minimum
-        (result,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
-        return known(unsigned_zeros(result), counts)
-
-    return compute
-
-
-def known(result: Numbers, counts: Positions) -> pa.Array:
-    """Return results of windows as a column, missing for windows without a value."""
-    return pa.array(result, from_pandas=False) if counts.all() else pa.array(result, mask=counts == 0)
-
-
-def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    squares = deviations_of_windows(values.astype(np.float64, copy=False), counts, starts, stops)
-    return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
-
-
-FAST: dict[str, Callable[..., pa.Array]] = {
-    "sum": _sums,
-    "mean": _means,
-    "min": _extremes(largest=False),
-    "max": _extremes(largest=True),
-    "var": lambda *arguments: pa.array(_variances(*arguments)),
-    "std": lambda *arguments: pa.array(np.sqrt(_variances(*arguments))),
-}
 
 
 # To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.
@@ -383,9 +156,9 @@ class KeyWindow(NearKeys):
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Return the aggregates that are lists of ints, floats and strings."""
-        width, schema = len(self.kept), inputs[1].schema
-        return [width + position for position, aggregation in enumerate(self.aggregations) if are_lists_by_arrow(aggregation, schema)]
+        """Return the aggregates that call no Python function."""
+        width, aggregates = len(self.kept), [aggregation.on_columns(inputs[1].schema) for aggregation in self.aggregations]
+        return [width + position for position, aggregate in enumerate(aggregates) if not aggregate.calls_python]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the types of the kept columns, followed by the types of the aggregates.
@@ -441,8 +214,11 @@ class KeyWindow(NearKeys):
     def _empty(self, rows: int, schema: Schema) -> Chunk:
         """Return the aggregates over no rows."""
         none = np.zeros(rows, dtype=np.int64)
-        columns = Chunk.empty(schema).columns
-        return Chunk(tuple(aggregate_windows(a, columns, schema, none, none) for a in self.aggregations), rows)
+        return self._aggregates(InputRows(Chunk.empty(schema).columns, 0), schema, RowWindows(none, none))
+
+    def _aggregates(self, rows: InputRows, schema: Schema, windows: RowWindows) -> Chunk:
+        """Return the aggregates of windows of rows."""
+        return Chunk(tuple(values_of_windows([aggregation.on_columns(schema) for aggregation in self.aggregations], rows, windows)), len(windows))
 
     def _windows(self, reach: Reach, first: int, last: int, lookup: Lookup, groups: GroupCodes) -> Chunk:
         """Return the aggregates for rows whose windows lie within some blocks."""
@@ -460,9 +236,8 @@ class KeyWindow(NearKeys):
             columns = {position: column.take(pa.array(index.order())) for position, column in columns.items()}
         else:
             index = BlockIndex.ungrouped(0, keys)
-        starts, stops = index.spans(reach.low, reach.high, reach.codes)
-        arrays = [columns.get(position) for position in range(len(schema))]
-        return Chunk(tuple(aggregate_windows(a, arrays, schema, starts, stops) for a in self.aggregations), len(reach.rows))
+        rows = InputRows([columns.get(position) for position in range(len(schema))], chunk.rows)
+        return self._aggregates(rows, schema, RowWindows(*index.spans(reach.low, reach.high, reach.codes)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a range join and a group-by, which only serve to test the kernel."""

@@ -14,8 +14,8 @@ import attrs
 import numpy as np
 
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
+from sframe_spark.compute.segmented_scan import RowGroups, accumulated
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.operators.window.segmented_scan import RowGroups, accumulated
 
 # Half-lives per cell; with so few, weights within a cell stay far above the smallest float.
 HALF_LIVES = 64

@@ -11,14 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.compute.segmented_scan import Components, RowGroups
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.window.exponentially_decayed_sums import SmoothedCells, TimeCells, ValuesInTime, means
-from sframe_spark.operators.window.running_by_group import collected_rows, placed, running, window_so_far
-from sframe_spark.operators.window.segmented_scan import Components, RowGroups, valid
+from sframe_spark.operators.window.running_by_group import collected_rows, running, window_so_far
+from sframe_spark.operators.window.running_states import placed
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
@@ -224,7 +225,7 @@ class ExponentialSmoothing(SequentialOperator):
         times, timed = self._times(chunk, schema, groups)
         self._check_order(times, timed, groups, after, positions, schema[self.time])
         column = chunk.columns[self.value]
-        present = groups.along(valid(column)) & timed if column.null_count else timed
+        present = groups.along(column.is_valid().to_numpy(zero_copy_only=False)) & timed if column.null_count else timed
         entries, starts, valued = groups.chosen(present)
         values = groups.along(plain_numbers(column).astype(np.float64, copy=False))
         return SmoothedRun(groups, positions, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
@@ -235,7 +236,7 @@ class ExponentialSmoothing(SequentialOperator):
         if schema[self.time].is_zoned:
             column = pc.struct_field(column, "instant")
         times = groups.along(plain_numbers(column))
-        timed = groups.along(valid(column)) if column.null_count else np.ones(groups.rows, dtype=bool)
+        timed = groups.along(column.is_valid().to_numpy(zero_copy_only=False)) if column.null_count else np.ones(groups.rows, dtype=bool)
         return times, timed & ~np.isnan(times) if schema[self.time].kind == FLOAT_KIND else timed
 
     def _check_order(

@@ -49,7 +49,7 @@ _PLAIN_CODES: dict[type, int] = {
 _CODES = {**_PLAIN_CODES, bool: _LIKE_INT, np.int64: _LIKE_INT, np.float64: _FLOAT, tuple: _LIST, np.ndarray: _NUMPY}
 # Ints of at least this size may be rounded as floats.
 _FIRST_ROUNDED = 2.0**53
-_STORED_ARRAY = (json_patterns.EMPTY_ARRAY[:-2], ",", json_patterns.EMPTY_ARRAY[-2:])
+STORED_ARRAY = (json_patterns.EMPTY_ARRAY[:-2], ",", json_patterns.EMPTY_ARRAY[-2:])
 Writer = Callable[[list[Any]], pa.Array | None]
 
 
@@ -148,7 +148,7 @@ def _arrays(arrays: list[Any]) -> pa.Array | None:
     for index in np.flatnonzero(np.abs(numbers) >= _FIRST_ROUNDED).tolist():
         if isinstance(items[index], (int, np.integer)) and int(numbers[index]) != int(items[index]):
             note_rounded(items[index])
-    return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
+    return in_brackets(counts, _floats(numbers), STORED_ARRAY)
 
 
 def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
@@ -161,7 +161,7 @@ def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
         for number in chain.from_iterable(values.tolist() for values in arrays if values.dtype.kind in "iu"):
             if int(float(number)) != number:
                 note_rounded(number)
-    return in_brackets(counts, _floats(numbers), _STORED_ARRAY)
+    return in_brackets(counts, _floats(numbers), STORED_ARRAY)
 
 
 def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Array | None:

@@ -122,7 +122,7 @@ def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:
     return True
 
 
-OF_TWO = {"argmin", "argmax", "argmin_row", "argmax_row", "label_ranges", "label_histograms", "bin_ranges"}
+OF_TWO = {"argmin", "argmax", "argmin_row", "argmax_row", "label_ranges", "label_histograms", "bin_ranges", "correlation"}
 ONE_COLUMN = sorted(set(AGGREGATES) - OF_TWO)
 
 
@@ -159,13 +159,14 @@ OF_TWO_COLUMNS = {
     "label_ranges": (FLOAT, LABELS),
     "label_histograms": (INT, (LABELS, ((0, 1, 4), (-2, 0.5, 3), (0, 10, 1)))),
     "bin_ranges": (FLOAT, (-1, 1, 5)),
+    "correlation": (FLOAT, ()),
 }
 
 
 @pytest.mark.parametrize("name", OF_TWO_COLUMNS)
-def test_counts_of_labels_and_bins(spark: Any, name: str) -> None:
+def test_aggregates_of_two_columns(spark: Any, name: str) -> None:
     kind, parameters = OF_TWO_COLUMNS[name]
-    first = INT if name == "bin_ranges" else STR
+    first = STR if name.startswith("label") else INT
     values = [item for group in GROUPS[kind] for item in group]
     rows = [[group, [values[(i + place) % len(values)] for i in range(len(group))]] for place, group in enumerate(GROUPS[first])]
     check(spark, name, [first, kind], rows, parameters)

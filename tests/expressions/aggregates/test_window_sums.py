@@ -6,18 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as exact_running_and_rolling_sum
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
-    deviations_in_pairs,
-    deviations_of_windows,
-    means_of_windows,
-    running_ints,
-)
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_in_pairs, deviations_of_windows, running_ints
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
-from sframe_spark.operators.joins.key_window_aggregates import FAST
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
+from sframe_spark.expressions.aggregates.float_sums import sum_of_floats
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.types import FLOAT
 from tests.compute.odd_numbers import NUMBERS
 
 WINDOWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=10)
@@ -39,12 +39,13 @@ def bounds_of(windows: list[tuple[int, int]], rows: int) -> tuple[np.ndarray, np
 def test_aggregates_of_windows_are_those_of_their_rows(values: Any, windows: Any, block: int, max_rows: int, together: int) -> None:
     numbers, valid = np.array([value or 0.0 for value in values]), np.array([value is not None for value in values], dtype=bool)
     starts, stops = bounds_of(windows, len(values))
-    counts = np.array([valid[start:stop].sum() for start, stop in zip(starts, stops, strict=True)], dtype=np.int64)
+    rows, names = InputRows([pa.array(values, pa.float64(), from_pandas=False)], len(values)), ("sum", "mean", "var", "std")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", block)
         patch.setattr(exact_running_and_rolling_sum, "MAX_ROWS", max_rows)
         patch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", together)
-        found = {name: FAST[name](numbers, valid, counts, starts, stops).to_pylist() for name in ("sum", "mean", "var", "std")}
+        columns = values_of_windows([Aggregation(name, (0,)).on_columns((FLOAT,)) for name in names], rows, RowWindows(starts, stops))
+    found = {name: column.to_pylist() for name, column in zip(names, columns, strict=True)}
     for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
         moments = VarianceState.of(numbers[start:stop][valid[start:stop]])
         assert repr(found["sum"][place]) == repr(moments.total.value)
@@ -83,10 +84,11 @@ def test_usual_numbers_are_added_up_in_two_ints() -> None:
     """Or windows of many rows would take a step for each binary digit of their length."""
     numbers = np.random.default_rng(3).normal(size=50_000)
     starts, stops = np.arange(40_000), np.arange(40_000) + 10_000
-    found, squares = means_of_windows(numbers, np.ones(len(starts)), starts, stops), deviations_in_pairs(numbers, stops - starts, starts, stops)
+    (found,) = values_of_windows([sum_of_floats(0)], InputRows([pa.array(numbers)], len(numbers)), RowWindows(starts, stops))
+    squares = deviations_in_pairs(numbers, stops - starts, starts, stops)
     assert running_ints(numbers, 10_000) is not None and not np.isnan(squares).any()
     for place in range(0, 40_000, 4_999):
-        assert found[place] == math.fsum(numbers[place : place + 10_000])
+        assert found[place].as_py() == math.fsum(numbers[place : place + 10_000])
         assert squares[place] == VarianceState.of(numbers[place : place + 10_000]).squares
 
 
@@ -94,5 +96,4 @@ def test_rows_that_are_in_no_window_are_not_read() -> None:
     none = np.zeros(0, dtype=np.int64)
     assert list(exact_running_and_rolling_sum.window_blocks(1_000_000, none, none)) == [(slice(None), 0, 0)]
     assert list(exact_running_and_rolling_sum.window_blocks(1_000_000, np.array([700, 5]), np.array([710, 9]))) == [(slice(0, 1 << 14), 5, 710)]
-    for function in (means_of_windows, deviations_of_windows):
-        assert function(np.ones(10), none, none, none).tolist() == []
+    assert deviations_of_windows(np.ones(10), none, none, none).tolist() == []

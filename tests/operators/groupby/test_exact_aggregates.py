@@ -12,15 +12,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum
+from sframe_spark.expressions.aggregates import float_sums
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.operators.groupby import accumulators
-from sframe_spark.operators.groupby.accumulators import PartialAggregate, joined
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, FLOAT, INT
 from tests.compute.odd_numbers import NUMBERS
-from tests.compute.test_exact_running import is_value
+from tests.expressions.aggregates.test_running_sums import is_value
 
 FUNCTIONS = ("sum", "mean", "var", "std")
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.one_of(NUMBERS, NUMBERS, st.none())), max_size=25)
@@ -65,15 +64,13 @@ def test_whole_groups_have_the_values_of_exact_numbers(rows: Any) -> None:
                 assert repr(value) == repr(expected_others(function, known))
 
 
-@given(ROWS, st.lists(st.integers(0, 25), max_size=4), st.sampled_from([1, 8 * 3 * 60 * 2, 1 << 26]))
-def test_parts_put_together_are_the_whole_whatever_the_cuts_and_the_room(rows: Any, cuts: Any, most: int) -> None:
+@given(ROWS, st.lists(st.integers(0, 25), max_size=4))
+def test_parts_put_together_are_the_whole_whatever_the_cuts(rows: Any, cuts: Any) -> None:
     by_keys, whole = grouping(*((function, 1) for function in FUNCTIONS)), chunk_of(rows)
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     expected = told(by_keys.of_whole_groups(whole))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_grouped_sum, "MAX_BYTES", max(most, 8 * 3 * 60))
         patch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
-        patch.setattr(accumulators, "GROUPS_PER_BLOCK", 2)
         parts = [by_keys.groups(whole.slice(start, stop)) for start, stop in itertools.pairwise(edges)]
         assert told(by_keys.finished(by_keys.merged(parts))) == expected
         assert told(by_keys.of_whole_groups(whole)) == expected
@@ -88,7 +85,7 @@ def test_ints_have_means_and_spreads() -> None:
 
 def test_of_whole_groups_there_are_no_lists(monkeypatch: Any) -> None:
     """Or sums of many groups of few rows would take twice as long."""
-    monkeypatch.delattr(accumulators, "digits_to_lists")
+    monkeypatch.delattr(float_sums, "digits_to_lists")
     found = grouping(("sum", 1), ("std", 1)).of_whole_groups(chunk_of([(1, 0.1), (1, 0.3), (2, 5.0)]))
     assert [column.to_pylist() for column in found.columns[:2]] == [[1, 2], [0.4, 5.0]]
 
@@ -114,11 +111,8 @@ def test_vectors_of_all_groups_are_added_up_as_those_of_each(rows: Any, function
 
 
 def test_vectors_of_many_groups_are_looked_at_together(monkeypatch: Any) -> None:
-    """Or each group would take a hundred microseconds; of more groups than have room, a few at a time."""
-    monkeypatch.delattr(PartialAggregate, "finish")
-    monkeypatch.setattr(exact_grouped_sum, "MAX_BYTES", 8 * 60 * 4)
+    """Or each group would take a hundred microseconds."""
     monkeypatch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
-    monkeypatch.setattr(accumulators, "GROUPS_PER_BLOCK", 2)
     vectors = pa.array([[key * 0.1, 1e300, -1e300] for key in range(1000)], ARRAY.physical)
     found = group_rows(Chunk.of([pa.array(np.arange(1000) % 400), vectors]), (INT, ARRAY), [0], [Aggregation("sum", (1,))])
     assert found.columns[1].to_pylist() == [[math.fsum(key * 0.1 for key in range(group, 1000, 400)), *whole(group)] for group in range(400)]
@@ -128,14 +122,3 @@ def whole(group: int) -> tuple[float, float]:
     """Sums of the large numbers."""
     count = len(range(group, 1000, 400))
     return count * 1e300, count * -1e300
-
-
-def test_lists_of_which_one_is_empty_are_joined_row_by_row() -> None:
-    first, second = pa.array([[1], [], []], pa.list_(pa.int64())), pa.array([[], [2, 3], []], pa.list_(pa.int64()))
-    assert joined(first, second).to_pylist() == [[1], [2, 3], []]
-
-
-def test_no_rows_are_no_groups() -> None:
-    for function in FUNCTIONS:
-        assert [len(column) for column in grouping((function, 1)).of_whole_groups(chunk_of([])).columns] == [0, 0]
-    assert exact_grouped_sum.places_of(np.array([math.nan, math.inf])) == 4

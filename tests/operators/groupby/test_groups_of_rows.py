@@ -7,14 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from sframe_spark.operators.groupby import accumulators
-from sframe_spark.operators.groupby.accumulators import GroupsOfRows, first_rows
+from sframe_spark.compute import row_groups
+from sframe_spark.compute.row_groups import GroupsOfRows, first_rows
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_first_rows_are_the_first_however_late(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(seed)
-    monkeypatch.setattr(accumulators, "ROWS_PER_STEP", choose.choice((1, 3, 8)))
+    monkeypatch.setattr(row_groups, "ROWS_PER_STEP", choose.choice((1, 3, 8)))
     count = choose.choice((1, 2, 5, 40))
     codes = [choose.randrange(count) for _ in range(choose.choice((0, 1, 7, 8, 9, 16, 50)))]
     # Of codes in order the last ones are found late.

@@ -20,7 +20,6 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, joined_ranges, states_between, summarize, summarize_range
 from sframe_spark.operators import run_operator
-from sframe_spark.operators.groupby import streaming_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.operators.row_selection import filter_by_mask
@@ -133,14 +132,8 @@ KEYS = st.sampled_from([((0,), ()), ((1,), ()), ((0, 2), ()), ((5,), ()), ((), (
 
 
 @settings(deadline=None, max_examples=examples(40))
-@given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4), st.sampled_from([2, 3, 1000]))
-def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int], least: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streaming_groupby, "MIN_RUNS", least)
-        assert_kernel_agrees(rows, keys, cuts)
-
-
-def assert_kernel_agrees(rows: Any, keys: Any, cuts: list[int]) -> None:
+@given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
+def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int]) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
     source = node_of(rows)
     node = operator.make_planner_node(source)
@@ -169,9 +162,7 @@ def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None
     parts = []
     state = operator.initial_state(facts)
     for index, (start, stop) in enumerate(ranges):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(streaming_groupby, "MIN_RUNS", 2 + index)
-            part, after = operator.advance([whole.slice(start, stop)], facts, pickle.loads(pickle.dumps(state)))
+        part, after = operator.advance([whole.slice(start, stop)], facts, pickle.loads(pickle.dumps(state)))
         rest = operator.finish(facts, after) if index == len(ranges) - 1 else None
         parts += [part, *([rest] if rest else [])]
         middle = (start + stop) // 2

@@ -7,10 +7,15 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.operators.window import rolling
+from sframe_spark.compute import rolling_variances_in_floats
+from sframe_spark.expressions.aggregates import float_sums
+from sframe_spark.expressions.aggregates.float_sums import sum_of_floats
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet
 from tests.api.test_cuts_of_odd_floats import KINDS, numbers_of
 
 # Spreads are added up by floats where they are a millionth of the mean or more: nine digits of the others were right at worst before.
@@ -96,26 +101,32 @@ def test_half_way_between_two_floats_the_smallest_number_decides(sign: float, le
         assert list(SArray(values).rolling_sum(-2, 0))[7] == wanted, window
 
 
+def sums_of(values: np.ndarray, width: int) -> list[float]:
+    """Of every so many consecutive numbers."""
+    windows, rows = RowWindows.rolling(len(values), width), InputRows([pa.array(values)], len(values))
+    return AggregateSet.of([sum_of_floats(0)]).of_windows(rows, windows)[0].to_pylist()
+
+
 def test_sums_are_those_of_fractions_rounded_once() -> None:
     for seed in range(60):
         random = np.random.default_rng(seed)
         values = np.ldexp(random.integers(-(2**53), 2**53, 400).astype(float), random.integers(-53 - seed % 30, -52, 400))
         width = int(random.choice([1, 2, 3, 7, 50]))
-        wanted = np.array([rounded(sum(map(Fraction, values[row : row + width].tolist()), Fraction(0))) for row in range(401 - width)])
-        assert np.array_equal(rolling.exact_sums(values, width), wanted)
+        wanted = [rounded(sum(map(Fraction, values[row : row + width].tolist()), Fraction(0))) for row in range(401 - width)]
+        assert sums_of(values, width) == wanted
 
 
 def test_usual_numbers_are_not_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("usual numbers leave nothing open")
 
-    for name in ("means_of_windows", "deviations_of_windows"):
-        monkeypatch.setattr(rolling, name, refused)
+    monkeypatch.setattr(float_sums, "running_ints", refused)
+    monkeypatch.setattr(rolling_variances_in_floats, "deviations_of_windows", refused)
     random = np.random.default_rng(1)
     for values in (random.normal(size=30_000), random.choice([-1.0, 0.0, 1.0], 30_000), np.full(30_000, 0.1), np.zeros(30_000)):
         for width in (1, 3, 40, 1000):
-            rolling.exact_sums(values, width)
-            rolling.squared_deviations(np.ones(30_000, dtype=bool), values, width)
+            for kind in ("sum", "mean", "var"):
+                getattr(SArray(values), f"rolling_{kind}")(1 - width, 0).materialize()
 
 
 @pytest.mark.parametrize("kind", ["sum", "mean"])

@@ -18,10 +18,9 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, in_order_of_running
 from sframe_spark.errors import TooLargeError
+from sframe_spark.expressions.aggregates import collected_values, distinct_values, vectors
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.window import running_collecting_aggregates, running_exact_sums_of_numbers_and_vectors as running_vector_sums
 from sframe_spark.operators.window.running_by_group import Running, running
-from sframe_spark.operators.window.segmented_scan import scan_of
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
@@ -29,7 +28,7 @@ from sframe_spark.planner.printed_plans import plan_text
 from sframe_spark.plugin import Decomposition, aggregate as plugin_aggregate, define_aggregate
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.testing.oracle_functions import AGGREGATES, rows_equal, token
-from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, list_of
+from sframe_spark.types import INT, list_of
 from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
@@ -208,12 +207,6 @@ def test_extremes_of_date_times_keep_their_offsets() -> None:
         assert [tuple(map(str, pair)) for pair in found] == [tuple(map(str, pair)) for pair in wanted]
 
 
-def test_extremes_keep_few_numbers_per_key() -> None:
-    for name in ("min", "max"):
-        for kind in (INT, FLOAT, DATETIME, ZONED_DATETIME):
-            assert scan_of(name, [kind]) is not None, (name, kind)
-
-
 ROWS = [
     (1.5, 3, "a", datetime.datetime(2020, 1, 2), datetime.datetime(2020, 1, 2, tzinfo=UTC)),
     (NAN, -2, "b", None, None),
@@ -344,7 +337,7 @@ def test_values_of_plug_ins_are_those_of_groups() -> None:
     aggregate.FREQ_COUNT("s"), aggregate.SUM("a"), aggregate.MEAN("a"),
 ])  # fmt: skip
 def test_more_than_an_array_holds_is_told(request_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (running_collecting_aggregates, running_vector_sums):
+    for module in (collected_values, distinct_values, vectors):
         monkeypatch.setattr(module, "MAX_BYTES_OF_ARRAY", 50)
     sf = SFrame({"i": [*range(30)], "s": ["abc"] * 30, "a": [[1.0, 2.0]] * 30})
     with pytest.raises(TooLargeError, match=r"running makes over 2 GiB of texts or lists from 30 rows at once.*batch_rows"):

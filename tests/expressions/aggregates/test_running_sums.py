@@ -4,12 +4,17 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as exact_running_and_rolling_sum
-from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import Sums, running_sum, running_sums
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
+from sframe_spark.expressions.aggregates import float_sums
+from sframe_spark.expressions.aggregates.float_sums import FloatSum, mean, sum_of_floats
+from sframe_spark.expressions.aggregates.spreads import variance
+from sframe_spark.operators.window.running_states import RunningAggregates
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import NUMBERS
 from tests.examples import part
 
@@ -39,15 +44,18 @@ def exact(values, valid):
             yield row, mean, squares / count - mean * mean
 
 
-def in_batches(values, valid, kind, size=5000):
-    """All values, batch by batch."""
-    state, found = Sums.nothing(1, kind != "mean"), []
+AGGREGATES = {"sum": sum_of_floats(1), "mean": mean(1), "var": variance(1), "std": variance(1, is_root=True)}
+
+
+def so_far(kind, values, valid=None, starts=(0,), size=1 << 20):
+    """The values of all rows, batch by batch, and the state after them; a group begins at each start."""
+    by = np.searchsorted(starts, np.arange(len(values)), "right")
+    driver = RunningAggregates.of((INT, FLOAT), [0], [AGGREGATES[kind]], [1])
+    rows, state, found = Chunk.of([pa.array(by), pa.array(values, mask=None if valid is None else ~valid, from_pandas=False)]), driver.empty(), []
     for start in range(0, len(values), size):
-        part = np.where(valid, values, 0.0)[start : start + size]
-        floats, counts, state = running_sums(kind, part, valid[start : start + size], np.zeros(1, np.int64), state)
-        found.append(floats)
-    assert counts[-1] == state.counts[0] == valid.sum()
-    return np.concatenate(found)
+        (column,), state = driver.advanced(rows.slice(start, min(start + size, len(values))), state)
+        found.append(column.to_numpy(zero_copy_only=False))
+    return np.concatenate(found), state
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -56,11 +64,11 @@ def test_running_moments_are_those_of_all_numbers_so_far(name, missing):
     values = COLUMNS[name]
     valid = RANDOM.random(ROWS) < 0.7 if missing else np.ones(ROWS, bool)
     valid[0] = True
-    found = {kind: in_batches(values, valid, kind) for kind in ("mean", "var", "std")}
-    for row, mean, variance in exact(values, valid):
-        spread = float(variance) ** 0.5
-        assert abs(Fraction(float(found["mean"][row])) - mean) <= Fraction(2.0**-52) * max(abs(mean), Fraction(spread))
-        assert found["var"][row] == pytest.approx(float(variance), rel=4e-16, abs=0)
+    found = {kind: so_far(kind, values, valid, size=5000)[0] for kind in ("mean", "var", "std")}
+    for row, wanted, squared in exact(values, valid):
+        spread = float(squared) ** 0.5
+        assert abs(Fraction(float(found["mean"][row])) - wanted) <= Fraction(2.0**-52) * max(abs(wanted), Fraction(spread))
+        assert found["var"][row] == pytest.approx(float(squared), rel=4e-16, abs=0)
         assert found["std"][row] == pytest.approx(spread, rel=4e-16, abs=0)
 
 
@@ -77,11 +85,11 @@ def test_running_sums_of_groups_are_those_of_exact_numbers_whatever_the_blocks(g
     values, starts = given
     numbers, valid = np.array([value or 0.0 for value in values]), np.array([value is not None for value in values])
     found = []
-    for block in (size, 1 << 14):
+    for block, batch in ((size, 1 << 14), (1 << 14, 1 << 14), (1 << 14, size)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", block)
-            found.append(running_sums(kind, numbers, valid, starts, Sums.nothing(len(starts), kind in ("var", "std")))[0])
-    assert np.array_equal(*found, equal_nan=True)
+            patch.setattr(FloatSum, "rows_per_block", block)
+            found.append(so_far(kind, numbers, valid, starts, batch)[0])
+    assert np.array_equal(found[0], found[1], equal_nan=True) and np.array_equal(found[0], found[2], equal_nan=True)
     for start, stop in zip(starts, [*starts[1:], len(values)], strict=True):
         for end in range(start, stop):
             known = [value for value in values[start : end + 1] if value is not None]
@@ -98,11 +106,10 @@ def is_value(found, kind, known):
     total = sum(map(Fraction, known), Fraction(0))
     if kind == "sum":
         return found == rounded(total)
-    mean = total / max(len(known), 1)
+    middle = total / max(len(known), 1)
     if kind == "mean":
-        return math.isclose(found, rounded(mean), rel_tol=3e-16, abs_tol=5e-324)
-    variance = sum(((Fraction(value) - mean) ** 2 for value in known), Fraction(0)) / max(len(known), 1)
-    expected = rounded(variance)
+        return math.isclose(found, rounded(middle), rel_tol=3e-16, abs_tol=5e-324)
+    expected = rounded(sum(((Fraction(value) - middle) ** 2 for value in known), Fraction(0)) / max(len(known), 1))
     if expected == math.inf or found == math.inf:
         return expected > 1e306 and (kind == "var" or found > 1e153)
     # Squares of the smallest floats have few digits.
@@ -117,36 +124,35 @@ def rounded(number):
         return math.inf if number > 0 else -math.inf
 
 
-@given(st.lists(NUMBERS, min_size=1, max_size=40), st.integers(0, 40), st.integers(1, 9))
+@given(st.lists(NUMBERS, min_size=1, max_size=40), st.integers(1, 40), st.integers(1, 9))
 def test_a_running_sum_goes_on_from_the_exact_sum_before(values, cut, size):
-    numbers, before = np.array(values), ExactSum.of(np.array([0.1, 1e-30]))
+    numbers = np.array([0.1, 1e-30, *values])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_running_and_rolling_sum, "WORDS_BLOCK", size)
-        first, middle = running_sum(numbers[:cut], before)
-        second, last = running_sum(numbers[cut:], middle)
-    assert repr(last) == repr(before + ExactSum.of(numbers))
-    expected = [(before + ExactSum.of(numbers[: end + 1])).value for end in range(len(values))]
-    assert np.array_equal(np.concatenate([first, second]), expected, equal_nan=True)
+        patch.setattr(FloatSum, "rows_per_block", size)
+        found, state = so_far("sum", numbers, size=cut)
+    assert repr(state.states[0].all_digits().sum_of(0)) == repr(ExactSum.of(numbers))
+    expected = [ExactSum.of(numbers[: end + 1]).value for end in range(len(numbers))]
+    assert np.array_equal(found, expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_usual_numbers_are_added_up_in_two_ints(name, monkeypatch):
     """Or each row would take several times as long."""
     blocks = []
-    real = exact_running_and_rolling_sum.row_digits
-    monkeypatch.setattr(exact_running_and_rolling_sum, "row_digits", lambda *given: blocks.append(1) or real(*given))
-    running_sum(np.tile(COLUMNS[name], 10), ExactSum())
+    real = float_sums.row_digits
+    monkeypatch.setattr(float_sums, "row_digits", lambda *given: blocks.append(1) or real(*given))
+    so_far("sum", np.tile(COLUMNS[name], 10))
     assert (len(blocks) > 0) == (name == "of all sizes")
 
 
 @pytest.mark.parametrize("bits", part(range(0, 40, 3), 5))
 def test_digits_of_many_blocks_have_room(bits):
     """Numbers of one sign and size: those of one block fill 64 bits where their size is that of a whole digit."""
-    numbers = np.full(3 * exact_running_and_rolling_sum.WORDS_BLOCK, math.ldexp(0.99, bits))
+    numbers = np.full(3 * FloatSum.rows_per_block, math.ldexp(0.99, bits))
     numbers[0] = 1e-300
     for values in (numbers, np.sqrt(numbers)):
         known = VarianceState.of(values)
         for kind, expected in (("sum", known.total.value), ("var", known.squares / known.count)):
-            found, _, after = running_sums(kind, values, None, np.zeros(1, np.int64), Sums.nothing(1, kind == "var"))
+            found, state = so_far(kind, values)
             assert found[-1] == pytest.approx(expected, rel=4e-16, abs=0)
-            assert repr(after.variance_state(0).total) == repr(known.total)
+            assert repr(state.states[-1].all_digits().sum_of(0)) == repr(known.total)

@@ -1,4 +1,4 @@
-"""The k-th smallest of ranges of ranks, beside sorting each range; and where numbers belong among others, beside numpy's search."""
+"""Sort orders of numbers within groups, and where numbers belong among others, beside numpy's search."""
 
 from __future__ import annotations
 
@@ -7,26 +7,9 @@ import math
 import numpy as np
 from hypothesis import given, strategies as st
 
-from sframe_spark.operators.window.running_collecting_aggregates import kth_of_ranges, order_within, places_behind
+from sframe_spark.expressions.aggregates.quantiles import order_within, places_behind
 
 FLOATS = st.one_of(st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.0, 5e-324]), st.floats())
-
-
-@given(
-    st.lists(st.integers(1, 9), min_size=1, max_size=4).flatmap(lambda sizes: st.tuples(*(st.permutations(range(size)) for size in sizes))), st.data()
-)
-def test_ranks_of_ranges(groups: tuple[list[int], ...], data: st.DataObject) -> None:
-    ranks = np.concatenate([np.array(group) for group in groups])
-    asked = []
-    for start, group in zip(np.cumsum([0, *map(len, groups)]).tolist(), groups, strict=False):
-        for _ in range(3):
-            first = data.draw(st.integers(0, len(group) - 1))
-            stop = data.draw(st.integers(first + 1, len(group)))
-            asked.append((start + first, start + stop, data.draw(st.integers(0, stop - first - 1))))
-    firsts, stops, wanted = map(np.array, zip(*asked, strict=True))
-    found = kth_of_ranges(ranks, firsts, stops, wanted)
-    assert found.tolist() == [sorted(ranks[first:stop].tolist())[k] for first, stop, k in asked]
-    assert ranks.tolist() == [rank for group in groups for rank in group]
 
 
 def rank(number: float) -> tuple[bool, float]:

@@ -8,8 +8,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from sframe_spark.operators.window import segmented_scan as module
-from sframe_spark.operators.window.segmented_scan import Components, RowGroups, accumulated, segmented_scan
+from sframe_spark.compute import segmented_scan as module
+from sframe_spark.compute.segmented_scan import Components, RowGroups, accumulated, segmented_scan
 
 
 def random_groups(choose: random.Random) -> RowGroups:

@@ -1,0 +1,247 @@
+"""Variance and standard deviation, from a count, an exact sum and an exact sum of squares, and their aggregates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
+    CANCELS,
+    FIRST_IN_REACH,
+    IN_REACH,
+    Digits,
+    deviation_from_ints,
+    deviations_from_pairs,
+    squared_deviations,
+)
+from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
+from sframe_spark.compute.exact_sum_and_variance import largest_magnitude
+from sframe_spark.compute.rolling_variances_in_floats import rolling_squared_deviations
+from sframe_spark.compute.spark_columns import Column, F
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns, define_aggregate, require
+from sframe_spark.expressions.aggregates.counts import Count
+from sframe_spark.expressions.aggregates.float_sums import DigitSums, ExactSums, FloatSum, TwoWordSums, non_finite_sums_of_windows
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
+from sframe_spark.types import FLOAT, FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.udf.error_transport import error_transport
+
+
+def deviations(counts: np.ndarray, sums: State, squares: State) -> np.ndarray:
+    """Return the sum of squared deviations from the mean of each group; zero for at most one value, NaN for other groups with an odd value."""
+    if isinstance(sums, TwoWordSums) and isinstance(squares, ExactSums) and sums.others is None:
+        digits = squares.digits.carried()
+        if digits.others is None and all(0 <= place - FIRST_IN_REACH < IN_REACH for place in digits.places):
+            # Running sums are pairs of floats already. Digits are made of those sums only for which pairs leave bits undecided.
+            first, second, about = deviations_from_pairs(np.maximum(counts, 1), sums.pairs(), digits.pairs())
+            result = np.add(first, second, out=first)
+            near = np.flatnonzero((result <= CANCELS * about) & (about > 0.0))
+            if len(near):
+                result[near] = squared_deviations(counts[near], sums.take(near).all_digits(), digits.select(near))
+            return result
+    if isinstance(sums, TwoWordSums) or sums.indices is None or isinstance(squares, TwoWordSums):
+        return squared_deviations(counts, sums.all_digits(), squares.all_digits())
+    several, result = np.flatnonzero(sums.indices >= 0), np.zeros(len(counts))
+    is_like = squares.indices is not None and (squares.indices is sums.indices or np.array_equal(squares.indices, sums.indices))
+    result[several] = squared_deviations(counts[several], sums.digits, squares.digits if is_like else squares.take(several).all_digits())
+    return result
+
+
+def deviations_of_one(count: int, sums: Digits, squares: Digits, group: int = 0) -> float:
+    """Return the sum of squared deviations from the mean of one group, correctly rounded; NaN with an odd value, zero without values."""
+    if not count:
+        return 0.0
+    if sums.others is not None and sums.others[group] != 0.0:
+        return math.nan
+    return deviation_from_ints(count, sums, squares, group)
+
+
+def variance(column: int, is_root: bool = False, is_nan_alone: bool = False) -> ColumnAggregate:
+    """Return the population variance, or with ``is_root`` its square root; zero for a group with one value or none.
+
+    With an infinity or NaN it is NaN, but zero if that is the only value; with ``is_nan_alone`` it is NaN then, too.
+    """
+
+    def finish(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
+        result = deviations(counts, sums, squares) / np.maximum(counts, 1)
+        odd = sums.non_finite() if is_nan_alone else None
+        if odd is not None:
+            result[odd] = math.nan
+        return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
+
+    def finish_of_all(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
+        count = int(counts[0])
+        result = deviations_of_one(count, sums.all_digits(), squares.all_digits()) / count if count > 1 or (count and is_nan_alone) else 0.0
+        return pa.array([math.sqrt(result) if is_root else result], from_pandas=False)
+
+    def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
+        # Pairs of floats, which are exact enough for most windows, take a third of the time of digits.
+        counts, numbers = Count((column,)).windows(rows, windows), rows.floats(column, (column,))
+        result = deviations_of_windows(numbers, counts, windows.starts, windows.stops)
+        result /= np.maximum(counts, 1)
+        if is_nan_alone and not math.isfinite(largest_magnitude(numbers)):
+            result[non_finite_sums_of_windows(numbers, windows) != 0.0] = math.nan
+        return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
+
+    # The sum of squares is computed first: in one pass it yields the sum as well.
+    return ColumnAggregate((Count((column,)), FloatSum(column, is_squared=True), FloatSum(column)), finish, of_windows, finish_of_all=finish_of_all)
+
+
+def rolling_variance(column: int, is_root: bool = False) -> ColumnAggregate:
+    """Return the variance that is NaN with any infinity or NaN; for windows of one width its last digits may be wrong, see decision 034.
+
+    Such windows are added up in floats, in less time than exactly; the result for a window does not depend on other rows.
+    """
+    exact = variance(column, is_root, is_nan_alone=True)
+
+    def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
+        if windows.width is None:
+            assert exact.of_windows is not None
+            return exact.of_windows(rows, windows)
+        numbers, valid = rows.floats(column, (column,)), rows.valid((column,))
+        counted, clean = np.ones(len(numbers), dtype=bool) if valid is None else valid, numbers
+        is_finite = math.isfinite(largest_magnitude(numbers))
+        if not is_finite:
+            finite = np.isfinite(numbers)
+            counted, clean = counted & finite, np.where(finite, numbers, 0.0)
+        result = rolling_squared_deviations(counted, clean, windows.width)
+        result /= windows.width if valid is None else np.maximum(Count((column,)).windows(rows, windows), 1)
+        if not is_finite:
+            result[non_finite_sums_of_windows(numbers, windows) != 0.0] = math.nan
+        return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
+
+    return attrs.evolve(exact, of_windows=of_windows)
+
+
+def spread_of(count: int, squares: float, freedom: int) -> float | None:
+    """Return the variance from the sum of squared deviations, with the divisor ``count - freedom``; None if the count is zero.
+
+    Examples
+    --------
+    >>> spread_of(2, 2.0, 1), spread_of(1, 0.0, 1), spread_of(0, 0.0, 0)
+    (2.0, nan, None)
+    """
+    if not count:
+        return None
+    left = count - freedom
+    if left > 0:
+        return squares / left
+    return math.inf if left == 0 and squares > 0 else math.nan
+
+
+def spreads_of_columns(freedom: int, counts: np.ndarray, sums: Digits, squares: Digits) -> list[float | None]:
+    """Return for each group the variance with the count reduced by degrees of freedom as divisor, see :func:`spread_of`."""
+    return [spread_of(count, deviations_of_one(count, sums, squares, group), freedom) for group, count in enumerate(counts.tolist())]
+
+
+def column_variance(column: int, freedom: int, is_root: bool = False) -> ColumnAggregate:
+    """Return the variance with the count reduced by degrees of freedom as divisor, or with ``is_root`` its square root; missing without a value.
+
+    Groups that have rows, but not more than degrees of freedom, are an error.
+    """
+
+    def finish(rows: State, counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
+        if ((rows > 0) & (rows <= freedom)).any():
+            raise UnsupportedOperationError(NO_SPREAD.format(freedom))
+        result = spreads_of_columns(freedom, counts, sums.all_digits(), squares.all_digits())
+        return pa.array([None if spread is None else math.sqrt(spread) for spread in result] if is_root else result, pa.float64())
+
+    return ColumnAggregate((Count(), Count((column,)), FloatSum(column, is_squared=True), FloatSum(column)), finish)
+
+
+# The aggregates.
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+NO_SPREAD = "a column with no more rows than ddof={} has no spread: choose a smaller ddof"
+
+
+def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
+    require("VAR or STD", types[0], (INT_KIND, FLOAT_KIND))
+    return FLOAT
+
+
+def _infer_column_spread(types: Types, parameters: Parameters) -> ColumnType:
+    if len(parameters) != 1 or type(parameters[0]) is not int or parameters[0] < 0:
+        raise UnsupportedOperationError(f"degrees of freedom are an int from 0, not {parameters!r:.80}")
+    return _infer_spread(types, parameters)
+
+
+def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
+    """Return the Spark aggregates for the variance of numbers, which is zero if there is at most one."""
+    numbers = DigitSums(names[0], types[0], way, has_squares=True)
+    return numbers.aggregate(partial(numbers.in_python, variances_of_all if way.is_whole else variances))
+
+
+def variances(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Return the variance of each group: the mean squared deviation."""
+    assert squares is not None
+    return squared_deviations(counts, totals, squares) / np.maximum(counts, 1)
+
+
+def variances_of_all(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Return the variance of all rows together, computed as the kernel does; zero for at most one number."""
+    assert squares is not None
+    groups = enumerate(counts.tolist())
+    return np.array([deviations_of_one(count, totals, squares, group) / count if count > 1 else 0.0 for group, count in groups])
+
+
+def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
+    numbers, freedom = DigitSums(names[0], types[0], way, has_squares=True), parameters[0]
+
+    def finish(made: Sequence[str]) -> Column:
+        *sums, all_rows = made
+        count, rows = F.col(sums[0]), F.col(all_rows)
+        error = F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(NO_SPREAD.format(freedom))))).cast("double")
+        return F.when((rows > 0) & (rows <= freedom), error).when(count > 0, numbers.in_python(partial(column_variances, freedom), sums))
+
+    return SeveralColumns([*numbers.columns(), "count(1)"], finish, helpers=numbers.helpers)
+
+
+def column_variances(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Return variances of whole columns, with the count reduced by degrees of freedom as divisor; arbitrary for a column without numbers."""
+    assert squares is not None
+    return np.array([0.0 if spread is None else spread for spread in spreads_of_columns(freedom, counts, totals, squares)])
+
+
+def _root(exact: Callable[..., SeveralColumns]) -> Callable[..., SeveralColumns]:
+    """Return a function that builds the Spark aggregates for the square root of an aggregate."""
+
+    def of_root(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
+        squared = exact(names, types, parameters, way)
+        return attrs.evolve(squared, finish=lambda made: F.sqrt(squared.finish(made)))
+
+    return of_root
+
+
+def _spread(name: str, is_root: bool) -> None:
+    """Define the variance or the standard deviation of the values of a group."""
+
+    def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+        return variance(positions[0], is_root)
+
+    exact = _root(exact_variance) if is_root else exact_variance
+    define_aggregate(name, _infer_spread, order_sensitive=False, exact=exact, of_columns=of_columns, skips_missing=True)
+
+
+def _column_spread(name: str, is_root: bool) -> None:
+    """Define the variance or the standard deviation of a column, with degrees of freedom as parameter."""
+
+    def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+        return column_variance(positions[0], parameters[0], is_root)
+
+    exact = _root(_exact_column_variance) if is_root else _exact_column_variance
+    define_aggregate(name, _infer_column_spread, order_sensitive=False, exact=exact, of_columns=of_columns)
+
+
+_spread("var", is_root=False)
+_spread("std", is_root=True)
+_column_spread("column_var", is_root=False)
+_column_spread("column_std", is_root=True)
