@@ -20,7 +20,13 @@ CELLS: dict[type, list[Any]] = {
     list: [[1, "a"], [], None],
     dict: [{"a": 1}, None, {}],
 }
-ARGUMENTS = {"COUNT": (), "ARGMAX": ("cell", "key"), "ARGMIN": ("cell", "key"), "QUANTILE": ("cell", 0.5)}
+ARGUMENTS = {
+    "COUNT": (),
+    "ARGMAX": ("cell", "key"),
+    "ARGMIN": ("cell", "key"),
+    "CORRELATION": ("cell", "cell"),
+    "QUANTILE": ("cell", 0.5),
+}
 
 
 def groups(frame: SFrame, key: str, name: str) -> list[Any] | None:
