@@ -317,6 +317,25 @@ class Digits:
         return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
 
 
+def places_of(numbers: np.ndarray) -> int:
+    """Return the largest number of digits that a sum of these numbers can have, which grows with the range of their exponents.
+
+    Examples
+    --------
+    >>> places_of(np.array([1.0, 0.5, 0.0])), places_of(np.array([1e300, 1e-300])), places_of(np.array([]))
+    (4, 53, 4)
+    """
+    # Bit patterns of positive floats are ordered as the floats. Subtracting one wraps zero around to the largest.
+    magnitudes = np.abs(numbers)
+    smallest = (magnitudes.view(np.uint64) - np.uint64(1)).min(initial=np.iinfo(np.uint64).max)
+    largest = float(magnitudes.max(initial=0.0))
+    if not math.isfinite(largest):
+        largest = float(np.max(magnitudes, initial=0.0, where=np.isfinite(magnitudes)))
+    if not largest:
+        return 4
+    return (math.frexp(largest)[1] - math.frexp(float((smallest + np.uint64(1)).view(np.float64)))[1]) // BITS + 4
+
+
 def first_place(largest: float, bits: int) -> int:
     """Return the place at which floats with absolute values up to ``largest`` have a highest digit of at most ``bits`` bits."""
     return max(-(-(math.frexp(largest)[1] - bits) // BITS), -LOWEST_PLACE)

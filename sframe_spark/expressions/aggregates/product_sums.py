@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BITS, Digits, digits_of, digits_to_lists
+from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BITS, Digits, digits_of, digits_to_lists, places_of
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import by_place, digits_of_parts, row_digits
 from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, product_error
 from sframe_spark.compute.row_groups import GroupsOfRows
@@ -26,6 +26,8 @@ BAND, BAND_PLACES = 300, 15
 SENT_PLACES = 20
 # Rows that are multiplied at a time, and how many such blocks are added before digits are carried.
 BLOCK, BLOCKS = 1 << 14, 1 << 5
+# The digits of fewer groups than these take little memory, however far apart numbers are.
+MANY_GROUPS = 1 << 16
 
 
 def products_of(factors: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
@@ -107,6 +109,10 @@ class ProductSum(StateColumn):
             chosen = np.flatnonzero(odd)
             result.add(odd[chosen], groups.codes[chosen])
         return ExactSums(result)
+
+    def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
+        factors = self._factors(rows)
+        return 8 * groups.count * sum(places_of(factors[position]) for position in self.factors) if groups.count > MANY_GROUPS else 0
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         return ExactSums(state.all_digits().grouped(groups.codes, groups.count).carried())

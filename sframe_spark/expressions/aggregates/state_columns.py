@@ -112,6 +112,10 @@ def nbytes(state: State) -> int:
     return sum(map(nbytes, state)) if isinstance(state, tuple) else state.nbytes
 
 
+MAX_STATE_BYTES = 64 << 20
+"""A driver computes groups in parts if the states of all would have more bytes than this."""
+
+
 class Growth(enum.IntEnum):
     """What the size of the state of a group grows with."""
 
@@ -151,6 +155,10 @@ class StateColumn:
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         """Return the states of groups of rows."""
         raise PlanInvariantError(f"the state column {type(self).__name__!r} does not lift rows: define lift()")
+
+    def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
+        """Return about how many bytes the states of groups of rows will have, if these may be many times those of the rows; otherwise zero."""
+        return 0
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         """Return merged states: ``groups`` assigns the entries of the given state to the groups of the result."""
@@ -306,6 +314,10 @@ class AggregateSet:
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> tuple[State, ...]:
         """Return the states of groups of rows."""
         return tuple(state.lift(rows, groups) for state in self.states)
+
+    def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
+        """Return about how many bytes the states of groups of rows will have, as far as these may be many times those of the rows."""
+        return sum(state.bytes_ahead(rows, groups) for state in self.states)
 
     def merge(self, states: Sequence[State], groups: GroupsOfRows) -> tuple[State, ...]:
         """Return merged states, see :meth:`StateColumn.merge`."""

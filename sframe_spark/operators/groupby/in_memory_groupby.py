@@ -15,11 +15,12 @@ from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, nbytes
+from sframe_spark.expressions.aggregates.state_columns import MAX_STATE_BYTES, AggregateSet, State, joined, nbytes
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.values.arrow_layouts import in_one_array
 
 MISSING, VALUE, NAN = 0, 1, 2
 
@@ -118,8 +119,27 @@ class GroupingByKeys:
         return Chunk(tuple(decoded(key.take(firsts)) for key in keys), groups.count)
 
     def of_whole_groups(self, chunk: Chunk) -> Chunk:
-        """Return keys and aggregates of groups whose rows are all given."""
-        return self.finished(self.groups(chunk))
+        """Return keys and aggregates of groups whose rows are all given, some groups at a time if the states of all would be large."""
+        keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
+        if self._only_numbers(keys):
+            return Chunk.of([distinct_numbers(keys[0])])
+        groups, rows = in_groups(keys, self.key_types, chunk.rows), InputRows(chunk.columns, chunk.rows)
+        parts = -(-self.aggregates.bytes_ahead(rows, groups) // MAX_STATE_BYTES)
+        if parts <= 1:
+            values = self.aggregates.finish(self.aggregates.lift(rows, groups), last=True)
+        else:
+            values = self._in_parts(rows, groups, -(-groups.count // parts))
+        return Chunk((*self._keys_of(keys, groups).columns, *values), groups.count)
+
+    def _in_parts(self, rows: InputRows, groups: GroupsOfRows, size: int) -> list[pa.Array]:
+        """Return the aggregates of groups, ``size`` groups at a time."""
+        found = []
+        for first in range(0, groups.count, size):
+            count = min(size, groups.count - first)
+            chosen = np.flatnonzero((groups.codes >= first) & (groups.codes < first + count))
+            part = GroupsOfRows(groups.codes[chosen] - first, count)
+            found.append(self.aggregates.finish(self.aggregates.lift(rows.take(chosen), part), last=True))
+        return [in_one_array(list(arrays)) for arrays in zip(*found, strict=True)]
 
     def merged(self, parts: Sequence[PartialGroups]) -> PartialGroups:
         """Return the merged partial groups of one or more batches, which are given in row order."""

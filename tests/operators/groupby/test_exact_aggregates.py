@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum
-from sframe_spark.expressions.aggregates import float_sums
+from sframe_spark.expressions.aggregates import float_sums, product_sums
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet
+from sframe_spark.operators.groupby import in_memory_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
 from sframe_spark.planner.chunk import Chunk
@@ -122,3 +124,21 @@ def whole(group: int) -> tuple[float, float]:
     """Sums of the large numbers."""
     count = len(range(group, 1000, 400))
     return count * 1e300, count * -1e300
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "std", "skewness"])
+def test_groups_of_floats_that_are_far_apart_are_computed_some_at_a_time(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their digits would take many times the bytes of the rows."""
+    rng, groups = np.random.default_rng(3), 700
+    keys = pa.array(rng.integers(0, groups, 5_000))
+    rows = Chunk.of([keys, pa.array(rng.normal(size=5_000) * 10.0 ** rng.integers(-150, 150, 5_000))])
+    expected = group_rows(rows, (INT, FLOAT), [0], [Aggregation(function, (1,))])
+    lifted = []
+    monkeypatch.setattr(float_sums, "MAX_STATE_BYTES", 1)
+    monkeypatch.setattr(product_sums, "MANY_GROUPS", 1)
+    monkeypatch.setattr(in_memory_groupby, "MAX_STATE_BYTES", 20_000)
+    lift = AggregateSet.lift
+    monkeypatch.setattr(AggregateSet, "lift", lambda self, rows, groups: lifted.append(groups.count) or lift(self, rows, groups))
+    found = group_rows(rows, (INT, FLOAT), [0], [Aggregation(function, (1,))])
+    assert repr([column.to_pylist() for column in found.columns]) == repr([column.to_pylist() for column in expected.columns])
+    assert len(lifted) > 3 and sum(lifted) == groups
