@@ -460,15 +460,6 @@ def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int 
     return result
 
 
-def digits_of_block(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
-    """Return the sums of groups, and with ``has_squares`` the sums of squares."""
-    if has_squares:
-        return list(sums_and_squares(numbers, codes, count))
-    sums = Digits(count)
-    sums.add(numbers, codes)
-    return [sums]
-
-
 # Sums of squared deviations from the mean, from exact sums and exact sums of squares.
 
 # If squared deviations are smaller than CANCELS times the squares, pairs of floats have too few bits.

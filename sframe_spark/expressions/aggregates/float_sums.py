@@ -51,7 +51,7 @@ from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns
 from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
-from sframe_spark.expressions.aggregates.state_columns import MAX_STATE_BYTES, ColumnAggregate, State, StateColumn
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.udf.error_transport import error_transport
@@ -283,10 +283,6 @@ class TwoWordSums:
         return (self.high, self.low) if (self.unit, self.bits) == (unit, bits) else self.all_digits().words(unit, bits)
 
 
-# Digits of a sum of floats of all sizes.
-MAX_PLACES = 54
-
-
 @attrs.frozen
 class FloatSum(StateColumn):
     """The exact sum of a column of numbers as floats, or of their squares, over the rows in which some columns have a value.
@@ -328,10 +324,7 @@ class FloatSum(StateColumn):
         return ExactSums(digits, indices, numbers[groups.firsts], self.is_squared)
 
     def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
-        size = 16 if self.is_squared else 8
-        if size * MAX_PLACES * groups.count <= MAX_STATE_BYTES:
-            return 0
-        return size * groups.count * places_of(rows.floats(self.column, self.where))
+        return (16 if self.is_squared else 8) * groups.count * places_of(rows.floats(self.column, self.where))
 
     def _of_all(self, rows: InputRows) -> Digits:
         """Return the sum of all rows. The sum and the sum of squares are computed in one pass if the latter is computed first."""

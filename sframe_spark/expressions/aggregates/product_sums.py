@@ -26,8 +26,6 @@ BAND, BAND_PLACES = 300, 15
 SENT_PLACES = 20
 # Rows that are multiplied at a time, and how many such blocks are added before digits are carried.
 BLOCK, BLOCKS = 1 << 14, 1 << 5
-# The digits of fewer groups than these take little memory, however far apart numbers are.
-MANY_GROUPS = 1 << 16
 
 
 def products_of(factors: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
@@ -112,7 +110,7 @@ class ProductSum(StateColumn):
 
     def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
         factors = self._factors(rows)
-        return 8 * groups.count * sum(places_of(factors[position]) for position in self.factors) if groups.count > MANY_GROUPS else 0
+        return 8 * groups.count * sum(places_of(factors[position]) for position in self.factors)
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         return ExactSums(state.all_digits().grouped(groups.codes, groups.count).carried())

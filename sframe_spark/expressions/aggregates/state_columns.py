@@ -112,10 +112,6 @@ def nbytes(state: State) -> int:
     return sum(map(nbytes, state)) if isinstance(state, tuple) else state.nbytes
 
 
-MAX_STATE_BYTES = 64 << 20
-"""A driver computes groups in parts if the states of all would have more bytes than this."""
-
-
 class Growth(enum.IntEnum):
     """What the size of the state of a group grows with."""
 

@@ -15,7 +15,7 @@ from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
-from sframe_spark.expressions.aggregates.state_columns import MAX_STATE_BYTES, AggregateSet, State, joined, nbytes
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, nbytes
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
 from sframe_spark.planner.node_facts import Schema
@@ -23,6 +23,8 @@ from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 
 MISSING, VALUE, NAN = 0, 1, 2
+# Groups are computed some at a time if the states of all would have more bytes; of fewer groups they have not.
+MAX_STATE_BYTES, MANY_GROUPS = 64 << 20, 1 << 16
 
 
 @attrs.frozen(eq=False)
@@ -102,11 +104,17 @@ class GroupingByKeys:
 
     def groups(self, chunk: Chunk) -> PartialGroups:
         """Return the partial groups of some rows."""
+        keys, groups = self._divided(chunk)
+        states = () if groups is None else self.aggregates.lift(InputRows(chunk.columns, chunk.rows), groups)
+        return PartialGroups(keys, states, self.aggregates)
+
+    def _divided(self, chunk: Chunk) -> tuple[Chunk, GroupsOfRows | None]:
+        """Return the keys of each group of rows, and the groups; None if only the distinct numbers of one column are wanted."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         if self._only_numbers(keys):
-            return PartialGroups(Chunk.of([distinct_numbers(keys[0])]), (), self.aggregates)
+            return Chunk.of([distinct_numbers(keys[0])]), None
         groups = in_groups(keys, self.key_types, chunk.rows)
-        return PartialGroups(self._keys_of(keys, groups), self.aggregates.lift(InputRows(chunk.columns, chunk.rows), groups), self.aggregates)
+        return self._keys_of(keys, groups), groups
 
     def all_rows(self, chunk: Chunk) -> PartialGroups:
         """Return the partial state of all rows as one group; without rows too."""
@@ -120,16 +128,16 @@ class GroupingByKeys:
 
     def of_whole_groups(self, chunk: Chunk) -> Chunk:
         """Return keys and aggregates of groups whose rows are all given, some groups at a time if the states of all would be large."""
-        keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
-        if self._only_numbers(keys):
-            return Chunk.of([distinct_numbers(keys[0])])
-        groups, rows = in_groups(keys, self.key_types, chunk.rows), InputRows(chunk.columns, chunk.rows)
-        parts = -(-self.aggregates.bytes_ahead(rows, groups) // MAX_STATE_BYTES)
+        keys, groups = self._divided(chunk)
+        if groups is None:
+            return keys
+        rows = InputRows(chunk.columns, chunk.rows)
+        parts = -(-self.aggregates.bytes_ahead(rows, groups) // MAX_STATE_BYTES) if groups.count > MANY_GROUPS else 1
         if parts <= 1:
             values = self.aggregates.finish(self.aggregates.lift(rows, groups), last=True)
         else:
             values = self._in_parts(rows, groups, -(-groups.count // parts))
-        return Chunk((*self._keys_of(keys, groups).columns, *values), groups.count)
+        return Chunk((*keys.columns, *values), groups.count)
 
     def _in_parts(self, rows: InputRows, groups: GroupsOfRows, size: int) -> list[pa.Array]:
         """Return the aggregates of groups, ``size`` groups at a time."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum
-from sframe_spark.expressions.aggregates import float_sums, product_sums
+from sframe_spark.expressions.aggregates import float_sums
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet
 from sframe_spark.operators.groupby import in_memory_groupby
@@ -134,8 +134,7 @@ def test_groups_of_floats_that_are_far_apart_are_computed_some_at_a_time(functio
     rows = Chunk.of([keys, pa.array(rng.normal(size=5_000) * 10.0 ** rng.integers(-150, 150, 5_000))])
     expected = group_rows(rows, (INT, FLOAT), [0], [Aggregation(function, (1,))])
     lifted = []
-    monkeypatch.setattr(float_sums, "MAX_STATE_BYTES", 1)
-    monkeypatch.setattr(product_sums, "MANY_GROUPS", 1)
+    monkeypatch.setattr(in_memory_groupby, "MANY_GROUPS", 1)
     monkeypatch.setattr(in_memory_groupby, "MAX_STATE_BYTES", 20_000)
     lift = AggregateSet.lift
     monkeypatch.setattr(AggregateSet, "lift", lambda self, rows, groups: lifted.append(groups.count) or lift(self, rows, groups))
