@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.python_aggregates import Decomposition, of_all_values, of_parts
@@ -27,7 +26,7 @@ from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 
-# ColumnAggregate functions, which compute one value from many rows, and their table.
+# Aggregate functions, which compute one value from many rows, and their table.
 
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...], Column], Column]
@@ -311,10 +310,9 @@ class Reduction:
 
     def __call__(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
         """Return the value for all rows."""
-        aggregate, count = self.of_columns(types, range(len(types)), parameters).of_all(), len(arrays[0])
-        groups = GroupsOfRows(np.zeros(count, dtype=np.int64), 1)
-        states = [column.lift(InputRows(arrays, count), groups) if count else column.empty(1) for column in aggregate.states]
-        return decode(aggregate.finish(*states, last=True), self.infer(types, parameters))[0]
+        aggregates = AggregateSet.of([self.of_columns(types, range(len(types)), parameters).of_all()])
+        values = aggregates.finish(aggregates.lift_all(InputRows(arrays, len(arrays[0]))), last=True)[0]
+        return decode(values, self.infer(types, parameters))[0]
 
     def of_groups(self, arrays: Sequence[pa.Array], offsets: np.ndarray, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> pa.Array:
         """Return the value for each group of consecutive rows, given where groups begin, and the end of the last."""

@@ -311,6 +311,10 @@ class AggregateSet:
         """Return the states of groups of rows."""
         return tuple(state.lift(rows, groups) for state in self.states)
 
+    def lift_all(self, rows: InputRows) -> tuple[State, ...]:
+        """Return the states of one group of all rows, of which there may be none."""
+        return self.lift(rows, GroupsOfRows.of_all(rows.count)) if rows.count else self.empty(1)
+
     def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
         """Return about how many bytes the states of groups of rows will have, as far as these may be many times those of the rows."""
         return sum(state.bytes_ahead(rows, groups) for state in self.states)

@@ -118,9 +118,7 @@ class GroupingByKeys:
 
     def all_rows(self, chunk: Chunk) -> PartialGroups:
         """Return the partial state of all rows as one group; without rows too."""
-        rows, aggregates = InputRows(chunk.columns, chunk.rows), self.aggregates
-        states = aggregates.lift(rows, GroupsOfRows.of_all(chunk.rows)) if chunk.rows else aggregates.empty(1)
-        return PartialGroups(Chunk((), 1), states, aggregates)
+        return PartialGroups(Chunk((), 1), self.aggregates.lift_all(InputRows(chunk.columns, chunk.rows)), self.aggregates)
 
     def _keys_of(self, keys: Sequence[pa.Array], groups: GroupsOfRows) -> Chunk:
         firsts = pa.array(groups.firsts)

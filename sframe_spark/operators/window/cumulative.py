@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 VECTOR_KINDS = ("sum", "mean")
-KINDS_WITH_VARIANCE_STATE = ("mean", "std", "var")
+KINDS_OF_FLOATS = ("mean", "std", "var")
 LARGEST_INT = 2**63 - 1
 
 
@@ -92,7 +92,7 @@ class Cumulative(SequentialOperator):
         column_type = relation.schema[0]
         if column_type == ARRAY:
             return self._lower_vectors(relation)
-        result = FLOAT if self.kind in KINDS_WITH_VARIANCE_STATE else column_type
+        result = FLOAT if self.kind in KINDS_OF_FLOATS else column_type
         return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window_so_far(relation))], (result,))
 
     def _lower_vectors(self, relation: Relation) -> Relation:
