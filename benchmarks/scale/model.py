@@ -10,9 +10,9 @@ import attrs
 
 from benchmarks.scale.programs import Program, Way
 from benchmarks.scale.shapes import VALUE_BYTES, Shape
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.division_into_row_ranges import row_ranges
-from sframe_spark.engine.spark.page_header_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
-from sframe_spark.engine.spark.shuffle_partitions import BYTES_OF_KEY, Flow, partitions_for
+from sframe_spark.engine.spark.shuffle_partitions import Flow, partitions_for
 from sframe_spark.planner.node import PlannerNode
 
 # Spark's own: most bytes of files that a task of a scan reads, as how many bytes opening one counts, partitions of an exchange, and the largest side
@@ -101,10 +101,13 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
     """A query of Spark: files are checked, scanned, and sorted in the order of the result, before which Spark samples."""
     columns, made = program.columns(shape.columns)
     kept = int(shape.rows * program.share)
-    checks = min(shape.segments, MAX_CHECK_TASKS) if shape.size > MAX_BYTES_CHECKED_LOCALLY else 0
+    checks = min(shape.segments, costs.MAX_CHECK_TASKS) if shape.size > costs.MAX_BYTES_CHECKED_LOCALLY else 0
     scan = scan_tasks(shape, cores)
     passes, count = 1 + (program.name == "sort"), exchanges(program, shape)
-    before, after = (columns * VALUE_BYTES + BYTES_OF_KEY) * shape.rows, (made * VALUE_BYTES + BYTES_OF_KEY) * kept
+    before, after = (
+        (columns * VALUE_BYTES + costs.BYTES_OF_ROW_KEY_IN_SPARK) * shape.rows,
+        (made * VALUE_BYTES + costs.BYTES_OF_ROW_KEY_IN_SPARK) * kept,
+    )
     exchanged = after if count == 1 else before + after
     partitions = exchange_partitions(program, shape, cores)
     tasks = checks + scan * passes + partitions * count
@@ -142,5 +145,5 @@ def is_broadcast(side: Shape) -> bool:
 def exchange_partitions(program: Program, shape: Shape, cores: int) -> int:
     """How many partitions the engine lets exchanges have: by the bytes of the rows that are read, and nobody knows how many rows a join makes."""
     columns, _ = program.columns(shape.columns)
-    most = float((columns * VALUE_BYTES + BYTES_OF_KEY) * shape.rows)
+    most = float((columns * VALUE_BYTES + costs.BYTES_OF_ROW_KEY_IN_SPARK) * shape.rows)
     return partitions_for(Flow(most, program.name != JOIN, most), EXCHANGE_PARTITIONS, cores)

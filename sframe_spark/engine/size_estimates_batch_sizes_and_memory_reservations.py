@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
@@ -18,11 +19,6 @@ from sframe_spark.planner.row_sizes import Sizes, row_bytes
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 
 # Estimates of what fits the driver's memory, in rows and bytes.
-
-# Assumed bytes of a value of unknown length.
-UNKNOWN_BYTES = 8_192
-# Limit in bytes for task results that the driver merges, and for in-memory rows that are sent with a query.
-SENT_BYTES = 16 << 20
 
 
 @attrs.frozen
@@ -61,7 +57,7 @@ def fits_driver(node: PlannerNode, max_rows: int) -> bool:
     return bound is not None and bound <= max_rows and rows_fit(node, bound)
 
 
-def bytes_of_rows(node: PlannerNode, rows: int, unknown: int = UNKNOWN_BYTES) -> float:
+def bytes_of_rows(node: PlannerNode, rows: int, unknown: int = costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) -> float:
     """Estimate how many bytes ``rows`` rows of a result take; ``unknown`` is the size assumed for values of unknown length."""
     return rows * row_bytes(sizes_of(node)[id(node)], unknown)
 
@@ -82,17 +78,6 @@ def rows_fit(node: PlannerNode, rows: int) -> bool:
 
 # Batch sizes: limits in rows and in bytes.
 
-# Rows of the first batch where the length of values is not known beforehand.
-FIRST_ROWS = 4_096
-# Batches grow by at most this factor, as long rows may follow a run of short ones.
-GROWTH = 4
-
-# A kernel is called for each column of a batch, which takes tens of microseconds however few the rows are, so batches of more columns than this may
-# be larger.
-WIDE_COLUMNS = 512
-# Factor by which the byte limit of a batch may grow for wide rows.
-MAX_OF_WIDE = 4
-
 
 def bytes_of_batch(columns: int, batch_bytes: int) -> int:
     """Return the byte limit of a batch; it is higher for very many columns, so that each has enough rows to be worth a call.
@@ -102,7 +87,7 @@ def bytes_of_batch(columns: int, batch_bytes: int) -> int:
     >>> bytes_of_batch(10, 32 << 20) >> 20, bytes_of_batch(1_000, 32 << 20) >> 20, bytes_of_batch(100_000, 32 << 20) >> 20
     (32, 62, 128)
     """
-    return min(max(batch_bytes, batch_bytes * columns // WIDE_COLUMNS), MAX_OF_WIDE * batch_bytes)
+    return min(max(batch_bytes, batch_bytes * columns // costs.COLUMNS_OF_WIDE_BATCH), costs.MAX_FACTOR_OF_WIDE_BATCH * batch_bytes)
 
 
 @attrs.define(eq=False)
@@ -138,13 +123,13 @@ class BatchSize:
         """Return the number of rows of the next batch, at least one unless ``max_rows`` is 0."""
         fitting = max(1, int(self.max_bytes / max(self.row_bytes, self._seen, 1.0)))
         if not self.is_known:
-            fitting = min(fitting, GROWTH * self._last_rows or FIRST_ROWS)
+            fitting = min(fitting, costs.MAX_GROWTH_OF_BATCH * self._last_rows or costs.ROWS_OF_FIRST_BATCH)
         return min(max_rows, fitting)
 
     def saw(self, rows: int, size: int) -> None:
         """Record the rows and bytes of a batch that was read."""
         if rows:
-            self._seen = max(size / rows, self._seen / GROWTH)
+            self._seen = max(size / rows, self._seen / costs.MAX_GROWTH_OF_BATCH)
             self._last_rows = rows
 
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions, direct_execution_of_few_rows as execution_without_plan
+from sframe_spark.engine import costs
+from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions
 from sframe_spark.expressions.scalar_function_program import Program
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.planner.graph_traversal import postorder
@@ -318,7 +319,7 @@ def calls_per_row(call: Call) -> float:
         for module in (control_groups, memory):
             patch.setattr(module, "SECONDS_REMEMBERED", 1e9)
         # Both numbers of rows go the same way.
-        patch.setattr(execution_without_plan, "MAX_ROWS", -1)
+        patch.setattr(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
         givens = [Given(FEW, few), Given(MANY, many)]
         for given in givens:
             # What is made once is there afterwards.
@@ -343,7 +344,7 @@ def planned(call: Call) -> tuple[list[str], list[str]]:
         given = Given(20, directory)
         patch.setattr(actions, "plan_action", watched)
         # Few rows need no plan.
-        patch.setattr(execution_without_plan, "MAX_ROWS", -1)
+        patch.setattr(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
         result = call(given)
         for part in result if isinstance(result, tuple) else (result,):
             if isinstance(part, (SArray, SFrame)):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sframe_spark as tc
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import collect_limits
 from sframe_spark.errors import ExecutionError, TooLargeError
 from sframe_spark.process import memory
@@ -74,7 +75,7 @@ def test_numpy_gives_every_cell_the_room_of_the_longest_text(
 
 
 def test_rows_whose_size_shows_when_they_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect_limits, "LITTLE", 0)
+    monkeypatch.setattr(costs, "MAX_BYTES_COLLECTED_UNCHECKED", 0)
     monkeypatch.setattr(collect_limits, "available_memory", lambda: AvailableMemory(10_000_000, "free here"))
     column = tc.SArray(list(range(5_000)))
     assert len(column.apply(lambda value: "x" * 1_000, dtype=str).to_arrow()) == 5_000
@@ -88,7 +89,7 @@ def test_rows_whose_size_shows_when_they_are_computed(monkeypatch: pytest.Monkey
 
 
 def test_what_is_not_known_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect_limits, "LITTLE", 0)
+    monkeypatch.setattr(costs, "MAX_BYTES_COLLECTED_UNCHECKED", 0)
     monkeypatch.setattr(collect_limits, "available_memory", lambda: None)
     assert len(tc.SArray.from_sequence(10_000).to_numpy()) == 10_000
 

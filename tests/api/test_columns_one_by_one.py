@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions, direct_execution_of_few_rows as execution_without_plan
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.rewrite_laws import optimize
@@ -129,7 +130,7 @@ def work(program: Callable[[SFrame], SFrame], columns: int) -> int:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_grows_as_the_columns_do(name: str, by_plans: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if by_plans:
-        monkeypatch.setattr(execution_without_plan, "MAX_ROWS", -1)
+        monkeypatch.setattr(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
     program = PROGRAMS[name]
     program(frame_of(3)).materialize()
     few, many = work(program, FEW), work(program, MANY)
@@ -149,7 +150,7 @@ def test_few_rows_need_no_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_plans(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     without = PROGRAMS[name](frame_of(6)).to_arrow()
-    monkeypatch.setattr(execution_without_plan, "MAX_ROWS", -1)
+    monkeypatch.setattr(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
     assert without.equals(PROGRAMS[name](frame_of(6)).to_arrow())
 
 

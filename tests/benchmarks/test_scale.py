@@ -19,7 +19,7 @@ from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
-from sframe_spark.engine.spark.page_header_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
+from sframe_spark.engine import costs
 from sframe_spark.engine.spark.shuffle_partitions import flow_of, partitions_for
 from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
 
@@ -82,8 +82,8 @@ def test_the_model_tells_the_tasks_that_the_engine_plans(frames: Frames, blocks:
 def test_files_of_a_query_are_checked_by_few_works(frames: Frames, name: str) -> None:
     done = simulate(name, SHAPE, frames, CORES)
     assert done.queries == 1 and done.footers == 0
-    assert MAX_CHECK_TASKS <= done.jobs[-1]["works"] <= 2 * MAX_CHECK_TASKS
-    assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + MAX_CHECK_TASKS)
+    assert costs.MAX_CHECK_TASKS <= done.jobs[-1]["works"] <= 2 * costs.MAX_CHECK_TASKS
+    assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + costs.MAX_CHECK_TASKS)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -138,20 +138,19 @@ def test_spark_exchanged_rows_as_often_as_the_model_says(name: str) -> None:
         program, shape = BY_NAME[name], Shape(run["rows"], run["columns"], run["segments"])
         # One for each exchange, one that samples, one for the result; groups are tried in parts before, and a small side of a join is sent.
         others = int(program.name in ("group-by, many groups", "unique")) + int(program.name == JOIN and is_broadcast(shape.quotes))
-        checks = int(shape.size > MAX_BYTES_CHECKED_LOCALLY)
+        checks = int(shape.size > costs.MAX_BYTES_CHECKED_LOCALLY)
         assert run["stages"] - others - 2 in (exchanges(program, shape), exchanges(program, shape) + checks)
         # Compressed, and short numbers are short.
         assert 0.05 < run["exchanged"] / cost(program, shape, run["cores"]).exchanged < 1
 
 
 def test_parts_of_many_tasks_stay_below_what_a_driver_may_collect(frames: Frames) -> None:
-    from sframe_spark.engine.execution import plan_executor
 
     most = []
     with mock.patch.object(FakeCluster, "answer", lambda self, work: most.append(work.args[3]) or answered(self, work)):
         simulate("group-by, 100 groups", SHAPE, frames, CORES)
     assert len(most) == tasks_of_pass(BY_NAME["group-by, 100 groups"], SHAPE, CORES)
-    assert sum(most) <= max(plan_executor.SENT_PARTS_BYTES, plan_executor.PARTS_BYTES)
+    assert sum(most) <= max(costs.MAX_BYTES_OF_PARTIAL_STATES_SENT, costs.MAX_BYTES_OF_PARTIAL_STATES)
 
 
 answered = FakeCluster.answer

@@ -49,7 +49,7 @@ import fsspec
 import numpy as np
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.runtime import external_file_import as parts_of_files
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 url, settings, options, scratch, rows = json.loads(sys.argv[1])
 # Files of this process that no other machine sees.
@@ -62,8 +62,8 @@ config.storage_options, config.temporary_directory = {"s3://": options}, "s3://b
 config.small_rows = config.single_task_rows = config.memory_budget = 0
 files = fsspec.filesystem("s3", **options)
 # Few bytes are many parts.
-parts_of_files.FEW_BYTES = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
-parts_of_files.MIN_BYTES, parts_of_files.MAX_BYTES = 5_000, 10_000
+costs.MAX_BYTES_IMPORTED_AT_ONCE = costs.MAX_FILES_IMPORTED_AT_ONCE = costs.MAX_BYTES_OF_SHORT_REMOTE_FILE = 0
+costs.MIN_BYTES_OF_IMPORTED_PART, costs.MAX_BYTES_OF_IMPORTED_PART = 5_000, 10_000
 parts, run = {}, SparkTaskRunner.run
 
 def counted(self, works, description, tasks=()):

@@ -22,14 +22,16 @@ PROGRAM = """
 import json, logging, sys
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, config
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime import external_file_import as parts_of_files
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 from sframe_spark.errors import StorageError
 url, settings, place, tmp, rows = json.loads(sys.argv[1])
 config.temporary_directory, config.small_rows, config.single_task_rows = tmp, 0, 0
 # Few bytes are many parts.
-parts_of_files.FEW_BYTES = parts_of_files.FEW_BYTES_SHARED = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
-parts_of_files.MIN_BYTES, parts_of_files.MAX_BYTES = 5_000, 10_000
+costs.MAX_BYTES_IMPORTED_AT_ONCE = costs.MAX_BYTES_IMPORTED_LOCALLY_ON_CLUSTER = 0
+costs.MAX_FILES_IMPORTED_AT_ONCE = costs.MAX_BYTES_OF_SHORT_REMOTE_FILE = 0
+costs.MIN_BYTES_OF_IMPORTED_PART, costs.MAX_BYTES_OF_IMPORTED_PART = 5_000, 10_000
 parts, run = {}, SparkTaskRunner.run
 
 def counted(self, works, description, tasks=()):

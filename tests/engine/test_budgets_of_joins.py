@@ -10,6 +10,7 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import SFrame
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.joins import sorted_join
@@ -95,9 +96,8 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
 
 @pytest.mark.parametrize("how", JOINS)
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.engine.physical import join_match_first_row_and_group_probes as row_count_probes
 
-    monkeypatch.setattr(row_count_probes, "MAX_FIRST_ROWS", 0)
+    monkeypatch.setattr(costs, "MAX_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)
     for kind in (int, float, str, int, int, str, int):
         left = SFrame({"k": list(map(kind, generator.integers(0, 9, 60))), "v": list(range(60))})

@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.execution import plan_executor
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.plan_executor import task_runner_for
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical import placement_and_blocking_inputs
@@ -102,8 +102,8 @@ def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows:
 
 
 def test_parts_that_may_be_too_large_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PARTS_BYTES", "MIN_PART_BYTES"):
-        monkeypatch.setattr(plan_executor, name, 100)
+    for name in ("MAX_BYTES_OF_PARTIAL_STATES", "MIN_BYTES_OF_PARTIAL_STATE"):
+        monkeypatch.setattr(costs, name, 100)
     with config.using(small_rows=20):
         groups = frame().groupby("v", {"s": aggregate.SUM("k")})
         assert Alternative.LARGE_PARTS in printed(groups._node)[-1].alternatives

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.physical import physical_planner, placement_and_blocking_inputs, udf_planning, whole_input_strategies
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical import physical_planner, placement_and_blocking_inputs, whole_input_strategies
 from sframe_spark.engine.physical.udf_planning import calls_pure_functions
 from sframe_spark.engine.physical.whole_input_strategies import can_stay, is_cheaper_locally
 from sframe_spark.planner import chunk
@@ -25,12 +26,12 @@ BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in memory stay in short pieces, more than three are exchanged, and processes of ours work, as if no Spark had started, or do not."""
     monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 2)
-    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 4)
+    monkeypatch.setattr(costs, "MIN_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
     monkeypatch.setattr(physical_planner, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
-    monkeypatch.setattr(udf_planning, "STEPS_OF_SMALL_ROW", 10_000)
+    monkeypatch.setattr(costs, "STEPS_OF_SMALL_ROW", 10_000)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
         for module in (whole_input_strategies, physical_planner):
             monkeypatch.setattr(module, "is_cheaper_locally", lambda root: choose.random() < 0.3 and is_cheaper_locally(root))
-        monkeypatch.setattr(whole_input_strategies, "BYTES_OF_TASKS_RANGE", 50)
+        monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 50)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from unittest import mock
 from hypothesis import given, settings, strategies as st
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution import direct_execution_of_few_rows as execution_without_plan
+from sframe_spark.engine import costs
 from sframe_spark.session import is_started
 from tests.properties.counts import BUDGETS, DRIVER, SMALL_BATCHES
 from tests.random_programs.equivalence import EngineRunner, check_program
@@ -21,7 +21,7 @@ HISTORIES = st.randoms(use_true_random=False)
 
 def planned() -> contextlib.AbstractContextManager[object]:
     """A block in which few rows are planned like others."""
-    return mock.patch.object(execution_without_plan, "MAX_ROWS", -1)
+    return mock.patch.object(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
 
 
 @settings(max_examples=DRIVER)

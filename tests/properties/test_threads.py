@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.plan_executor import SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import whole_input_strategies
@@ -43,7 +44,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that stay in memory stay in pieces of a few rows, and more than three are exchanged between threads."""
     monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 1)
-    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 4)
+    monkeypatch.setattr(costs, "MIN_ROWS_SPLIT", 4)
 
 
 @pytest.fixture

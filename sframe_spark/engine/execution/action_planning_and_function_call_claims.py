@@ -17,13 +17,13 @@ from typing import TypeVar
 
 import attrs
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.claimed_row_orders import find_claimed_orders
 from sframe_spark.engine.execution.lost_row_recovery import restore_lost_rows
 from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import arranged_columns
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import (
     exclusive_tops,
@@ -394,7 +394,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
 def takes_few(root: PlannerNode) -> bool:
     """Return whether a node is a slice with few rows."""
     row_range = root.operator.row_range
-    return row_range is not None and row_range.takes_at_most(MAX_FIRST_ROWS)
+    return row_range is not None and row_range.takes_at_most(costs.MAX_FIRST_ROWS)
 
 
 def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:

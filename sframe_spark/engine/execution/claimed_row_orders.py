@@ -11,6 +11,7 @@ from functools import partial
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
@@ -23,11 +24,6 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.external.row_order_detection import VerifiedOrder, claimed_orders, parts_of, verified_order
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.recorded_order import RecordedOrder
-
-# Comparing at most this many rows in this process takes less time than starting Spark.
-MAX_ROWS_HERE = 16_000_000
-# Rows to compare before tasks are started, as most orders that do not hold are broken within the first rows.
-FIRST_ROWS = 131_072
 
 
 def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
@@ -107,9 +103,9 @@ def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
 
 
 def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> VerifiedOrder:
-    if manifest.rows <= MAX_ROWS_HERE:
+    if manifest.rows <= costs.MAX_ROWS_COMPARED_LOCALLY:
         return verified_order(manifest, claim)
-    first = verified_order(manifest, claim, 0, FIRST_ROWS)
+    first = verified_order(manifest, claim, 0, costs.ROWS_COMPARED_FIRST)
     if not first.columns:
         return first
     callables = [partial(verified_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]

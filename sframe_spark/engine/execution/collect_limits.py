@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import count_rows
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows
 from sframe_spark.errors import TooLargeError
@@ -19,10 +20,6 @@ OBJECT_BYTES = 40
 # Bytes of a character in numpy's strings, and the length of a number converted to one.
 BYTES_OF_CHARACTER = 4
 CHARACTERS_OF_NUMBER = 32
-# Results of at most this many rows are not checked.
-FEW_ROWS = 4_096
-# Estimates of at most this many bytes are not compared with the available memory.
-LITTLE = 64 << 20
 
 ADVICE = "go through the rows (for row in ...), take some of them (head, a slice, a filter), save() them, or give them to Spark (to_spark)"
 
@@ -45,7 +42,7 @@ def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
         If the rows certainly do not fit.
     """
     rows = node.length.rows if node.length.rows is not None else rows_of_join(node, as_objects)
-    if rows is None or rows <= FEW_ROWS:
+    if rows is None or rows <= costs.MAX_ROWS_COLLECTED_UNCHECKED:
         return
     require_bytes(needed_bytes(node, rows, as_objects), rows, node.facts.width, "as Python objects" if as_objects else "in one piece")
 
@@ -58,9 +55,9 @@ def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
 def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
     """Return the number of rows of a join that may have too many; None if it cannot have too many, or if its rows must be computed to be counted."""
     most = node.length.at_most
-    if most is None or most <= FEW_ROWS or not any(below.operator.matched_keys() for below in postorder([node])):
+    if most is None or most <= costs.MAX_ROWS_COLLECTED_UNCHECKED or not any(below.operator.matched_keys() for below in postorder([node])):
         return None
-    return count_rows(node) if needed_bytes(node, most, as_objects) > LITTLE else None
+    return count_rows(node) if needed_bytes(node, most, as_objects) > costs.MAX_BYTES_COLLECTED_UNCHECKED else None
 
 
 def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
@@ -71,7 +68,7 @@ def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
     TooLargeError
         If less memory is available than needed.
     """
-    if needed <= LITTLE:
+    if needed <= costs.MAX_BYTES_COLLECTED_UNCHECKED:
         return
     available = available_memory()
     if available is None or needed <= available.size:

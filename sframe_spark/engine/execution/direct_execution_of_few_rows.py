@@ -14,6 +14,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode
@@ -28,20 +29,6 @@ from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-
-# Limits of direct execution for each node. For more rows or bytes, laws and batches save more time than they cost.
-MAX_ROWS = 4_096
-MAX_BYTES = 8 << 20
-# Limit in bytes for the columns of all nodes together.
-MAX_TOTAL_BYTES = 64 << 20
-
-# Limits for finding the order of the result, which goes through all columns of all nodes' inputs: a number of columns, plus this many for each
-# required column.
-MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
-
-# After running a graph of more nodes than this, computed columns are stored in it for the next action: otherwise a column that is changed and
-# displayed in turn would be recomputed from the start each time.
-MAX_NODES_RECOMPUTED = 32
 
 # After any of these errors the plan is run: it raises the error with the row number, or does not need the value that failed.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
@@ -82,9 +69,9 @@ def _run_directly(root: PlannerNode) -> DirectRun | None:
     began = time.perf_counter()
     try:
         with GRAPH_LOCK:
-            run = DirectRun(root, _max_rows(), min(MAX_BYTES, config.memory_budget))
+            run = DirectRun(root, _max_rows(), min(costs.MAX_BYTES_RUN_DIRECTLY, config.memory_budget))
             run.compute()
-            if len(run.order) > MAX_NODES_RECOMPUTED:
+            if len(run.order) > costs.MAX_NODES_RECOMPUTED:
                 run.keep_columns()
     except _NeedsPlanError:
         return None
@@ -99,7 +86,7 @@ def _run_directly(root: PlannerNode) -> DirectRun | None:
 
 
 def _max_rows() -> int:
-    return min(MAX_ROWS, config.small_rows)
+    return min(costs.MAX_ROWS_RUN_DIRECTLY, config.small_rows)
 
 
 def _may_be_few(root: PlannerNode) -> bool:
@@ -230,7 +217,9 @@ class DirectRun:
         if self.root.facts.width == 1 or not any(map(self._sets_an_order, self.order)):
             return
         passed = sum(child.facts.width for step in self.order for child in step.node.inputs)
-        if passed > MAX_COLUMNS_PASSED + MAX_COLUMNS_PASSED_FOR_EACH * sum(len(step.required) for step in self.steps.values()):
+        if passed > costs.MAX_COLUMNS_PASSED_FOR_ORDER + costs.MAX_COLUMNS_PASSED_FOR_ORDER_OF_EACH * sum(
+            len(step.required) for step in self.steps.values()
+        ):
             raise _NeedsPlanError
         self.recorded_row_order = recorded_order(self.root)
 
@@ -366,7 +355,7 @@ class DirectRun:
 
     def _count_bytes(self, rows: Chunk) -> None:
         self.size += rows.size
-        if rows.size > self.max_bytes or self.size > MAX_TOTAL_BYTES:
+        if rows.size > self.max_bytes or self.size > costs.MAX_BYTES_OF_ALL_NODES_RUN_DIRECTLY:
             raise _NeedsPlanError
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
@@ -25,7 +26,6 @@ from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.remote_operations import listed
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 
-MAX_BYTES, MAX_GENERATIONS = 16 << 20, 32
 # Estimated bytes of a node, and of the statistics of a column in a segment.
 BYTES_OF_NODE, BYTES_OF_ENTRY = 1_000, 200
 
@@ -83,7 +83,7 @@ def lineage_of(root: PlannerNode) -> RowLineage:
     nodes = []
     for node in postorder([root]):
         nodes.append(node)
-        reason = TOO_LONG if len(nodes) * BYTES_OF_NODE > MAX_BYTES else _refusal(node)
+        reason = TOO_LONG if len(nodes) * BYTES_OF_NODE > costs.MAX_BYTES_OF_KEPT_PLANS else _refusal(node)
         if reason:
             return RowLineage(reason=reason)
     lineage = RowLineage(reason="", size=len(nodes) * BYTES_OF_NODE)
@@ -101,7 +101,7 @@ def lineage_of(root: PlannerNode) -> RowLineage:
         return leaf
 
     lineage.plan = fold([root], copy)[id(root)]
-    if lineage.size > MAX_BYTES or lineage.generations > MAX_GENERATIONS:
+    if lineage.size > costs.MAX_BYTES_OF_KEPT_PLANS or lineage.generations > costs.MAX_GENERATIONS_OF_KEPT_PLANS:
         return RowLineage(reason=TOO_LONG)
     return lineage
 

@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, NodeClaim, awaited, run_action
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.direct_execution_of_few_rows import direct_source
@@ -48,8 +49,6 @@ from sframe_spark.values.plain_values import agree
 
 # New columns of a frame whose other columns are stored already: only the new columns are computed and stored.
 
-# A frame whose columns are in this many sources, or more, is written again as one source.
-MAX_SOURCES = 16
 
 NEW_COLUMNS = "the columns that are not stored yet; the others stay where they are"
 
@@ -116,7 +115,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         nodes = list({id(node): node for node, _ in shown}.values())
         stored = [node for node in nodes if node.operator.is_source]
         computed = [node for node in nodes if not node.operator.is_source]
-        if not computed or not 0 < len(stored) < MAX_SOURCES:
+        if not computed or not 0 < len(stored) < costs.MAX_SOURCES_OF_FRAME:
             return None
         whole = len({(id(node), column) for node, column in shown if not node.operator.is_source}) == sum(node.facts.width for node in computed)
         if not whole or not all(map(_may_stay, stored)) or any(node.length.rows != rows for node in nodes):
@@ -161,11 +160,6 @@ def _may_stay(node: PlannerNode) -> bool:
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-# A union of more datasets than this is written again as one dataset, because each Spark query would open all of them.
-MAX_UNITED = 8
-# If a join has more than this many times as many rows as its inputs, computing the rows takes much longer than counting them.
-MAX_TIMES_READ = 4
-
 
 def is_materialized(node: PlannerNode) -> bool:
     """Return whether the rows are stored: in a source, in several zipped sources, or in a union of a few large sources; row numbers may be added."""
@@ -190,7 +184,7 @@ def is_materialized(node: PlannerNode) -> bool:
         seen.add(id(current))
         united += len(current.inputs) * operator.unites_rows
         waiting.extend((child, is_part or operator.unites_rows) for child in current.inputs)
-    return united <= MAX_UNITED
+    return united <= costs.MAX_DATASETS_UNITED
 
 
 def is_decoded_on_read(node: PlannerNode) -> bool:
@@ -387,7 +381,7 @@ def _is_cheap_to_compute(counted: PlannerNode) -> bool:
     read = sum_of_bounds(leaf.length for leaf in leaves)
     if read is None or all(map(is_small, leaves)):
         return False
-    return counted.length.known_rows <= MAX_TIMES_READ * read and has_room(counted)
+    return counted.length.known_rows <= costs.MAX_TIMES_INPUT_ROWS_TO_COMPUTE * read and has_room(counted)
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

@@ -13,16 +13,9 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
+from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
-from sframe_spark.engine.physical.whole_input_strategies import (
-    COPIES_OF_GATHERED,
-    MAX_RANGES,
-    UNEVEN,
-    bytes_gathered,
-    bytes_of_range,
-    partitions_of_join,
-    ranges_for,
-)
+from sframe_spark.engine.physical.whole_input_strategies import bytes_gathered, bytes_of_range, partitions_of_join, ranges_for
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
@@ -43,13 +36,8 @@ from sframe_spark.types import INT
 
 # Range partitioning: the ranges come from a sample of the column, threads exchange the rows, and a kernel runs on each range.
 
-# The size of the sample, and the least number of positions in the input where values are taken.
-SAMPLED_VALUES, SAMPLED_POSITIONS = 131_072, 128
-# Limit of the sample in bytes, which matters for long strings.
-SAMPLED_BYTES = 16 << 20
 
-
-def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
+def key_ranges_of(node: PlannerNode, most: int = costs.MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
     """Return ranges of the column by which a kernel's input is split, with about equally many rows each."""
     below, split, plan_size = node.inputs[0], node.operator.split_by, plan_size_of(node.inputs[0])
     assert split is not None and plan_size is not None
@@ -60,14 +48,16 @@ def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner
         narrow = keys
     # Less memory may be available than when the section was planned.
     count = most if workers is not None else int(min(most, ranges_for(plan_size)))
-    return RangePartitioner.of(sample_of(narrow, max(SAMPLED_POSITIONS, count), workers or ThreadRunner()), below.schema[position], ascending, count)
+    return RangePartitioner.of(
+        sample_of(narrow, max(costs.POSITIONS_OF_RANGE_SAMPLE, count), workers or ThreadRunner()), below.schema[position], ascending, count
+    )
 
 
 def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> pa.Array:
     """Return a sample of the only column of a section: runs of values at ``count`` positions spread evenly over it, as rows may be nearly sorted."""
     tasks = range_tasks(node, placement_of(node).rows_to_run, count, workers)
-    rows = max(1, SAMPLED_VALUES // count)
-    callables = [partial(first_values_of, task, rows, SAMPLED_BYTES // count) for task in tasks]
+    rows = max(1, costs.VALUES_OF_RANGE_SAMPLE // count)
+    callables = [partial(first_values_of, task, rows, costs.MAX_BYTES_OF_RANGE_SAMPLE // count) for task in tasks]
     return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(callables, "looking at values to sort by", tasks)])
 
 
@@ -131,7 +121,7 @@ class ExchangedRows:
     ) -> ExchangedRows:
         """Return the result over a filled exchange; only its first ``most`` rows if a number is given."""
         # The exchange's buffers take memory, too.
-        room = BlockingReservation(max(0, work_memory() - exchange.buffered_bytes) // COPIES_OF_GATHERED)
+        room = BlockingReservation(max(0, work_memory() - exchange.buffered_bytes) // costs.COPIES_OF_GATHERED)
         return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
 
     @have_room.default
@@ -311,7 +301,7 @@ class PartitionedJoin:
         schema = (*self.node.schema, INT)
         self.order = self._open.enter_context(Exchange(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_exchange()))
         held = sum(side.buffered_bytes for side in self.sides) + self.order.room
-        room = BlockingReservation(max(0, work_memory() - held) // COPIES_OF_GATHERED)
+        room = BlockingReservation(max(0, work_memory() - held) // costs.COPIES_OF_GATHERED)
         ThreadRunner().run([partial(self._join, number, room) for number in partitions], f"computing {self.node.operator.called()}")
         for side in self.sides:
             side.clear()
@@ -385,12 +375,12 @@ class PartitionedJoin:
         samples, size, rows = [], 0.0, 0
         for number in {by_size[len(by_size) // 2], by_size[-1]} if by_size else ():
             for pairs in self._pairs(number):
-                samples.append(pairs.sampled(SAMPLED_VALUES // 2))
+                samples.append(pairs.sampled(costs.VALUES_OF_RANGE_SAMPLE // 2))
                 size += pairs.size
                 rows += sum(int(side.rows[number]) for side in self.sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
-        needed = UNEVEN * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
-        count = int(min(MAX_RANGES, 1 + max(needed, UNEVEN * local_threads())))
+        needed = costs.UNEVENNESS_OF_RANGES * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
+        count = int(min(costs.MAX_RANGES, 1 + max(needed, costs.UNEVENNESS_OF_RANGES * local_threads())))
         return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *samples])), INT, True, count)
 
 
@@ -420,11 +410,11 @@ class RowsByRowId(ExchangedRows):
     def _ranges_within(self, number: int) -> RangePartitioner:
         """Return narrower ranges of the row ids within a range."""
         exchange = self.exchange
-        step = int(1 + exchange.rows[number] // SAMPLED_VALUES)
+        step = int(1 + exchange.rows[number] // costs.VALUES_OF_RANGE_SAMPLE)
         # A slice would keep all rows in memory.
         sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in exchange.passed(number)])
         # With at least three ranges, one boundary lies within this range.
-        count = int(min(MAX_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
+        count = int(min(costs.MAX_RANGES, 3 + costs.UNEVENNESS_OF_RANGES * exchange.sizes[number] // max(1, room_of_exchange())))
         return RangePartitioner.of(pa.array(sample), INT, True, count)
 
 

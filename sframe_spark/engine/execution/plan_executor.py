@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
     ExchangedRows,
@@ -30,10 +31,10 @@ from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
 from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
-from sframe_spark.engine.physical.placement_and_blocking_inputs import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
-from sframe_spark.engine.physical.whole_input_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
+from sframe_spark.engine.physical.whole_input_strategies import bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks, sequential_if_faster
 from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads, require_inferred
@@ -60,13 +61,7 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
     write_range,
 )
 from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner, name_of
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import (
-    UNKNOWN_BYTES,
-    MemoryReservation,
-    fits_driver,
-    plan_size_of,
-    rows_fit,
-)
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation, fits_driver, plan_size_of, rows_fit
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
@@ -82,16 +77,6 @@ from sframe_spark.session import get_session, is_remote, is_started, start_ahead
 from sframe_spark.session.spark_locality import reads_our_files
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-
-# Limits in bytes for the partial states that the driver merges. If there are many tasks, each may send more than its share, as their groups are often
-# the same, but all together at most half of what Spark lets a driver collect.
-PARTS_BYTES = 64 << 20
-MIN_PART_BYTES = 256 << 10
-# Merging partial states copies them, so they may take only this fraction of the memory.
-COPIES_OF_PARTS = 8
-SENT_PARTS_BYTES = 512 << 20
-# There are several tasks for each thread, as the ranges of an exchange differ in size.
-TASKS_PER_THREAD = 8
 
 # A function that writes rows to a directory as the segment of a given number.
 Writing = Callable[[str, int], SegmentEntry]
@@ -243,7 +228,7 @@ class SectionRunner:
         below = node.inputs[0]
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         in_memory = isinstance(below.operator, MemorySource)
-        source = below if in_memory else inner.on_driver(below, placement_of(below), BUDGETS_AT_HAND)
+        source = below if in_memory else inner.on_driver(below, placement_of(below), costs.BUDGETS_AT_HAND)
         if not isinstance(source.operator, MemorySource):
             return ReplanNeeded(node.with_inputs([source]))
         self.log.append(f"driver: {node.operator_type} over {source.length.known_rows} rows")
@@ -314,7 +299,7 @@ class SectionRunner:
         Return the node to be planned again if tasks and this process share no files, there would be too many files, or a range is too large for a
         task.
         """
-        workers, plan_size = SparkTaskRunner(), plan_size_of(node.inputs[0], UNKNOWN_BYTES)
+        workers, plan_size = SparkTaskRunner(), plan_size_of(node.inputs[0], costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
         assert plan_size is not None
         handle = temporary_store().new_dataset()
         try:
@@ -326,7 +311,7 @@ class SectionRunner:
             tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(plan_size)
             # The number of tasks was not known when the section was planned. The least number of ranges is needed; one range for each core is only
             # desirable.
-            most = MAX_EXCHANGE_RUNS // len(tasks)
+            most = costs.MAX_TASKS_TIMES_RANGES // len(tasks)
             if least > most:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
                 return ReplanNeeded(node)
@@ -339,7 +324,7 @@ class SectionRunner:
             temporary_store().usage.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
             passed = passed_on(node.operator, ranges)
-            if np.sum([output.sizes for output in outputs], axis=0).max(initial=0, where=~passed) > MAX_BYTES_OF_TASKS_RANGE:
+            if np.sum([output.sizes for output in outputs], axis=0).max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
                 return ReplanNeeded(node)
             stored, count = ranges_of_outputs(outputs, passed), self.options.segments or config.default_segments
@@ -350,7 +335,7 @@ class SectionRunner:
             handle.discard()
 
     def _from_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
-        groups = rows.groups(self.options.segments or config.default_segments or TASKS_PER_THREAD * local_threads())
+        groups = rows.groups(self.options.segments or config.default_segments or costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads())
         if self.options.directory is not None:
             return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.chunks(numbers)).write, node.schema) for numbers in groups])
         reservation = reservation_for_results()
@@ -371,8 +356,8 @@ class SectionRunner:
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-        max_bytes = max(MIN_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
-        most = max(max_bytes // len(tasks), min(MIN_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
+        max_bytes = max(costs.MIN_BYTES_OF_PARTIAL_STATE, min(costs.MAX_BYTES_OF_PARTIAL_STATES, work_memory() // costs.COPIES_OF_PARTIAL_STATES))
+        most = max(max_bytes // len(tasks), min(costs.MIN_BYTES_OF_PARTIAL_STATE, costs.MAX_BYTES_OF_PARTIAL_STATES_SENT // len(tasks)))
         early_stop = EarlyStop()
         callables = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]
         part = combined_parts(operator, workers.run(callables, f"computing {node.operator.called()}", tasks), [below.facts], max_bytes)

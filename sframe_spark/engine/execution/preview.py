@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import microseconds_of
+from sframe_spark.engine import costs
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import frames_in, is_chain, is_row_by_row
 from sframe_spark.engine.spark.error_translation import run_spark
 from sframe_spark.engine.spark.executor_version_checks import check_python_again
@@ -35,7 +35,7 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
 
     The rows are for display and for guessing types only: a later action may have other first rows.
     """
-    if count > MAX_FIRST_ROWS:
+    if count > costs.MAX_FIRST_ROWS:
         return None
     plan = row_by_row_plan(node, allows_limit=True)
     if plan is None:
@@ -62,7 +62,7 @@ def row_by_row_plan(node: PlannerNode, allows_limit: bool) -> PlannerNode | None
 
     def allows(below: PlannerNode) -> bool:
         row_range = below.operator.row_range if allows_limit else None
-        is_limit = row_range is not None and row_range.step == 1 and row_range.takes_at_most(MAX_FIRST_ROWS)
+        is_limit = row_range is not None and row_range.step == 1 and row_range.takes_at_most(costs.MAX_FIRST_ROWS)
         return is_limit or is_row_by_row(below)
 
     return plan if is_chain(plan, allows) else None

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sframe_spark.engine import costs
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
-
-# Limit of the sum, over all nodes that only arrange columns, of the columns that are followed through them. If thousands of columns were added
-# one by one, following them takes quadratic time (7 s for 2,000 columns).
-MAX_COLUMNS_FOLLOWED = 100_000
 
 
 def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
@@ -47,7 +44,7 @@ def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
         if node.operator.arranges_columns and id(node) not in seen:
             seen.add(id(node))
             width += node.facts.width
-            if width > MAX_COLUMNS_FOLLOWED:
+            if width > costs.MAX_COLUMNS_FOLLOWED:
                 return None
             to_visit.extend(node.inputs)
     origins: dict[int, tuple[PlannerNode, int]] = {}

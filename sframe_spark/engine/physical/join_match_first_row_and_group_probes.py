@@ -8,12 +8,13 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_alone, placement_of, suits_threads
 from sframe_spark.engine.physical.section_tree_and_run_modes import sections_in
 from sframe_spark.engine.physical.whole_input_strategies import local_join
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import FIRST_ROWS, GROWTH, bytes_of_rows, plan_size_of, rows_fit
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, plan_size_of, rows_fit
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
@@ -182,18 +183,11 @@ def with_all_counted(root: PlannerNode) -> PlannerNode:
 
 # Bounded probes: the first rows of a section, and a sample of the keys of groups.
 
-# Limit for the number of first rows that the driver searches for.
-MAX_FIRST_ROWS = 10_000
-# Limits for the rows to scan, beyond which a parallel job is faster. Users' functions cost about a hundred times as much as kernels.
-SCANNED_ROWS = 2_000_000
-SCANNED_ROWS_WITH_FUNCTION = 16_384
-SAMPLE_ROWS = 16_384
-
 
 def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
     """Return whether the driver may search for the first ``count`` rows of a section."""
     readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
-    return count <= MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
+    return count <= costs.MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
 
 
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
@@ -203,22 +197,22 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """
     if not may_probe_first_rows(root, count):
         return None
-    budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_functions(root) else SCANNED_ROWS
+    budget = costs.MAX_ROWS_SCANNED_FOR_FIRST_WITH_FUNCTION if calls_user_functions(root) else costs.MAX_ROWS_SCANNED_FOR_FIRST
     runner = PipelineRunner(Pipeline.of(root))
     first: list[Chunk] = []
-    left, position, size, computed = count, 0, FIRST_ROWS, 0
+    left, position, size, computed = count, 0, costs.ROWS_OF_FIRST_BATCH, 0
     while left > 0 and position < base_rows:
         stop = runner.end_of_batch(position, base_rows, size)
-        for chunk in runner.chunks(position, stop, stop == base_rows, FIRST_ROWS):
+        for chunk in runner.chunks(position, stop, stop == base_rows, costs.ROWS_OF_FIRST_BATCH):
             # Rows of expanding operators count, too.
             if max(position, computed) >= budget:
                 return None
-            computed += FIRST_ROWS
+            computed += costs.ROWS_OF_FIRST_BATCH
             first.append(chunk.slice(0, left))
             left -= first[-1].rows
             if not left:
                 break
-        position, size = stop, min(size * GROWTH, config.batch_rows)
+        position, size = stop, min(size * costs.MAX_GROWTH_OF_BATCH, config.batch_rows)
     return concatenate(first, root.schema)
 
 
@@ -228,15 +222,15 @@ def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
     if source is None:
         return False
     first = distinct_rows(source, 0)
-    middle = distinct_rows(source, max((source.stop - source.start) // 2, SAMPLE_ROWS))
+    middle = distinct_rows(source, max((source.stop - source.start) // 2, costs.ROWS_OF_KEY_SAMPLE))
     new = middle.num_rows - middle.join(first, middle.column_names, join_type="left semi").num_rows
     # If the second sample has many values that are not in the first, there may be any number of them.
-    return first.num_rows < SAMPLE_ROWS // 2 and new <= max(1, first.num_rows // 10)
+    return first.num_rows < costs.ROWS_OF_KEY_SAMPLE // 2 and new <= max(1, first.num_rows // 10)
 
 
 def distinct_rows(source: SegmentSource, start: int) -> pa.Table:
     """Return the distinct rows in a sample of a source, with all values converted to strings."""
-    table = source.read(start, start + SAMPLE_ROWS).to_table()
+    table = source.read(start, start + costs.ROWS_OF_KEY_SAMPLE).to_table()
     # Joins skip missing values, so these become a string of their own; only the number of distinct rows matters.
     names = column_names(table.num_columns)
     strings = [column.cast(pa.string()).fill_null("\0") for column in table.columns]

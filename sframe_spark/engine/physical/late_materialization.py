@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from sframe_spark.engine import costs
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
@@ -14,9 +15,6 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.rewrite_laws import optimize
-
-# The largest number of chosen rows, and the smallest number of stored rows for each of them: reading one row may decompress a whole block.
-MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000
 
 
 @attrs.frozen(eq=False)
@@ -57,11 +55,15 @@ class NumberedRows:
 def numbered_rows(node: PlannerNode) -> NumberedRows | None:
     """Return the plan that chooses the rows of a node by row id; None if the node chooses no first rows, or reading all columns is as fast."""
     operator, below = node.operator, node.inputs[0]
-    if not isinstance(operator, DecomposableOperator) or not operator.chooses_rows or not 0 < operator.rows_of_part <= MAX_ROWS:
+    if not isinstance(operator, DecomposableOperator) or not operator.chooses_rows or not 0 < operator.rows_of_part <= costs.MAX_ROWS_READ_LATE:
         return None
     source, *above = chain_below(below)
     stored = source.operator
-    if not isinstance(stored, SegmentSource) or stored.row_count < ROWS_FOR_EACH * operator.rows_of_part or any(map(functions_of, above)):
+    if (
+        not isinstance(stored, SegmentSource)
+        or stored.row_count < costs.MIN_ROWS_FOR_EACH_READ_LATE * operator.rows_of_part
+        or any(map(functions_of, above))
+    ):
         return None
     keys = operator.input_columns((), [below.facts])[0]
     over_keys, numbered = operator.over_columns((), [keys], [below.facts]), with_numbers(source, above)

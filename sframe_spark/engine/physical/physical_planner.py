@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     Placement,
@@ -35,7 +36,7 @@ from sframe_spark.engine.physical.whole_input_strategies import (
     partitions_of_join,
     query_again,
 )
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import SENT_BYTES, bytes_of_rows, rows_fit
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, rows_fit
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key
 from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
@@ -373,4 +374,4 @@ def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
     if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
         return False
     rows = operator.rows_of_part
-    return not rows or bytes_of_rows(below, rows) <= SENT_BYTES
+    return not rows or bytes_of_rows(below, rows) <= costs.MAX_BYTES_SENT

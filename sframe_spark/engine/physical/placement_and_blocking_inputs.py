@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
@@ -75,18 +76,6 @@ def _types_read(node: PlannerNode, outputs: list[int]) -> Iterator[ColumnType]:
             yield from (schema[column] for column in columns if 0 <= column < len(schema))
     yield from (schemas[0][key] for key in operator.group_keys or ())
     yield from (schemas[slot][key] for pair in operator.matched_keys() for slot, key in pair)
-
-
-# Deeper expressions make Catalyst slow or overflow its stack, so they run as kernels.
-MAX_STEPS_IN_SPARK = 120
-# Spark plans are trees: a node that is read twice is planned twice, so a frame that is appended to itself doubles its plan each time.
-MAX_BRANCHES_IN_SPARK = 64
-# For more rows in memory than this, Spark's cores make up for the time to send them.
-MAX_ROWS_AT_HAND = 16_777_216
-# The largest size of rows that are in memory already, as a multiple of the memory budget.
-BUDGETS_AT_HAND = 4
-# The largest size of rows that the driver streams to disk in less time than Spark needs to start, as a multiple of the memory budget.
-BUDGETS_STREAMED = 8
 
 
 @attrs.frozen
@@ -230,13 +219,13 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
 
 def too_long_for_spark(node: PlannerNode) -> bool:
     """Return whether an expression has too many steps for one Spark query."""
-    return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > MAX_STEPS_IN_SPARK
+    return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > costs.MAX_STEPS_IN_SPARK
 
 
 def spark_can_inline(root: PlannerNode) -> bool:
     """Return whether a section can be part of a Spark query: it has only sources with row keys, operators that can be inlined, and few branches."""
     branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
-    if branches[id(root)] > MAX_BRANCHES_IN_SPARK:
+    if branches[id(root)] > costs.MAX_BRANCHES_IN_SPARK:
         return False
     return all(
         not lacks_key(node.operator) and (node.operator.is_source or (node.operator.spark_inlines and not too_long_for_spark(node)))
@@ -252,7 +241,7 @@ def is_small(root: PlannerNode, budgets: int = 1) -> bool:
 
 def streams_faster_locally(root: PlannerNode) -> bool:
     """Return whether few but long rows stream through the driver in less time than Spark needs to start."""
-    return not is_started() and not any(map(functions_of, postorder([root]))) and is_small(root, BUDGETS_STREAMED)
+    return not is_started() and not any(map(functions_of, postorder([root]))) and is_small(root, costs.BUDGETS_STREAMED)
 
 
 def suits_threads(root: PlannerNode) -> bool:
@@ -300,7 +289,7 @@ def is_at_hand(root: PlannerNode) -> bool:
     False if users' functions are called, as several cores are worth it for these.
     """
     plan_size = plan_size_of(root) if config.small_rows else None
-    if plan_size is None or plan_size.rows > MAX_ROWS_AT_HAND or plan_size.size > BUDGETS_AT_HAND * config.memory_budget:
+    if plan_size is None or plan_size.rows > costs.MAX_ROWS_AT_HAND or plan_size.size > costs.BUDGETS_AT_HAND * config.memory_budget:
         return False
     nodes = list(postorder([root]))
     return all(bool(node.inputs) or node.operator.is_in_memory for node in nodes) and not any(map(calls_python, nodes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, moves_only, runs_on_other_machines, runs_our_code
 from sframe_spark.engine.physical.whole_input_strategies import is_near
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
@@ -11,10 +12,6 @@ from sframe_spark.operators.user_function_calls_and_result_memos import function
 from sframe_spark.planner.graph_traversal import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-
-# How many steps of the Python interpreter count as one of the rows of ``config.small_rows``. By default, that many rows of so many steps each take
-# half a second, about as long as starting a process.
-STEPS_OF_SMALL_ROW = 100
 
 
 def calls_hashing_functions(root: PlannerNode) -> bool:
@@ -38,7 +35,7 @@ def calls_pure_functions(root: PlannerNode) -> bool:
     if plan_size is None or plan_size.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
         return False
     steps = [function.steps_of_call() for function in functions]
-    if None in steps or plan_size.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
+    if None in steps or plan_size.rows * sum(filter(None, steps)) > costs.STEPS_OF_SMALL_ROW * config.small_rows:
         return False
     # Searching a program of many steps for plug-ins takes longest, so it comes last.
     return all(map(moves_only, nodes)) and (not runs_on_other_machines() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.physical.late_materialization import numbered_rows
 from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     Placement,
@@ -22,7 +23,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
 )
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import local_threads
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES, PlanSize, plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
@@ -40,7 +41,7 @@ def is_cheaper_locally(root: PlannerNode) -> bool:
     """Return whether a plan has only built-in kernels over local rows within the driver's memory budget, so that it runs faster in this process."""
     if not config.small_rows or not are_for_threads(root):
         return False
-    plan_size = plan_size_of(root, UNKNOWN_BYTES)
+    plan_size = plan_size_of(root, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
     return plan_size is not None and plan_size.size <= config.memory_budget and all(map(is_near, postorder([root])))
 
 
@@ -65,23 +66,6 @@ def is_near(node: PlannerNode) -> bool:
     return bool(node.inputs) or operator.is_in_memory or (isinstance(operator, STORED_ROWS) and not is_remote_location(operator.manifest.directory))
 
 
-# Memory for gathered rows, as a multiple of their size: the rows, intermediate values, and the result.
-COPIES_OF_GATHERED = 4
-# Fewer rows than this are sorted at once as fast as range by range.
-MIN_ROWS_SPLIT = 2_097_152
-# The largest number of ranges or hash partitions.
-MAX_RANGES = 1024
-# Factor for ranges of different sizes, as they are estimated from a sample.
-UNEVEN = 2
-# Target and limit for the bytes of a range that one Spark task sorts.
-BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
-# Limit for the number of tasks times the number of ranges. The rows of one task in one range take a tenth of a millisecond to read, and 300 bytes of
-# the driver's memory.
-MAX_EXCHANGE_RUNS = 262_144
-# A range of this many rows is sorted within the processor's caches.
-ROWS_OF_RANGE = 524_288
-
-
 def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Mode | None:
     """Return the mode of a kernel whose input can be computed by threads of this process; None if Spark is to run it."""
     plan_size = gathered_size(root)
@@ -89,9 +73,9 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
         return None
     fits = plan_size.size <= bytes_gathered()
     # If only first rows are required, finding them among all rows is faster than exchanging all rows.
-    is_quicker = root.operator.rows_of_ranges is None and plan_size.rows >= MIN_ROWS_SPLIT and local_threads() > 1
+    is_quicker = root.operator.rows_of_ranges is None and plan_size.rows >= costs.MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
-    if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(plan_size) <= MAX_RANGES:
+    if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(plan_size) <= costs.MAX_RANGES:
         return Mode.EXCHANGED
     return Mode.GATHERED if fits and Mode.GATHERED not in refused else None
 
@@ -109,16 +93,16 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     below = root.inputs[0]
     if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
-    plan_size = plan_size_of(below, UNKNOWN_BYTES) if runs_over_row_ranges(below) else None
+    plan_size = plan_size_of(below, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) if runs_over_row_ranges(below) else None
     if plan_size is None:
         return False
     tasks = max(-(-plan_size.rows // config.segment_rows), config.default_segments or 0)
-    return ranges_of_tasks(plan_size) * tasks <= MAX_EXCHANGE_RUNS
+    return ranges_of_tasks(plan_size) * tasks <= costs.MAX_TASKS_TIMES_RANGES
 
 
 def ranges_of_tasks(plan_size: PlanSize) -> int:
     """Return the number of ranges for Spark tasks: a range has about as many rows as a segment, or fewer if rows are long."""
-    return 1 + int(max(plan_size.size // BYTES_OF_TASKS_RANGE, plan_size.rows // config.segment_rows))
+    return 1 + int(max(plan_size.size // costs.BYTES_OF_RANGE_OF_TASK, plan_size.rows // config.segment_rows))
 
 
 def can_split(root: PlannerNode) -> bool:
@@ -129,7 +113,7 @@ def can_split(root: PlannerNode) -> bool:
 
 def bytes_gathered() -> int:
     """Return the limit in bytes for gathered rows, which leaves memory for copies."""
-    return work_memory() // COPIES_OF_GATHERED
+    return work_memory() // costs.COPIES_OF_GATHERED
 
 
 def bytes_of_range() -> int:
@@ -140,8 +124,8 @@ def bytes_of_range() -> int:
 def ranges_for(plan_size: PlanSize) -> float:
     """Return the number of ranges to divide rows into, so that each fits in memory and each thread gets several; infinite if no memory is left."""
     room = bytes_of_range()
-    needed = UNEVEN * plan_size.size / room if room else math.inf
-    return 1 + max(needed, min(MAX_RANGES - 1, plan_size.rows / ROWS_OF_RANGE), UNEVEN * local_threads())
+    needed = costs.UNEVENNESS_OF_RANGES * plan_size.size / room if room else math.inf
+    return 1 + max(needed, min(costs.MAX_RANGES - 1, plan_size.rows / costs.ROWS_OF_RANGE), costs.UNEVENNESS_OF_RANGES * local_threads())
 
 
 def runs_over_row_ranges(below: PlannerNode) -> bool:
@@ -161,9 +145,6 @@ def gathered_size(root: PlannerNode) -> PlanSize | None:
 
 
 # Joins of many rows in threads of this process: with both sides in memory, or one hash partition after the other.
-
-# Bytes for each row of both sides: key numbers, sort order and matches.
-BYTES_FOR_EACH_ROW = 64
 
 
 def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
@@ -192,7 +173,7 @@ def partitions_of_join(node: PlannerNode) -> int | None:
         return None
     together = size_of_all(node.inputs)
     count = math.inf if together is None else ranges_for(together)
-    return int(count) if count <= MAX_RANGES else None
+    return int(count) if count <= costs.MAX_RANGES else None
 
 
 def size_of_all(plans: Sequence[PlannerNode]) -> PlanSize | None:
@@ -228,7 +209,7 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
     together = size_of_all(sides)
     if together is None:
         return False
-    needed = COPIES_OF_GATHERED * together.size + BYTES_FOR_EACH_ROW * together.rows
+    needed = costs.COPIES_OF_GATHERED * together.size + costs.BYTES_OF_ROW_OF_HASH_JOIN * together.rows
     return together.size <= result_memory_left() and needed <= work_memory()
 
 

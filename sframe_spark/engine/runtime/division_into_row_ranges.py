@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, joined_ranges, may_converge, states_between, summarize_range
 from sframe_spark.engine.runtime.task_runners import SequentialRunner, TaskRunner
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.graph_traversal import postorder
@@ -21,19 +21,6 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.row_sizes import fixed_size, row_bytes
 from sframe_spark.process.threads import even_ranges
-
-# Starting a Spark task takes some ten milliseconds, so a range has at least this many rows or bytes, unless the section has fewer.
-MIN_TASK_ROWS = 65_536
-MIN_TASK_BYTES = 32 << 20
-# Fewer bytes of numbers are read by one thread as fast as by several: each thread has to allocate batches and waits for Python's lock.
-MIN_THREAD_BYTES = 6 << 20
-# If a summarising pass processes at least this share of all bytes, one thread is as fast as several; if it processes less, two threads take at most
-# three quarters of the time of one.
-MIN_PASSED = 0.5
-# The end of a range moves to the end of a row group if that is close: at most one part in this many of the range away.
-NEAR = 8
-# Upper limit for the bytes of a task.
-LARGEST_TASK_BYTES = 1 << 30
 
 
 def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: TaskRunner) -> list[RangeTask]:
@@ -43,14 +30,14 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Tas
     size = int(max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True)))
     # If all values have a fixed size and no user's function is called, computing is fast for its bytes.
     is_fast = all(fixed_size(kind) is not None for facts in plan.facts for kind in facts.schema) and not calls_user_functions(node)
-    most = size // MIN_THREAD_BYTES if not workers.is_out_of_process and is_fast else None
+    most = size // costs.MIN_BYTES_FOR_THREADS if not workers.is_out_of_process and is_fast else None
     ranges = row_ranges(rows, size, segments, workers, most)
     # Tasks of this process share the plan with all its segments.
     divided = DividedPlan.of(plan) if workers.is_out_of_process else DividedPlan(plan, plan, (), PipelineRunner(plan))
     if workers.is_on_this_machine and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
     if workers.is_sequential:
-        return in_turn(divided, ranges, min(local_threads(), size // MIN_THREAD_BYTES) - 1)
+        return in_turn(divided, ranges, min(local_threads(), size // costs.MIN_BYTES_FOR_THREADS) - 1)
     return with_states(divided, ranges, workers)
 
 
@@ -66,13 +53,19 @@ def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
     plan, others = Pipeline.of(node), workers.parallelism() - 1
     levels = [indices for indices in plan.sequential_levels() if any(not may_converge(plan.operators[index]) for index in indices)]
     passed = sum(bytes_made(plan, {below for index in indices for below in plan.indices_below(index)}) for indices in levels)
-    is_cheaper = levels and others <= len(levels) and passed >= others * MIN_PASSED * bytes_made(plan, range(len(plan.operators)))
+    is_cheaper = (
+        levels
+        and others <= len(levels)
+        and passed >= others * costs.MIN_SHARE_SUMMARISED_FOR_ONE_THREAD * bytes_made(plan, range(len(plan.operators)))
+    )
     return SequentialRunner() if is_cheaper else workers
 
 
 def bytes_made(plan: Pipeline, indices: Iterable[int]) -> float:
     """Return the bytes of a row that some operators of a plan read or compute; operators that only arrange columns do not count."""
-    return sum(row_bytes(plan.sizes[index], UNKNOWN_BYTES) for index in indices if not plan.operators[index].arranges_columns)
+    return sum(
+        row_bytes(plan.sizes[index], costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for index in indices if not plan.operators[index].arranges_columns
+    )
 
 
 def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:
@@ -92,9 +85,9 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, 
     count = segments or config.default_segments
     if count is None:
         cores = workers.parallelism()
-        worth = max(-(-rows // MIN_TASK_ROWS), size // MIN_TASK_BYTES)
+        worth = max(-(-rows // costs.MIN_ROWS_OF_TASK), size // costs.MIN_BYTES_OF_TASK)
         threads = worth if most is None else min(worth, most)
-        count = max(1, min(rows, cores, threads), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
+        count = max(1, min(rows, cores, threads), -(-rows // config.segment_rows), min(rows, size // costs.MAX_BYTES_OF_TASK))
     return even_ranges(rows, count)
 
 
@@ -102,7 +95,7 @@ def at_row_groups(runner: PipelineRunner, ranges: Sequence[tuple[int, int]]) -> 
     """Return ranges whose ends are moved to a row-group boundary close by, as a row group that two ranges share would be decoded twice."""
     starts = [start for start, _ in ranges]
     for index, (start, stop) in enumerate(ranges[:-1], 1):
-        last = stop + (stop - start) // NEAR
+        last = stop + (stop - start) // costs.PARTS_OF_RANGE_TO_ROW_GROUP_END
         boundary = runner.before_read_afresh(2 * stop - last, last)
         starts[index] = stop if boundary == last else boundary
     return list(pairwise([*starts, ranges[-1][1]]))

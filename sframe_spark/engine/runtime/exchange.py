@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.compute.range_and_hash_partitioning import RangePartitioner, RowRangePartitioner
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.errors import StorageError
@@ -323,9 +324,6 @@ def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
 
 # Exchanges between Spark tasks: each task writes its rows, partition by partition, to a file in a shared directory.
 
-# Bytes that a task buffers before it writes: with longer runs, there are fewer reads.
-BYTES_OF_RUN = 128 << 20
-
 
 @attrs.frozen(eq=False)
 class TaskOutput:
@@ -391,7 +389,7 @@ def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: Ran
             output.rows[:] += np.diff(buffered[-1].edges)
             output.sizes[:] += buffered[-1].sizes()
             size += buffered[-1].rows.size
-            if size > BYTES_OF_RUN:
+            if size > costs.BYTES_BUFFERED_BY_SHUFFLE_TASK:
                 write()
                 size = 0
         write()

@@ -12,6 +12,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import NewDataset, PartialRows, new_dataset, partial_rows, reservation_for_results, rows_as_produced
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
@@ -42,21 +43,6 @@ from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")
-
-# Limits for the size of a part, in bytes. Files of few bytes are divided into parts of the lower limit, and some cores get none.
-MAX_BYTES, MIN_BYTES = 64 << 20, 8 << 20
-# Each core reads several parts, as some take longer than others.
-PARTS_OF_CORE = 4
-# Threads for each core when reading remote files, and memory for each thread: a block as it was read, its columns as strings and as values, and rows
-# that are being written; 200 MB were measured.
-THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
-# For files that are shorter on average, most of the time is spent waiting for the first byte.
-SHORT_BYTES = 1 << 20
-# Up to FEW_FILES remote files with up to FEW_BYTES are read by this process, one file after the other. Up to FEW_ROWS rows that were read from
-# up to FEW_BYTES are kept in memory.
-FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
-# Up to this many bytes are read by this process even on a cluster: executors would first be asked which files they see, and start Python.
-FEW_BYTES_SHARED = 256 << 20
 
 
 def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
@@ -90,7 +76,7 @@ def read_in_parts(
         Called with the largest local file, as the first one may be empty: returns whether several threads read such files faster than one.
     """
     if any(file.state is not None for file in files):
-        return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
+        return None if len(files) <= costs.MAX_FILES_IMPORTED_AT_ONCE and _are_few_bytes(whole_files(files)) else files
     is_local = is_spark_local()
     if is_local and ThreadRunner().parallelism() < 2:
         return None
@@ -98,7 +84,7 @@ def read_in_parts(
     whole = whole_files(with_states)
     size = _bytes_in(whole)
     # A compressed file, or a JSON array, is one part: a task would take as long as this process.
-    if (are_few(size) if is_local else size <= FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
+    if (are_few(size) if is_local else size <= costs.MAX_BYTES_IMPORTED_LOCALLY_ON_CLUSTER) or len(parts_of(whole, has_lines)) < 2:
         return None
     if is_local:
         largest = max(with_states, key=lambda file: -1 if file.state is None else file.state.size)
@@ -124,7 +110,7 @@ def parts_of(files: Sequence[FileRange], has_lines: bool) -> list[tuple[FileRang
 
 
 def _are_few_bytes(files: Sequence[FileRange]) -> bool:
-    return _bytes_in(files) <= FEW_BYTES
+    return _bytes_in(files) <= costs.MAX_BYTES_IMPORTED_AT_ONCE
 
 
 def _bytes_in(files: Sequence[FileRange]) -> int:
@@ -135,13 +121,16 @@ def _bytes_in(files: Sequence[FileRange]) -> int:
 def _bytes_of_part(files: Sequence[FileRange]) -> int:
     """Return how many bytes one thread or task should read at a time."""
     if _are_short(files):
-        return MIN_BYTES
+        return costs.MIN_BYTES_OF_IMPORTED_PART
     workers = ThreadRunner() if is_spark_local() or _are_few_bytes(files) else SparkTaskRunner()
-    return max(MIN_BYTES, min(MAX_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.parallelism())))
+    return max(
+        costs.MIN_BYTES_OF_IMPORTED_PART,
+        min(costs.MAX_BYTES_OF_IMPORTED_PART, _bytes_in(files) // (costs.IMPORTED_PARTS_OF_A_CORE * workers.parallelism())),
+    )
 
 
 def _are_short(files: Sequence[FileRange]) -> bool:
-    return _bytes_in(files) < SHORT_BYTES * len(files)
+    return _bytes_in(files) < costs.MAX_BYTES_OF_SHORT_REMOTE_FILE * len(files)
 
 
 def run_parts(callables: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
@@ -171,7 +160,7 @@ def _are_local(files: Sequence[FileRange]) -> bool:
 def in_memory_if_few(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
     """Return a source of the rows that were read from files; few rows are loaded into memory, so that Spark need not see their directory."""
     rows = source_of(node).row_count
-    if rows > FEW_ROWS or not _are_few_bytes(files):
+    if rows > costs.MAX_ROWS_IMPORTED_INTO_MEMORY or not _are_few_bytes(files):
         return node
     return memory_source(source_of(node).read_all().columns, node.schema, rows)
 
@@ -183,7 +172,7 @@ def _threads(files: Sequence[FileRange]) -> int:
     """
     if _are_local(files):
         return threads_that_read()
-    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * ThreadRunner().parallelism(), _threads_in_memory())
+    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, costs.REMOTE_READERS_OF_A_CORE * ThreadRunner().parallelism(), _threads_in_memory())
 
 
 def threads_that_read() -> int:
@@ -192,7 +181,7 @@ def threads_that_read() -> int:
 
 
 def _threads_in_memory() -> int:
-    return max(1, work_memory() // BYTES_OF_THREAD)
+    return max(1, work_memory() // costs.BYTES_OF_REMOTE_READER)
 
 
 # The parts of files are read at the same time. Their rows stay in memory if the rows of all parts fit; otherwise they are written as segments.
@@ -235,22 +224,18 @@ def source_of_parts(parts: Sequence[RowsOfPart | None], dataset: NewDataset) -> 
 
 # ORC files: few rows are kept in memory, more are written as segments, by threads of this process or by Spark tasks.
 
-# A compressed file may take many times its size in memory.
-WIDENING = 16
-BYTES_OF_TASK = 64 << 20
-
 
 def orc_rows(table: OrcTable) -> PlannerNode:
     """Return a source of all rows of ORC files."""
     stripes = [(number, stripe) for number, file in enumerate(table.files) for stripe in range(file.stripes)]
     seen = StripesSeen()
-    if table.rows <= IN_MEMORY_ROWS and table.size * WIDENING <= config.memory_budget:
+    if table.rows <= IN_MEMORY_ROWS and table.size * costs.TIMES_BYTES_OF_ORC_FILE <= config.memory_budget:
         runs = list(table.arrays(stripes, seen))
         table.require_rows(seen)
         warn_of_lost_nanoseconds(seen.lost)
         columns = [[run[position] for run in runs] or [pa.array([], kind.physical)] for position, kind in enumerate(table.types)]
         return memory_source_of_parts(columns, list(table.types), table.rows)
-    count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
+    count = max(1, min(len(stripes), max(available_cores(), table.size // costs.BYTES_OF_ORC_TASK)))
     parts = [stripes[first:last] for first, last in even_ranges(len(stripes), count)]
     with new_dataset(table.types, MaterializeOptions()) as dataset:
         callables = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import attrs
 import pyarrow as pa
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BatchSize, bytes_of_batch
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
@@ -34,9 +35,6 @@ from sframe_spark.udf.pickling import fresh
 from sframe_spark.udf.result_caching_size_limits_and_storage import MadeResults
 
 # The flat plan. An operator is named by its index in the lists.
-
-# Python objects take about this many times the bytes of their Arrow values, so batches are shorter if users' functions are called.
-BYTES_OF_OBJECTS = 8
 
 
 @attrs.frozen(eq=False)
@@ -163,7 +161,7 @@ class Pipeline(SharedValue):
         is_known = not any(None in columns for columns in sizes)
         most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
         if self.calls_functions():
-            most //= BYTES_OF_OBJECTS
+            most //= costs.TIMES_ARROW_BYTES_AS_PYTHON_OBJECTS
         return BatchSize(most, max((row_bytes(columns, 0) for columns in sizes), default=0.0), is_known)
 
     def uneven(self) -> frozenset[int]:
@@ -172,9 +170,6 @@ class Pipeline(SharedValue):
 
 
 # The results of users' functions are measured, so that a batch is cut if they get too large.
-
-# A batch is cut only if its results exceed this many times the target size, as batches vary in size.
-BATCHES_TO_CUT = 2
 
 
 @attrs.define(eq=False)
@@ -213,7 +208,7 @@ class MeasuredCalls:
             made: list[MadeResults] = []
 
             def change(function: PythonFunction, made: list[MadeResults] = made, index: int = index) -> PythonFunction:
-                made.append(MadeResults(BATCHES_TO_CUT * batch_bytes))
+                made.append(MadeResults(costs.TIMES_BATCH_BYTES_TO_CUT * batch_bytes))
                 if not function.numbered:
                     unnumbered.add(index)
                 return attrs.evolve(function, made=made[-1])
@@ -351,9 +346,6 @@ Value = TypeVar("Value")
 Interval = tuple[int, int]
 RequiredRows = list[list[Interval]]
 ValuesAt = dict[tuple[int, Interval], Chunk]
-
-# With more threads, rows would be decoded faster than they are processed.
-MAX_THREADS = 8
 
 
 class PipelineRunner:
@@ -616,7 +608,7 @@ class PipelineRunner:
 
 def local_threads() -> int:
     """Return how many threads run a plan in this process."""
-    return min(available_cores(), MAX_THREADS)
+    return min(available_cores(), costs.MAX_LOCAL_THREADS)
 
 
 def with_last(values: Iterable[Value]) -> Iterator[tuple[Value, bool]]:

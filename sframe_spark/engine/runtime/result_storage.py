@@ -12,8 +12,9 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import SENT_BYTES, MemoryReservation, bytes_of_rows
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation, bytes_of_rows
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.errors import MemoryReservationError
@@ -254,7 +255,7 @@ def with_stored_tables(root: PlannerNode, are_local: bool = False) -> PlannerNod
 def is_worth_storing(table: MemorySource) -> bool:
     """Return whether a source has many rows, or long ones, and at least half of the rows of its table, which would be written."""
     rows = table.stop - table.start
-    is_large = rows > ROWS_PER_GROUP or row_bytes(table.sizes_between(0, rows), 0) > SENT_BYTES
+    is_large = rows > ROWS_PER_GROUP or row_bytes(table.sizes_between(0, rows), 0) > costs.MAX_BYTES_SENT
     return bool(table.positions) and is_large and 2 * rows >= table.data.rows
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, call_operator, combine_parts, combine_states
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
@@ -25,9 +25,6 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 
 # Summaries: the state of a sequential operator over one range. If the ends of the range decide it, the rows in between are not read.
-
-# The last rows of a range are read without the rest only while the range is at least this many times as long; otherwise all its rows are read.
-MAX_TRIED = 4
 
 
 @attrs.frozen(eq=False)
@@ -130,7 +127,7 @@ def state_of_end_over_running(rows: RowsOfInputs, running: list[int], position: 
     plan, batch_rows = rows.plan, rows.batch_rows
     if any(running_below(plan, index) or not may_converge(plan.operators[index]) for index in running):
         return None
-    while MAX_TRIED * step <= stop - position:
+    while costs.TIMES_AS_LONG_FOR_LAST_ROWS_ALONE * step <= stop - position:
         first = stop - step
         states = {index: converged_state(RowsOfInputs.of(plan, index, {}, batch_rows), first - step, first) for index in running}
         if None not in states.values():
@@ -161,14 +158,6 @@ def states_below(plan: Pipeline, index: int, states: Mapping[int, Any]) -> dict[
     """Return the states of operators below an operator, by their indices in ``plan.below(index)``."""
     moved = {old: new for new, old in enumerate(plan.indices_below(index))}
     return {moved[old]: state for old, state in states.items() if old in moved}
-
-
-# Batches that are grouped at once, so that partial states are merged less often; the columns of more batches would exceed what `memory_for_batches`
-# caches.
-BATCHES_IN_A_PART = 4
-
-# The number of partial states that are merged at a time.
-PARTS_AT_ONCE = 64
 
 
 @attrs.frozen(eq=False)
@@ -219,7 +208,7 @@ def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
     plan = tasks[0].plan
     if plan.calls_functions():
         return None
-    widest = max(row_bytes(sizes, UNKNOWN_BYTES) for sizes in plan.sizes)
+    widest = max(row_bytes(sizes, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for sizes in plan.sizes)
     return int(sum(task.stop - task.start for task in tasks) * widest)
 
 
@@ -280,7 +269,7 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
         return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
     if operator.group_keys is not None:
-        chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, BATCHES_IN_A_PART * task.batch_rows, task.plan.batch_bytes)
+        chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, costs.BATCHES_OF_PARTIAL_STATE * task.batch_rows, task.plan.batch_bytes)
     part = combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, max_bytes)
     early_stop.is_too_large = early_stop.is_too_large or part is TOO_LARGE
     return part
@@ -320,7 +309,7 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
             return TOO_LARGE
         waiting.append(part)
         size += operator.bytes_of_part(part)
-        if size > max_bytes or len(waiting) >= PARTS_AT_ONCE:
+        if size > max_bytes or len(waiting) >= costs.PARTIAL_STATES_MERGED_AT_A_TIME:
             waiting = [combine_parts(operator, waiting, facts)]
             size = operator.bytes_of_part(waiting[0])
             if size > max_bytes:

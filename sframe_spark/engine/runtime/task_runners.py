@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import attrs
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.pipeline import local_threads
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, bytes_of
 from sframe_spark.engine.runtime.worker_process_main_loop import TaskEnvironment
@@ -32,8 +33,6 @@ LOG = logging.getLogger("sframe_spark")
 Task = Callable[[], Any]
 # The module that worker processes run.
 MODULE = "sframe_spark.engine.runtime.worker_process_main_loop"
-# Tasks over fewer rows than this are short: calling a quick function for this many rows takes about as long as starting a process.
-MAX_ROWS_OF_SHORT = 4_194_304
 
 
 class TaskRunner(Protocol):
@@ -150,7 +149,7 @@ class ProcessRunner(LocalRunner):
         with translated_pickling_errors(description):
             packed_tasks, shared = pack_tasks(callables)
             common = list(sys.path), pickle_by_value(TaskEnvironment.of_this_process(shared))
-        are_short = 0 < sum(task.stop - task.start for task in tasks) < MAX_ROWS_OF_SHORT
+        are_short = 0 < sum(task.stop - task.start for task in tasks) < costs.MAX_ROWS_OF_SHORT_TASKS
         fallback = LocalFallback(callables, description)
 
         def answer(number: int) -> Any:

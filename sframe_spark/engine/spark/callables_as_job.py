@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.spark.executor_version_checks import require_python
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, translated_pickling_errors
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 TaskWork = Callable[[], Any]
 
-TASKS_FOR_A_CORE = 4
-# Reading this many bytes of rows takes a third of a second or more; starting a task on a cluster takes some ten milliseconds.
-BYTES_OF_A_TASK = 256 << 20
 
 # The index of a callable, whether it failed, and its pickled result or its error as bytes.
 TaskOutcome = tuple[int, bool, bytes]
@@ -79,7 +77,7 @@ def task_count_for(spark: SparkSession, callable_count: int, size: int | None) -
         return min(callable_count, cores)
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return callable_count
-    per_core = TASKS_FOR_A_CORE if size is None else max(1, min(TASKS_FOR_A_CORE, size // (cores * BYTES_OF_A_TASK)))
+    per_core = costs.TASKS_OF_A_CORE if size is None else max(1, min(costs.TASKS_OF_A_CORE, size // (cores * costs.BYTES_OF_TASK_THAT_HOLDS_A_CORE)))
     return min(callable_count, per_core * cores)
 
 

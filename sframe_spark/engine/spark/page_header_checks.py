@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS, scanned
 from sframe_spark.operators.sources.spark_parquet_scan import page_checks
@@ -16,11 +17,6 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.threads import even_ranges
 from sframe_spark.storage.parquet.checksums import PageCheck, PageChecks
-
-# Limit in bytes for checking files on the driver; more are checked by tasks, which take a while to start.
-MAX_BYTES_CHECKED_LOCALLY = 128 << 20
-# The largest number of check tasks; each may check several files.
-MAX_CHECK_TASKS = 4_096
 
 
 def require_valid_pages(root: PlannerNode) -> None:
@@ -46,11 +42,11 @@ def require_valid_pages(root: PlannerNode) -> None:
 
 def check_tasks(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
     """Return functions that run the checks: one for each file, or one for several files where there are very many."""
-    ranges = even_ranges(len(checks), min(len(checks), MAX_CHECK_TASKS))
+    ranges = even_ranges(len(checks), min(len(checks), costs.MAX_CHECK_TASKS))
     return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in ranges]
 
 
 def are_much(checks: list[PageCheck]) -> bool:
     """Return whether the files of some checks are too large to be checked on the driver, or of unknown size."""
     known = [check.entry.size for check in checks if check.entry.size is not None]
-    return len(known) < len(checks) or sum(known) > MAX_BYTES_CHECKED_LOCALLY
+    return len(known) < len(checks) or sum(known) > costs.MAX_BYTES_CHECKED_LOCALLY

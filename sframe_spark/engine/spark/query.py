@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.engine.spark.executor_version_checks import check_python_once
 from sframe_spark.engine.spark.page_header_checks import require_valid_pages
@@ -51,10 +52,6 @@ Value = TypeVar("Value")
 
 # Limits for users' DataFrames in messages: frames, columns of a frame, and characters of a column's name.
 MAX_FRAMES_SHOWN, MAX_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
-
-# Every running task buffers a row group, which Spark does not account for, until it is full: Parquet's default of 128 MiB may be half of the heap.
-# Reading from the middle of a row group decodes it from its start, so it has no more rows than one that this package writes.
-ROW_GROUP_BYTES = 32 << 20
 
 
 def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None, summed: SummedFloats = SummedFloats.EVERY) -> Relation:
@@ -216,7 +213,7 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
     """
     from pyspark.sql import functions as F
 
-    options = {"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES}
+    options = {"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": costs.BYTES_OF_ROW_GROUP_OF_SPARK}
     present = set(os.listdir(directory))
 
     def written(relation: Relation) -> int | None:

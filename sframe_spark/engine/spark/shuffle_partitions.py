@@ -8,28 +8,14 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import UNKNOWN_BYTES, bytes_of_rows
+from sframe_spark.engine import costs
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows
 from sframe_spark.message_text import in_words
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.graph_traversal import fold, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import Sizes, row_bytes
 from sframe_spark.session import QuerySize, default_parallelism, get_session, is_remote, shuffle_partitions
-
-# The bytes that a shuffle partition should have at most, before compression. A sort merges its spilled runs with a buffer for each, so a partition of
-# many times a task's memory does not fit a small heap.
-PARTITION_BYTES = 128 << 20
-
-# The largest number of shuffle partitions. To read what one task wrote for one partition takes 40 microseconds of a core
-# (benchmarks/results/growth.md), the driver sums its bytes, and its index entry has eight bytes, empty or not: 8 TB written by 65,536 tasks are a
-# thousand million blocks of 8 kB.
-MAX_PARTITIONS = 1 << 14
-
-# Factor for the default number of shuffle partitions where the exchanged bytes are unknown. Spark coalesces partitions that turn out to be small.
-UNKNOWN_TIMES = 16
-
-# Bytes of a row's hidden key, and what Spark adds to each row.
-BYTES_OF_KEY = 24
 
 
 @attrs.frozen
@@ -58,14 +44,14 @@ class Flow:
         >>> Flow(8e12, True, 8e12).needs(200), Flow(3e9, True, 8e12).needs(200), Flow(0.0, False, None).needs(200)
         (16384, 23, 3200)
         """
-        may_be_large = self.read is None or self.read > usual * PARTITION_BYTES
-        unknown = UNKNOWN_TIMES * usual if may_be_large and not self.is_complete else 1
+        may_be_large = self.read is None or self.read > usual * costs.BYTES_OF_SHUFFLE_PARTITION
+        unknown = costs.TIMES_DEFAULT_PARTITIONS_FOR_UNKNOWN_BYTES * usual if may_be_large and not self.is_complete else 1
         return max(self.known_partitions, unknown)
 
     @property
     def known_partitions(self) -> int:
         """The number of partitions that the known bytes need."""
-        return math.ceil(min(self.most / PARTITION_BYTES, MAX_PARTITIONS))
+        return math.ceil(min(self.most / costs.BYTES_OF_SHUFFLE_PARTITION, costs.MAX_SHUFFLE_PARTITIONS))
 
     def __str__(self) -> str:
         usual, size = "spark.sql.shuffle.partitions", in_words(int(min(self.most, 1 << 62)))
@@ -76,7 +62,7 @@ class Flow:
         if self.needs(1) <= 1:
             return f"no more than {in_words(int(self.read or 0))} are read: {usual}"
         least = f", and {whole} partitions at least, as {size} are known" if whole > 1 else ""
-        return f"nobody knows how many bytes go into one: {UNKNOWN_TIMES} times {usual}{least}"
+        return f"nobody knows how many bytes go into one: {costs.TIMES_DEFAULT_PARTITIONS_FOR_UNKNOWN_BYTES} times {usual}{least}"
 
 
 def partitions_for(flow: Flow, usual: int, cores: int) -> int:
@@ -98,7 +84,7 @@ def partitions_for(flow: Flow, usual: int, cores: int) -> int:
     """
     needed = flow.needs(usual)
     # A power of two, as there is a session for each number.
-    return usual if needed <= usual else max(usual, min(next_power(max(needed, cores)), MAX_PARTITIONS))
+    return usual if needed <= usual else max(usual, min(next_power(max(needed, cores)), costs.MAX_SHUFFLE_PARTITIONS))
 
 
 def next_power(number: int) -> int:
@@ -132,7 +118,7 @@ def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
         bound, widths = rows[id(node)], sizes[id(node)]
         is_complete = is_complete and bound is not None and None not in widths
         if bound is not None:
-            most = max(most, bound * (row_bytes(widths, 0) + BYTES_OF_KEY))
+            most = max(most, bound * (row_bytes(widths, 0) + costs.BYTES_OF_ROW_KEY_IN_SPARK))
     return Flow(most, is_complete, bytes_read(root, sizes))
 
 
@@ -161,17 +147,13 @@ def bytes_read(root: PlannerNode, sizes: Mapping[int, Sizes]) -> float | None:
         if not node.inputs:
             if node.length.at_most is None:
                 return None
-            total += node.length.at_most * (row_bytes(sizes[id(node)], UNKNOWN_BYTES) + BYTES_OF_KEY)
+            total += node.length.at_most * (row_bytes(sizes[id(node)], costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) + costs.BYTES_OF_ROW_KEY_IN_SPARK)
     return total
 
 
 def row_bytes_in_spark(source: PlannerNode) -> float:
     """Estimate the bytes of a row of a source in Spark's memory, with its hidden key."""
-    return bytes_of_rows(source, 1) + BYTES_OF_KEY
-
-
-# A query whose sources have more bytes than this does not run in one task, however few its rows.
-ONE_TASK_BYTES = 32 << 20
+    return bytes_of_rows(source, 1) + costs.BYTES_OF_ROW_KEY_IN_SPARK
 
 
 def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
@@ -207,4 +189,7 @@ def fits_one_task(root: PlannerNode) -> bool:
     if not config.single_task_rows or not all(bound is not None and bound <= config.single_task_rows for bound in bounds):
         return False
     sources = [node for node in nodes if not node.inputs]
-    return sum(node.length.at_most * row_bytes_in_spark(node) for node in sources if node.length.at_most is not None) <= ONE_TASK_BYTES
+    return (
+        sum(node.length.at_most * row_bytes_in_spark(node) for node in sources if node.length.at_most is not None)
+        <= costs.MAX_BYTES_OF_ONE_TASK_QUERY
+    )

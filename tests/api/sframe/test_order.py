@@ -12,7 +12,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.engine.execution import direct_execution_of_few_rows as execution_without_plan
+from sframe_spark.engine import costs
 from sframe_spark.errors import InvalidArgumentError
 
 SORTS_LEFT_OUT = frozenset(["sort(x, by) = x where x is in that order", "top_rows(x, by, n) = slice(x, 0, n) where x is in that order"])
@@ -143,7 +143,7 @@ def test_missing_values_come_first_and_nan_last(values: list[float | None], asce
 
 def test_a_promise_without_a_look_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     # Few rows are sorted whatever was promised: that is quicker than to plan.
-    monkeypatch.setattr(execution_without_plan, "MAX_ROWS", -1)
+    monkeypatch.setattr(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
     sf = frame(a=[3, 1, 2], b=[1, 2, 3])
     believed = sf[sf["b"] > 0].assume_sorted("a", verify=False)
     assert believed.is_sorted("a")

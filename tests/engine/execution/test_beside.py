@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize
 from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS
 from sframe_spark.engine.physical import column_lineage
@@ -177,7 +178,7 @@ def test_functions_are_called_once_for_each_row(frame: SFrame) -> None:
 
 
 def test_columns_one_by_one_become_one_source_again(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "MAX_SOURCES", 4)
+    monkeypatch.setattr(costs, "MAX_SOURCES_OF_FRAME", 4)
     found = []
     for number in range(9):
         frame[f"c{number}"] = frame["t"] * number

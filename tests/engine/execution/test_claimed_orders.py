@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark import SFrame, aggregate as agg
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import claimed_row_orders
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.verification_of_facts_and_stored_rows import first_wrong_rows, row_claims
@@ -153,8 +154,8 @@ def test_files_written_anew_are_refused_and_not_compared(tmp_path: Path) -> None
 
 
 def test_more_rows_are_compared_in_parts(tmp_path: Path, compared: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claimed_row_orders, "MAX_ROWS_HERE", 5)
-    monkeypatch.setattr(claimed_row_orders, "FIRST_ROWS", 3)
+    monkeypatch.setattr(costs, "MAX_ROWS_COMPARED_LOCALLY", 5)
+    monkeypatch.setattr(costs, "ROWS_COMPARED_FIRST", 3)
     monkeypatch.setattr(claimed_row_orders, "run_callables", lambda works, description: [work() for work in works])
     monkeypatch.setenv("SFRAME_SPARK_SEGMENT_ROWS", "4")
     said = [pq.SortingColumn(0)]

@@ -13,7 +13,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.engine.execution import claimed_row_orders
+from sframe_spark.engine import costs
 from sframe_spark.explain.executed_spark_plans import recorded_plans
 
 ROWS = 4_000
@@ -88,8 +88,8 @@ def test_programs_over_files_that_lie_are_planned_without_the_order(title: str, 
 
 
 def test_many_rows_are_compared_by_tasks(spark: Any, places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claimed_row_orders, "MAX_ROWS_HERE", 1_000)
-    monkeypatch.setattr(claimed_row_orders, "FIRST_ROWS", 500)
+    monkeypatch.setattr(costs, "MAX_ROWS_COMPARED_LOCALLY", 1_000)
+    monkeypatch.setattr(costs, "ROWS_COMPARED_FIRST", 500)
     with tc.config.using(segment_rows=700):
         true, false, other = (tc.SFrame.read_parquet(places[name]) for name in ("true", "false", "other"))
         assert true.is_sorted("t") and not false.is_sorted("t") and other.is_sorted("t")
@@ -97,8 +97,8 @@ def test_many_rows_are_compared_by_tasks(spark: Any, places: dict[str, str], mon
 
 
 def test_damage_that_tasks_find_is_an_error_of_ours(spark: Any, places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claimed_row_orders, "MAX_ROWS_HERE", 1_000)
-    monkeypatch.setattr(claimed_row_orders, "FIRST_ROWS", 500)
+    monkeypatch.setattr(costs, "MAX_ROWS_COMPARED_LOCALLY", 1_000)
+    monkeypatch.setattr(costs, "ROWS_COMPARED_FIRST", 500)
     path = Path(places["true"]) / "part-1.parquet"
     content = bytearray(path.read_bytes())
     content[8:400] = b"\xff" * 392

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import partitioned_operators
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
@@ -47,8 +48,8 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Few rows count as many, and no Spark is started."""
     started = is_started()
     monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
-    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 100)
-    monkeypatch.setattr(whole_input_strategies, "ROWS_OF_RANGE", 200)
+    monkeypatch.setattr(costs, "MIN_ROWS_SPLIT", 100)
+    monkeypatch.setattr(costs, "ROWS_OF_RANGE", 200)
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
@@ -257,7 +258,7 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
         rows = take(self, number)
         with lock:
             running.append(rows.size)
-            seen.append((len(running), self.buffered_bytes + whole_input_strategies.COPIES_OF_GATHERED * sum(running)))
+            seen.append((len(running), self.buffered_bytes + costs.COPIES_OF_GATHERED * sum(running)))
         time.sleep(0.01)
         with lock:
             running.remove(rows.size)
@@ -270,24 +271,24 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
     at_once = [size for count, size in seen if count > 1]
     assert bool(at_once) == (threads > 1) and max(at_once, default=0) <= work
     # Whoever works alone has what was meant for all, and there is what others hold.
-    assert max(size for _, size in seen) <= work + work // whole_input_strategies.COPIES_OF_GATHERED
+    assert max(size for _, size in seen) <= work + work // costs.COPIES_OF_GATHERED
 
 
 def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_plan(frame: SFrame) -> None:
     node = PROGRAMS["by texts"](frame)._node
     with config.using(work_memory=0):
-        assert partitioned_operators.key_ranges_of(node).count <= whole_input_strategies.MAX_RANGES
+        assert partitioned_operators.key_ranges_of(node).count <= costs.MAX_RANGES
 
 
 @pytest.mark.parametrize("count", [5, 60])
 def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitioned_operators, "SAMPLED_VALUES", 300)
-    monkeypatch.setattr(partitioned_operators, "SAMPLED_POSITIONS", 6)
+    monkeypatch.setattr(costs, "VALUES_OF_RANGE_SAMPLE", 300)
+    monkeypatch.setattr(costs, "POSITIONS_OF_RANGE_SAMPLE", 6)
     monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight: count)
     near = nearly_in_order(frame)
     ranges = partitioned_operators.key_ranges_of(near.sort("near")._node)
     rows = np.bincount(ranges.range_numbers(pa.array(near["near"], pa.int64())), minlength=ranges.count)
-    assert ranges.count == count and rows.max() <= whole_input_strategies.UNEVEN * ROWS / count
+    assert ranges.count == count and rows.max() <= costs.UNEVENNESS_OF_RANGES * ROWS / count
 
 
 @pytest.mark.parametrize("is_saved", [False, True])
@@ -295,7 +296,7 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
 def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, length: int, is_saved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     most, found = 64_000, list[Chunk]()
     preview_values = partitioned_operators.first_values_of
-    monkeypatch.setattr(partitioned_operators, "SAMPLED_BYTES", most)
+    monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_SAMPLE", most)
     monkeypatch.setattr(partitioned_operators, "first_values_of", lambda *asked: found.append(preview_values(*asked)) or found[-1])
     frame = SFrame({"s": [f"{row % 997:04}" * length for row in range(ROWS)]})
     if is_saved:

@@ -14,12 +14,13 @@ import attrs
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import placement_and_blocking_inputs, whole_input_strategies
+from sframe_spark.engine.physical import placement_and_blocking_inputs
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
-from sframe_spark.engine.runtime import exchange, result_storage
+from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
@@ -69,8 +70,8 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(plan_executor, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(plan_executor, "start_ahead", lambda: None)
     monkeypatch.setattr(plan_executor, "is_shared_with", lambda workers, directory: True)
-    monkeypatch.setattr(whole_input_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
-    monkeypatch.setattr(exchange, "BYTES_OF_RUN", 10_000)
+    monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 9_000)
+    monkeypatch.setattr(costs, "BYTES_BUFFERED_BY_SHUFFLE_TASK", 10_000)
     directory = str(tmp_path / "temporary")
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, memory_budget=0, progress="off", temporary_directory=directory):
         yield
@@ -121,7 +122,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
         "elsewhere": {"temporary_directory": "s3://bucket/temporary"},
     }.get(why, {})
     if why == "too many pieces":
-        monkeypatch.setattr(whole_input_strategies, "MAX_EXCHANGE_RUNS", 20)
+        monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 20)
     if why == "here":
         monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: True)
     with config.using(**changed):
@@ -180,7 +181,7 @@ def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("ascending", [True, False])
 def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_executor, "MAX_BYTES_OF_TASKS_RANGE", ROWS * 4)
+    monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_OF_TASK", ROWS * 4)
     frame = SFrame({"k": [row % 97 if row % 4 == 0 else 5 for row in range(ROWS)], "t": range(ROWS)})
     with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
         expected = rows_of(frame.sort("k", ascending))
@@ -198,7 +199,7 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
-    monkeypatch.setattr(plan_executor, "MAX_EXCHANGE_RUNS", 300)
+    monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 300)
     expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), plan_executor.ranges_of_outputs
 
     def counted(given: Any, passed: Any) -> Any:
@@ -215,9 +216,9 @@ def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.Mo
     asked = []
     monkeypatch.setattr(plan_executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
     if why == "no room":
-        monkeypatch.setattr(plan_executor, "MAX_BYTES_OF_TASKS_RANGE", 100)
+        monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_OF_TASK", 100)
     elif why == "too many tasks":
-        monkeypatch.setattr(plan_executor, "MAX_EXCHANGE_RUNS", 100)
+        monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 100)
     else:
         monkeypatch.setattr(plan_executor, "is_shared_with", lambda workers, directory: False)
     made = made_of("by texts", frame)

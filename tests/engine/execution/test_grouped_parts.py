@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.node_value_conversion import row_tuples
-from sframe_spark.engine.execution import plan_executor
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.explain.executed_spark_plans import recorded_plans
@@ -104,8 +104,8 @@ def test_too_many_groups_are_exchanged(saved: str, by_queries: dict[str, list[An
     if limit == "groups":
         monkeypatch.setattr(groupby, "MAX_GROUPS", 60)
     else:
-        monkeypatch.setattr(plan_executor, "PARTS_BYTES", 100)
-        monkeypatch.setattr(plan_executor, "MIN_PART_BYTES", 100)
+        monkeypatch.setattr(costs, "MAX_BYTES_OF_PARTIAL_STATES", 100)
+        monkeypatch.setattr(costs, "MIN_BYTES_OF_PARTIAL_STATE", 100)
     found, asked = groups(load_sframe(saved), ["a"])
     assert asked and len(found) > ROWS / 2
     assert rows_equal(found, by_query(by_queries, "many", load_sframe(saved), ["a"]))

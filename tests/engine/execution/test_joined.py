@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import partitioned_operators as joined_module
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.partitioned_operators import RowsByRowId
@@ -50,8 +51,8 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Few rows count as many, no side has room, and no Spark is started."""
     started = is_started()
     monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
-    monkeypatch.setattr(whole_input_strategies, "MIN_ROWS_SPLIT", 100)
-    monkeypatch.setattr(whole_input_strategies, "ROWS_OF_RANGE", 200)
+    monkeypatch.setattr(costs, "MIN_ROWS_SPLIT", 100)
+    monkeypatch.setattr(costs, "ROWS_OF_RANGE", 200)
     for module in (algorithm_choice, algorithm_choice):
         monkeypatch.setattr(module, "MAX_TIES", 1)
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=60, progress="off", temporary_directory=str(tmp_path / "temporary")):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import lost_row_recovery
 from sframe_spark.engine.execution.lost_row_recovery import RowLineage, lineage_of
 from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all, stored_chunks
@@ -144,12 +145,12 @@ def test_a_recipe_keeps_no_other_temporary_data(place: Path) -> None:
 def test_a_long_history_keeps_no_more_than_its_limit(place: Path) -> None:
     column = made(place)["n"]
     kept: list[RowLineage] = []
-    for _ in range(lost_row_recovery.MAX_GENERATIONS + 3):
+    for _ in range(costs.MAX_GENERATIONS_OF_KEPT_PLANS + 3):
         column = column + 1
         column.materialize()
         assert isinstance(column._node.operator, SegmentSource) and isinstance(column._node.operator.handle, DatasetHandle)
         kept.append(column._node.operator.handle.lineage)  # type: ignore[arg-type]
-    assert max(lineage.generations for lineage in kept) <= lost_row_recovery.MAX_GENERATIONS
+    assert max(lineage.generations for lineage in kept) <= costs.MAX_GENERATIONS_OF_KEPT_PLANS
     assert lost_row_recovery.TOO_LONG in {lineage.reason for lineage in kept}
     gc.collect()
     assert len(datasets()) == 1
@@ -163,7 +164,7 @@ def test_a_long_history_keeps_no_more_than_its_limit(place: Path) -> None:
 def test_large_tables_in_memory_are_not_kept_for_a_recipe(own_options: None, monkeypatch: pytest.MonkeyPatch) -> None:
     column = SFrame({"n": range(ROWS)})["n"] + 1
     assert lineage_of(column._node).plan is not None
-    monkeypatch.setattr(lost_row_recovery, "MAX_BYTES", 8_000)
+    monkeypatch.setattr(costs, "MAX_BYTES_OF_KEPT_PLANS", 8_000)
     assert lineage_of(column._node).reason == lost_row_recovery.TOO_LONG
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize_count_and_read_rows import MAX_UNITED
+from sframe_spark.engine import costs
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 ROWS = 100
@@ -40,7 +40,7 @@ def test_frames_one_after_the_other_and_numbered_rows_are_materialised_as_they_a
 def test_others_are_written(saved: SFrame) -> None:
     with config.using(small_rows=10):
         many = saved
-        for _ in range(MAX_UNITED):
+        for _ in range(costs.MAX_DATASETS_UNITED):
             many = many.append(saved)
         assert not many.is_materialized() and not saved.append(saved[saved["n"] > 3]).is_materialized()
     assert not saved.append(saved).is_materialized()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.physical import late_materialization, placement_and_blocking_inputs
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical import placement_and_blocking_inputs
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
@@ -176,7 +177,7 @@ def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, m
 
 def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
-    monkeypatch.setattr(late_materialization, "ROWS_FOR_EACH", 10)
+    monkeypatch.setattr(costs, "MIN_ROWS_FOR_EACH_READ_LATE", 10)
     with config.using(memory_budget=20 * ROWS):
         assert plan_dry_run(load_sframe(place).topk("f", 5)._node).sections[-1].mode is Mode.PARTS_OF_THREADS
         assert plan_dry_run(load_sframe(place).topk("f", ROWS // 9)._node).sections[-1].mode is Mode.PARTS

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sframe_spark import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.whole_input_strategies import MAX_RANGES, UNEVEN, bytes_gathered, ranges_for
+from sframe_spark.engine.physical.whole_input_strategies import bytes_gathered, ranges_for
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
@@ -22,12 +23,12 @@ def test_a_range_has_room_for_its_rows_and_copies_in_arrays(row: int, work: int,
         for size in (work // 100, work // 4, work, 10 * work):
             count = ranges_for(PlanSize(size // row, size))
             # More are Spark's.
-            if count <= MAX_RANGES:
-                assert UNEVEN * size / count <= min(bytes_gathered() / threads, MAX_BYTES_OF_ARRAY)
-                assert count >= UNEVEN * threads
+            if count <= costs.MAX_RANGES:
+                assert costs.UNEVENNESS_OF_RANGES * size / count <= min(bytes_gathered() / threads, MAX_BYTES_OF_ARRAY)
+                assert count >= costs.UNEVENNESS_OF_RANGES * threads
 
 
 def test_rows_that_are_many_and_short_are_not_more_ranges_than_there_may_be() -> None:
     with config.using(work_memory=4096 * GIB):
-        assert ranges_for(PlanSize(10**12, 8.0 * 10**12)) > MAX_RANGES
-        assert ranges_for(PlanSize(10**11, 10.0**11)) <= MAX_RANGES
+        assert ranges_for(PlanSize(10**12, 8.0 * 10**12)) > costs.MAX_RANGES
+        assert ranges_for(PlanSize(10**11, 10.0**11)) <= costs.MAX_RANGES

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize_module
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
@@ -143,12 +144,14 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
 
 
 # No memory for the rows, or too little for the row ids that a join makes of them.
-@pytest.mark.parametrize(("refused", "value"), [("result_memory_left", lambda: 0), ("BYTES_FOR_EACH_ROW", 1 << 60)])
+@pytest.mark.parametrize(
+    ("module", "refused", "value"), [(whole_input_strategies, "result_memory_left", lambda: 0), (costs, "BYTES_OF_ROW_OF_HASH_JOIN", 1 << 60)]
+)
 @pytest.mark.parametrize("how", ["inner", "outer"])
 def test_without_room_pieces_are_joined_or_a_query_joins(
-    refused: str, value: Any, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch
+    module: Any, refused: str, value: Any, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_input_strategies, refused, value)
+    monkeypatch.setattr(module, refused, value)
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
     assert modes(left.join(right, on="k", how=how)) == [Mode.JOINED]
     # No piece has room either.

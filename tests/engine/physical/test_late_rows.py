@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import late_materialization
@@ -24,7 +25,7 @@ ROWS = 4_000
 
 @pytest.fixture(autouse=True)
 def over_ranges(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(late_materialization, "ROWS_FOR_EACH", 10)
+    monkeypatch.setattr(costs, "MIN_ROWS_FOR_EACH_READ_LATE", 10)
     with config.using(small_rows=10, segment_rows=700, batch_rows=90, progress="off"):
         yield
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
-from sframe_spark.engine.physical.placement_and_blocking_inputs import MAX_ROWS_AT_HAND, is_at_hand
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
 from sframe_spark.operators.sources.in_memory import RangeSource
 
 ROWS = 400_000
@@ -26,7 +27,7 @@ def test_rows_at_hand() -> None:
     assert is_at_hand(column._node)
     assert is_at_hand((column + 1)._node)
     assert not is_at_hand(column.apply(lambda value: value + 1)._node)
-    assert not is_at_hand(RangeSource(0, MAX_ROWS_AT_HAND + 1).make_planner_node())
+    assert not is_at_hand(RangeSource(0, costs.MAX_ROWS_AT_HAND + 1).make_planner_node())
     with config.using(small_rows=0):
         assert not is_at_hand(column._node)
 

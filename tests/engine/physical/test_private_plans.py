@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.engine.execution import direct_execution_of_few_rows as execution_without_plan
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.execution.plan_executor import Executor, SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
@@ -32,7 +32,7 @@ def test_a_node_that_is_spliced_while_a_plan_runs_changes_nothing(monkeypatch: p
 
     monkeypatch.setattr(SectionRunner, "_whole", spliced_meanwhile)
     # Few rows need no plan.
-    monkeypatch.setattr(execution_without_plan, "MAX_ROWS", -1)
+    monkeypatch.setattr(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
     again = source_of(compute(distinct._node)).read_all()
     assert again.to_table().equals(source_of(found).read_all().to_table())
     assert distinct.is_materialized()

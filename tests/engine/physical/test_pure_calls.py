@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
-from sframe_spark.engine.physical import udf_planning
-from sframe_spark.engine.physical.udf_planning import STEPS_OF_SMALL_ROW, calls_pure_functions
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical.udf_planning import calls_pure_functions
 from sframe_spark.engine.runtime import task_runners
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.session import is_started
@@ -85,7 +85,7 @@ def test_the_same_rows_from_threads_processes_and_one_by_one(monkeypatch: pytest
     here = looks(frame)
     with config.using(small_rows=10 * ROWS):
         assert looks(frame) == here
-    monkeypatch.setattr(udf_planning, "STEPS_OF_SMALL_ROW", 0)
+    monkeypatch.setattr(costs, "STEPS_OF_SMALL_ROW", 0)
     assert looks(frame) == here
 
 
@@ -103,7 +103,7 @@ def test_how_many_rows_are_few_depends_on_the_steps_of_a_call() -> None:
 
     steps = steps_of_call(short)
     assert steps is not None
-    rows = STEPS_OF_SMALL_ROW * config.small_rows // steps
+    rows = costs.STEPS_OF_SMALL_ROW * config.small_rows // steps
     assert calls_pure_functions(SArray(range(rows)).apply(short, int)._node)
     assert not calls_pure_functions(SArray(range(rows + 1)).apply(short, int)._node)
     # Two functions take the time of both.

@@ -10,10 +10,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import takes_few
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import FIRST_ROWS, GROWTH
 from sframe_spark.expressions.python_function import PythonFunction
 
 ROWS = 40_000
@@ -66,7 +65,7 @@ def test_rows_beside_each_other_are_no_reason_for_one_batch(work: Work, monkeypa
         values, beside = work(SArray(range(ROWS)), twice)
     assert values == [2 * value for value in range(ROWS)] and beside[5:] == list(range(5, ROWS))
     assert set(counts.values()) == {1} and len(counts) == ROWS
-    assert max(sizes) <= FIRST_ROWS * GROWTH
+    assert max(sizes) <= costs.ROWS_OF_FIRST_BATCH * costs.MAX_GROWTH_OF_BATCH
 
 
 def test_results_that_nobody_remembers_are_read_in_one_batch() -> None:
@@ -77,5 +76,5 @@ def test_results_that_nobody_remembers_are_read_in_one_batch() -> None:
 
 def test_only_few_first_rows_are_looked_for_on_the_driver() -> None:
     s = SArray(range(ROWS))
-    assert takes_few(s.head(MAX_FIRST_ROWS)._node)
-    assert not takes_few(s.head(MAX_FIRST_ROWS + 1)._node)
+    assert takes_few(s.head(costs.MAX_FIRST_ROWS)._node)
+    assert not takes_few(s.head(costs.MAX_FIRST_ROWS + 1)._node)

@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.compute.range_and_hash_partitioning import RangePartitioner
-from sframe_spark.engine.runtime import exchange
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.exchange import ranges_of_outputs, write_exchange_rows
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
@@ -42,7 +42,7 @@ def files_have_room_for(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("count", [1, 40, 300])
 @pytest.mark.parametrize("run", [0, 10_000, 1 << 27])
 def test_a_disk_without_room_is_told_at_any_byte(tmp_path: Path, count: int, run: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "BYTES_OF_RUN", run)
+    monkeypatch.setattr(costs, "BYTES_BUFFERED_BY_SHUFFLE_TASK", run)
     frame = SFrame({"k": [row * 7 % ROWS for row in range(ROWS)], "t": range(ROWS)})
     (task,) = range_tasks(frame._node, ROWS, 1, ThreadRunner())
     given = write_exchange_rows(task, 0, 0, ranges_of(count), str(tmp_path))

@@ -13,8 +13,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import FIRST_ROWS
 from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.rewrite_laws import optimize
@@ -184,10 +184,14 @@ def test_the_first_batch_of_long_results_is_short() -> None:
 
 
 def test_batches_of_short_results_are_as_large_as_before() -> None:
-    rows = 8 * FIRST_ROWS
+    rows = 8 * costs.ROWS_OF_FIRST_BATCH
     assert rows > LARGEST_STEP
     plan = Pipeline.of(optimize(SArray(range(rows)).apply(str, dtype=str)._node))
-    assert [chunk.rows for chunk in PipelineRunner(plan).stream(0, rows, 131_072)] == [FIRST_ROWS, 4 * FIRST_ROWS, 3 * FIRST_ROWS]
+    assert [chunk.rows for chunk in PipelineRunner(plan).stream(0, rows, 131_072)] == [
+        costs.ROWS_OF_FIRST_BATCH,
+        4 * costs.ROWS_OF_FIRST_BATCH,
+        3 * costs.ROWS_OF_FIRST_BATCH,
+    ]
 
 
 def test_results_wait_by_the_numbers_of_their_rows() -> None:

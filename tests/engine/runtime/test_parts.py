@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime import row_range_tasks_and_sequential_states as row_range_tasks
-from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import PARTS_AT_ONCE, EarlyStop, combined_parts, part_of_range
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, combined_parts, part_of_range
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
@@ -42,13 +43,23 @@ class Joined(DecomposableOperator):
         return len(part)
 
 
-@pytest.mark.parametrize("count", [1, 2, PARTS_AT_ONCE - 1, PARTS_AT_ONCE, PARTS_AT_ONCE + 1, 3 * PARTS_AT_ONCE + 5])
+@pytest.mark.parametrize(
+    "count",
+    [
+        1,
+        2,
+        costs.PARTIAL_STATES_MERGED_AT_A_TIME - 1,
+        costs.PARTIAL_STATES_MERGED_AT_A_TIME,
+        costs.PARTIAL_STATES_MERGED_AT_A_TIME + 1,
+        3 * costs.PARTIAL_STATES_MERGED_AT_A_TIME + 5,
+    ],
+)
 def test_parts_are_put_together_in_their_order(count: int) -> None:
     parts = [f"{number} " for number in range(count)]
     operator = Joined()
     assert combined_parts(operator, parts, []) == "".join(parts)
     # As often as there are sixty-three more, and once at the end.
-    assert len(operator.held) <= 2 + count // (PARTS_AT_ONCE - 1)
+    assert len(operator.held) <= 2 + count // (costs.PARTIAL_STATES_MERGED_AT_A_TIME - 1)
 
 
 def test_no_parts_are_nothing() -> None:

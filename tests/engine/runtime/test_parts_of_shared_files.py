@@ -22,6 +22,7 @@ from sframe_spark import SFrame, config
 from sframe_spark.api.io.csv import block_reader as csv_lines, reader as split
 from sframe_spark.api.io.csv.reader import CsvFiles
 from sframe_spark.api.io.json import block_reader, reader
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.errors import StorageError
@@ -79,16 +80,16 @@ def on_a_cluster(size: int = 60, block: int = 48, behind: int = 16) -> Iterator[
 def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPatch]:
     """Files of all lengths are read in parts of so many bytes."""
     constants = {
-        "FEW_BYTES": 0,
-        "FEW_BYTES_SHARED": 0,
-        "FEW_FILES": 0,
-        "MIN_BYTES": size,
-        "MAX_BYTES": size,
-        "SHORT_BYTES": 0,
+        "MAX_BYTES_IMPORTED_AT_ONCE": 0,
+        "MAX_BYTES_IMPORTED_LOCALLY_ON_CLUSTER": 0,
+        "MAX_FILES_IMPORTED_AT_ONCE": 0,
+        "MIN_BYTES_OF_IMPORTED_PART": size,
+        "MAX_BYTES_OF_IMPORTED_PART": size,
+        "MAX_BYTES_OF_SHORT_REMOTE_FILE": 0,
     }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in constants.items():
-            patch.setattr(external_file_import, name, value)
+            patch.setattr(costs, name, value)
         patch.setattr(split, "_fits_one_reader", lambda size: not size)
         patch.setattr(reader, "SINGLE_READER_BYTES", 0)
         for module in (csv_lines, block_reader):
@@ -225,7 +226,7 @@ def test_a_line_that_goes_on_behind_its_part_takes_few_readings(tmp_path: Path, 
 def test_few_bytes_are_read_by_the_driver(tmp_path: Path) -> None:
     write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
     # Not by `monkeypatch`, which is undone after the block, and to what the block had set.
-    with on_a_cluster() as tasks, mock.patch.object(external_file_import, "FEW_BYTES_SHARED", 1 << 20):
+    with on_a_cluster() as tasks, mock.patch.object(costs, "MAX_BYTES_IMPORTED_LOCALLY_ON_CLUSTER", 1 << 20):
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
     assert tasks.number == 0
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import task_runners
@@ -208,7 +209,7 @@ def test_slow_works_start_all_while_the_first_is_at_one(untried: WorkerProcesses
 
 def test_many_rows_start_all_at_once(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
-    monkeypatch.setattr(task_runners, "MAX_ROWS_OF_SHORT", ROWS)
+    monkeypatch.setattr(costs, "MAX_ROWS_OF_SHORT_TASKS", ROWS)
     SArray(range(ROWS)).apply(lambda value: time.sleep(0.001)).materialize()
     assert len(untried._idle) == 2
 

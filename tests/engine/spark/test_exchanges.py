@@ -9,7 +9,8 @@ import attrs
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.engine.spark.shuffle_partitions import BYTES_OF_KEY, MAX_PARTITIONS, PARTITION_BYTES, Flow, flow_of, next_power, partitions_for
+from sframe_spark.engine import costs
+from sframe_spark.engine.spark.shuffle_partitions import Flow, flow_of, next_power, partitions_for
 from sframe_spark.operators.append import append
 from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.sort_top_rows_and_assumed_order import TopRows, sort_rows
@@ -19,7 +20,7 @@ from sframe_spark.planner.node_facts import Length
 from sframe_spark.session.spark_start_and_settings import QuerySize
 
 MB, GB, TB = 1 << 20, 1 << 30, 1 << 40
-ROW = 8 + BYTES_OF_KEY
+ROW = 8 + costs.BYTES_OF_ROW_KEY_IN_SPARK
 MANY = 10**10
 
 
@@ -42,8 +43,8 @@ def known(size: float) -> Flow:
         (known(1 * TB), 200, 1_600, 8_192),
         (known(8 * TB), 200, 1_600, 16_384),
         # A bound, which users may go beyond.
-        (known(80 * TB), 200, 1_600, MAX_PARTITIONS),
-        (known(math.inf), 200, 1_600, MAX_PARTITIONS),
+        (known(80 * TB), 200, 1_600, costs.MAX_SHUFFLE_PARTITIONS),
+        (known(math.inf), 200, 1_600, costs.MAX_SHUFFLE_PARTITIONS),
         (known(80 * TB), 100_000, 1_600, 100_000),
         # Never fewer than the user has set.
         (known(8 * GB), 4_000, 1_600, 4_000),
@@ -64,12 +65,12 @@ def test_golden_numbers_of_partitions(flow: Flow, usual: int, cores: int, partit
 def test_partitions_are_half_full_at_least_and_never_too_full() -> None:
     for size in range(129 * MB, 3 * GB, 37 * MB):
         partitions = partitions_for(known(size), 1, 1)
-        assert PARTITION_BYTES / 2 < size / partitions <= PARTITION_BYTES
+        assert costs.BYTES_OF_SHUFFLE_PARTITION / 2 < size / partitions <= costs.BYTES_OF_SHUFFLE_PARTITION
 
 
 def test_there_are_few_different_numbers_and_so_few_sessions() -> None:
     sizes = {partitions_for(known(1.1**power), 200, cores) for power in range(500) for cores in (1, 37, 1_600)}
-    assert len(sizes) <= 1 + math.log2(MAX_PARTITIONS)
+    assert len(sizes) <= 1 + math.log2(costs.MAX_SHUFFLE_PARTITIONS)
     assert QuerySize.large(512) == QuerySize.large(512) != QuerySize.large(1_024)
     assert QuerySize.large(1) != QuerySize.SMALL
 
@@ -142,7 +143,7 @@ def test_one_giant_segment_counts_as_many_small_ones_do(tmp_path: Path) -> None:
 
 
 def test_a_wrong_length_in_a_plan_is_bounded() -> None:
-    assert partitions_for(flow_of(range_source(0, 1 << 62)), 200, 1) == MAX_PARTITIONS
+    assert partitions_for(flow_of(range_source(0, 1 << 62)), 200, 1) == costs.MAX_SHUFFLE_PARTITIONS
 
 
 def test_lists_that_nobody_can_weigh_leave_it_unknown() -> None:
@@ -153,7 +154,7 @@ def test_lists_that_nobody_can_weigh_leave_it_unknown() -> None:
     assert partitions_for(flow, 2, 2) == 2
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 5, 1_023, 1_024, 1_025, MAX_PARTITIONS])
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 5, 1_023, 1_024, 1_025, costs.MAX_SHUFFLE_PARTITIONS])
 def test_next_power(number: int) -> None:
     power = next_power(number)
     assert power.bit_count() == 1 and power >= number and (power == 1 or power / 2 < number)

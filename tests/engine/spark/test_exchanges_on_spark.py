@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
+from sframe_spark.engine import costs
 from sframe_spark.engine.spark import shuffle_partitions as module
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.engine.spark.shuffle_partitions import size_of
@@ -51,7 +52,7 @@ def user_sets(settings: dict[str, str]) -> Iterator[None]:
 @contextmanager
 def partitions_of(size: int) -> Iterator[None]:
     """Partitions of exchanges have at most so many bytes in the block."""
-    with mock.patch.object(module, "PARTITION_BYTES", size):
+    with mock.patch.object(costs, "BYTES_OF_SHUFFLE_PARTITION", size):
         yield
 
 
@@ -89,7 +90,7 @@ def test_every_exchange_of_a_plan_has_the_partitions_that_its_bytes_need(name: s
     assert len(found) == EXCHANGES[name], found
     assert found[0][0] == "range"
     # Sixteen bytes of values and the key, or eight and the key; 32 kB in each.
-    assert flow.most in ((16 + module.BYTES_OF_KEY) * ROWS, (8 + module.BYTES_OF_KEY) * ROWS)
+    assert flow.most in ((16 + costs.BYTES_OF_ROW_KEY_IN_SPARK) * ROWS, (8 + costs.BYTES_OF_ROW_KEY_IN_SPARK) * ROWS)
     assert {count for _, count in found} == {32}
 
 

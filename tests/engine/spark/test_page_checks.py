@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine import costs
 from sframe_spark.engine.spark import page_header_checks
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
@@ -63,7 +64,7 @@ EXPECTED = [sum(range(b, ROWS, 7)) for b in range(7)]
 
 @pytest.mark.spark
 def test_tasks_check_much_data_once(saved: str, walks: mock.Mock, tasks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_header_checks, "MAX_BYTES_CHECKED_LOCALLY", 0)
+    monkeypatch.setattr(costs, "MAX_BYTES_CHECKED_LOCALLY", 0)
     files = sum(name.endswith(".parquet") for name in os.listdir(saved))
     assert sums(saved) == EXPECTED
     assert tasks == [files] and walks.call_count == 0
@@ -81,7 +82,7 @@ def test_the_driver_checks_little_data(saved: str, walks: mock.Mock, tasks: list
 
 @pytest.mark.spark
 def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_header_checks, "MAX_BYTES_CHECKED_LOCALLY", 0)
+    monkeypatch.setattr(costs, "MAX_BYTES_CHECKED_LOCALLY", 0)
     file = max(Path(saved).glob("*.parquet"))
     content = bytearray(file.read_bytes())
     # The first byte of the header of the first page.
@@ -91,7 +92,7 @@ def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch:
         sums(saved)
 
 
-@pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (page_header_checks.MAX_CHECK_TASKS + 1, page_header_checks.MAX_CHECK_TASKS)])
+@pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (costs.MAX_CHECK_TASKS + 1, costs.MAX_CHECK_TASKS)])
 def test_every_file_is_checked_once_by_few_works(files: int, works: int) -> None:
     checks = [
         PageCheck("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), FileChecksums({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)

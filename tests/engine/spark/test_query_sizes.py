@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame
+from sframe_spark.engine import costs
 from sframe_spark.engine.spark.query import lower
-from sframe_spark.engine.spark.shuffle_partitions import PARTITION_BYTES, next_power, row_bytes_in_spark, size_of
+from sframe_spark.engine.spark.shuffle_partitions import next_power, row_bytes_in_spark, size_of
 from sframe_spark.operators.sources.in_memory import RangeSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, get_session, shuffle_partitions
@@ -24,7 +25,7 @@ def rows(count: int) -> PlannerNode:
 
 
 def most_usual_rows() -> int:
-    return shuffle_partitions() * PARTITION_BYTES // int(row_bytes_in_spark(rows(1)))
+    return shuffle_partitions() * costs.BYTES_OF_SHUFFLE_PARTITION // int(row_bytes_in_spark(rows(1)))
 
 
 def test_size_follows_the_rows_of_the_sources() -> None:

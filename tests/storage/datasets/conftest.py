@@ -19,7 +19,7 @@ from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
 
 from sframe_spark import config
-from sframe_spark.engine.runtime import external_file_import
+from sframe_spark.engine import costs
 
 REQUEST = re.compile(r"(GET|HEAD|PUT|POST|DELETE) \S+")
 KEY, SECRET = "AKIDEXAMPLEKEY", "a-secret-that-nobody-should-see"
@@ -153,6 +153,8 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Files elsewhere are read in parts of few bytes, however few there are."""
-    for name, value in {"FEW_BYTES": 0, "FEW_FILES": 0, "MIN_BYTES": 60, "MAX_BYTES": 60, "SHORT_BYTES": 0}.items():
-        monkeypatch.setattr(external_file_import, name, value)
+    for name in ("MAX_BYTES_IMPORTED_AT_ONCE", "MAX_FILES_IMPORTED_AT_ONCE", "MAX_BYTES_OF_SHORT_REMOTE_FILE"):
+        monkeypatch.setattr(costs, name, 0)
+    for name in ("MIN_BYTES_OF_IMPORTED_PART", "MAX_BYTES_OF_IMPORTED_PART"):
+        monkeypatch.setattr(costs, name, 60)
     return monkeypatch

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.api.io.csv import block_reader as csv_lines, reader
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -120,7 +121,7 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
     written, options = WRITTEN[kind]
     for name, content in written.items():
         store.write(name, content)
-    parts.setattr(external_file_import, "MIN_BYTES", size)
+    parts.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", size)
     elsewhere, here = both(store, "t", **options)
     assert elsewhere == here
 
@@ -129,8 +130,8 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
 @given(st.lists(TEXTS, min_size=1, max_size=8).map("".join), OPTIONS, st.integers(3, 60), st.sampled_from([1, 9, 1 << 16]))
 @example('a\n"\n\n"\n"\n\n\n\n\n"\n1\n', csv_lines.CsvOptions(), 3, 1)
 def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.MonkeyPatch, text: str, options: Any, size: int, behind: int) -> None:
-    parts.setattr(external_file_import, "MIN_BYTES", size)
-    parts.setattr(external_file_import, "MAX_BYTES", size)
+    parts.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", size)
+    parts.setattr(costs, "MAX_BYTES_OF_IMPORTED_PART", size)
     parts.setattr(csv_lines, "BEHIND_BYTES", behind)
     store.write("t.csv", text)
     given = attrs.asdict(options)
@@ -171,8 +172,8 @@ def test_few_guesses_are_wrong(store: Store, parts: pytest.MonkeyPatch, rows: st
     parts.setattr(reader.CsvTask, "from_line", counted)
     parts.setattr(csv_lines, "BEHIND_BYTES", 4096)
     parts.setattr(csv_lines, "BLOCK_BYTES", 4096)
-    parts.setattr(external_file_import, "MAX_BYTES", 500)
-    parts.setattr(external_file_import, "MIN_BYTES", 500)
+    parts.setattr(costs, "MAX_BYTES_OF_IMPORTED_PART", 500)
+    parts.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", 500)
     store.write("t.csv", "a,b,c\n" + rows)
     assert len(SFrame.read_csv("mine://t.csv", verbose=False)) == (200 if rows.startswith(QUOTED) else 300)
     # Behind the last end of a line amid a field there may be none to choose.
@@ -238,7 +239,7 @@ def test_a_list_and_a_pattern(store: Store, parts: pytest.MonkeyPatch) -> None:
 
 
 def test_many_short_files_are_few_segments(store: Store, parts: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    parts.setattr(external_file_import, "MIN_BYTES", 1000)
+    parts.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", 1000)
     for number in range(150):
         store.write(f"t/{number:03d}.csv", f"a\n{number}\n")
     with config.using(temporary_directory=str(tmp_path / "tmp")):
@@ -271,8 +272,8 @@ CHANGES: dict[str, Callable[[Store], None]] = {
 @pytest.mark.parametrize("few", [True, False], ids=["by one", "in parts"])
 def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest.MonkeyPatch, change: str, request_number: int, few: bool) -> None:
     if few:
-        parts.setattr(external_file_import, "FEW_BYTES", 1 << 20)
-        parts.setattr(external_file_import, "FEW_FILES", 10)
+        parts.setattr(costs, "MAX_BYTES_IMPORTED_AT_ONCE", 1 << 20)
+        parts.setattr(costs, "MAX_FILES_IMPORTED_AT_ONCE", 10)
     for name in "abc":
         store.write(f"t/{name}.csv", "a,b,c\n" + NUMBERS)
     original, seen = external_byte_streams.read_range, []
@@ -295,8 +296,8 @@ def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest
 @pytest.mark.parametrize("few", [True, False], ids=["by one", "in parts"])
 def test_a_store_that_lies_about_a_length_is_told(store: Store, parts: pytest.MonkeyPatch, longer: bool, few: bool) -> None:
     if few:
-        parts.setattr(external_file_import, "FEW_BYTES", 1 << 20)
-        parts.setattr(external_file_import, "FEW_FILES", 10)
+        parts.setattr(costs, "MAX_BYTES_IMPORTED_AT_ONCE", 1 << 20)
+        parts.setattr(costs, "MAX_FILES_IMPORTED_AT_ONCE", 10)
     store.write("a.csv", "a,b,c\n" + NUMBERS)
     info = LocalFileSystem.info
 
@@ -341,7 +342,7 @@ def test_tasks_read_parts(bucket: Bucket, on_spark: pytest.MonkeyPatch, tmp_path
     text = "a,b,c\n" + QUOTED * 3 + "1,late text,x\nno row\n" + QUOTED
     put(bucket, {"t/a.csv": text.encode(), "t/b.csv.gz": gzip.compress(text.encode())})
     (tmp_path / "a.csv").write_text(text)
-    on_spark.setattr(external_file_import, "MIN_BYTES", 2000)
+    on_spark.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", 2000)
     with config.using(temporary_directory=f"{bucket.uri}/tmp" if temporary == "elsewhere" else None):
         frame, left_out = SFrame.read_csv_with_errors(f"{bucket.uri}/t", verbose=False)
         here = SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)
@@ -355,8 +356,8 @@ def test_few_requests_are_made_and_nothing_is_copied(bucket: Bucket, requests: R
     """For each block a GET, and a HEAD that tells whether the file is still the one that was found; what is read twice is the header's."""
     text = ("a,b,c\n" + NUMBERS * 400).encode()
     put(bucket, {"t/a.csv": text})
-    monkeypatch.setattr(external_file_import, "FEW_BYTES", 0)
-    monkeypatch.setattr(external_file_import, "MIN_BYTES", len(text) // 4)
+    monkeypatch.setattr(costs, "MAX_BYTES_IMPORTED_AT_ONCE", 0)
+    monkeypatch.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", len(text) // 4)
     monkeypatch.setattr(csv_lines, "BLOCK_BYTES", len(text) // 8)
     requests.lines.clear()
     frame = SFrame.read_csv(f"{bucket.uri}/t/a.csv", verbose=False)

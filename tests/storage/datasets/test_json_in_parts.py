@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sframe_spark import SFrame, config
 from sframe_spark.api.io.json import block_reader, reader
+from sframe_spark.engine import costs
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -95,7 +96,7 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
     written = {**LINES, **ARRAYS}[kind]
     for name, content in written.items():
         store.write(name, content)
-    parts.setattr(external_file_import, "MIN_BYTES", size)
+    parts.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", size)
     orient = "records" if kind in ARRAYS else "lines"
     place = "t" if len(written) > 1 else next(iter(written))
     assert told(f"mine://{place}", orient=orient) == told(f"{store.root}/{place}", orient=orient)
@@ -107,8 +108,8 @@ PIECES = ['{"a": 1}', '{"a": "é"}', '{"b": [1]}', "null", "{}", "\n", "\n", "\n
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(4, 60), st.integers(1, 40), st.integers(1, 40))
 def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.MonkeyPatch, text: str, size: int, block: int, behind: int) -> None:
-    parts.setattr(external_file_import, "MIN_BYTES", size)
-    parts.setattr(external_file_import, "MAX_BYTES", size)
+    parts.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", size)
+    parts.setattr(costs, "MAX_BYTES_OF_IMPORTED_PART", size)
     parts.setattr(external_byte_streams, "BEHIND_BYTES", behind)
     store.write("t.json", text)
     with pytest.MonkeyPatch.context() as patch:
@@ -144,8 +145,8 @@ def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.
 @pytest.mark.parametrize(("change", "request_number", "few"), square(2, CHANGES, [1, 2, 5], [True, False]))
 def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest.MonkeyPatch, change: str, request_number: int, few: bool) -> None:
     if few:
-        parts.setattr(external_file_import, "FEW_BYTES", 1 << 20)
-        parts.setattr(external_file_import, "FEW_FILES", 10)
+        parts.setattr(costs, "MAX_BYTES_IMPORTED_AT_ONCE", 1 << 20)
+        parts.setattr(costs, "MAX_FILES_IMPORTED_AT_ONCE", 10)
     for name in "abc":
         store.write(f"t/{name}.csv", lines(*ROWS))
     original, seen = external_byte_streams.read_range, []
@@ -170,7 +171,7 @@ def test_tasks_read_parts(bucket: Bucket, parts: pytest.MonkeyPatch, tmp_path: P
     text = lines(*ROWS * 5, {"a": "late", "z": 1})
     put(bucket, {"t/a.json": text.encode(), "t/b.json.gz": gzip.compress(text.encode()), "bad.json": (text + "{oh\n" + text).encode()})
     (tmp_path / "a.json").write_text(text)
-    parts.setattr(external_file_import, "MIN_BYTES", 2000)
+    parts.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", 2000)
     with config.using(temporary_directory=f"{bucket.uri}/tmp" if temporary == "elsewhere" else None):
         frame = SFrame.read_json(f"{bucket.uri}/t", orient="lines")
         assert list(frame) == list(SFrame.read_json(str(tmp_path / "a.json"), orient="lines")) * 2
@@ -181,8 +182,8 @@ def test_tasks_read_parts(bucket: Bucket, parts: pytest.MonkeyPatch, tmp_path: P
 def test_few_requests_are_made_and_nothing_is_copied(bucket: Bucket, requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     text = lines(*ROWS * 400).encode()
     put(bucket, {"t/a.json": text})
-    monkeypatch.setattr(external_file_import, "FEW_BYTES", 0)
-    monkeypatch.setattr(external_file_import, "MIN_BYTES", len(text) // 4)
+    monkeypatch.setattr(costs, "MAX_BYTES_IMPORTED_AT_ONCE", 0)
+    monkeypatch.setattr(costs, "MIN_BYTES_OF_IMPORTED_PART", len(text) // 4)
     monkeypatch.setattr(block_reader, "BLOCK_BYTES", len(text) // 8)
     requests.lines.clear()
     frame = SFrame.read_json(f"{bucket.uri}/t/a.json", orient="lines")
