@@ -32,7 +32,8 @@ from sframe_spark.order.spark_order_preservation import KEEPS_ALL, plan_preserva
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import NO_WORK, Need, QueryWork
+from sframe_spark.planner.operator import Need
+from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import get_session, is_remote, is_started
@@ -87,7 +88,7 @@ def query_work(plan: PlannerNode) -> QueryWork | None:
     """
     total = RESULT_IN_ORDER if is_ordered_result(plan) else NO_WORK
     for node in postorder([plan]):
-        work = node.operator.query_work
+        work = node.operator.spark_cost.work
         if work is None:
             return None
         total += work

@@ -199,6 +199,17 @@ class Program:
         return live
 
     @property
+    def user_functions(self) -> list[PythonFunction]:
+        """The users' functions that steps call, in order."""
+        return [step.function for step in self.steps if isinstance(step.function, PythonFunction)]
+
+    def with_user_functions(self, functions: Sequence[PythonFunction]) -> Program:
+        """Return the program with other functions in the place of :attr:`user_functions`."""
+        others = iter(functions)
+        steps = (attrs.evolve(step, function=next(others)) if isinstance(step.function, PythonFunction) else step for step in self.steps)
+        return attrs.evolve(self, steps=tuple(steps))
+
+    @property
     def calls_python(self) -> bool:
         """Whether a step calls a user's function."""
         return any(isinstance(step.function, PythonFunction) for step in self.steps)

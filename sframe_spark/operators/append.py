@@ -16,6 +16,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, sum_of_bounds
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator_declarations import INLINED, SparkCost
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
@@ -90,7 +91,7 @@ class Append(Operator):
     alike_inputs: ClassVar[bool] = True
     unites_rows: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    spark_inlines: ClassVar[bool] = True
+    spark_cost: ClassVar[SparkCost] = INLINED._replace(forgets_one_partition=True)
     keeps_dense: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

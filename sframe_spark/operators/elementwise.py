@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -17,6 +17,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.operator_declarations import NO_WORK, FunctionCalls, SparkCost
 from sframe_spark.planner.operator_parameters import identity_text
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
@@ -91,22 +92,16 @@ class RowWise(Operator):
         return self.program(len(schema)).computed_by_arrow(schema)
 
     @property
-    def spark_inlines(self) -> bool:  # type: ignore[override]
-        """Whether there is one input, so that the program becomes a select over it."""
-        return self.arity == 1
+    def spark_cost(self) -> SparkCost:
+        """The cost of a select, which can be inlined unless several inputs are zipped first."""
+        return SparkCost(NO_WORK, is_inlined=self.arity == 1, steps=len(self.program(self.arity or 0).steps))
 
-    def spark_steps(self, width: int) -> int:
-        return len(self.program(width).steps)
-
-    def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        return [step.function for step in self.program(width).steps if isinstance(step.function, PythonFunction)]
-
-    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> Operator:
+    def function_calls(self, width: int) -> FunctionCalls | None:
         program = self.program(width)
-        if not program.calls_python:
-            return self
-        steps = (attrs.evolve(s, function=change(s.function)) if isinstance(s.function, PythonFunction) else s for s in program.steps)
-        return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
+        functions = program.user_functions
+        if not functions:
+            return None
+        return FunctionCalls(functions, [f.result for f in functions], lambda others: GeneralizedTransform(program.with_user_functions(others)))
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
         """Return an operator over one more column, before the others, which copies that column and runs the same program over the others."""
@@ -147,8 +142,8 @@ class Transform(RowWise):
     def called(self, outputs: Sequence[int] | None = None) -> str:
         return self.program(self.arity or 1).called()
 
-    def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        return (self.function,) if isinstance(self.function, PythonFunction) else ()
+    def function_calls(self, width: int) -> FunctionCalls | None:
+        return super().function_calls(width) if isinstance(self.function, PythonFunction) else None
 
     def describe(self) -> str:
         return self.program(self.arity or 1).describe()
@@ -293,4 +288,4 @@ def apply_lambda(
 
 def calls_python(node: PlannerNode) -> bool:
     """Return whether a row-wise node calls a user's function."""
-    return node.operator.row_wise and bool(node.operator.user_functions(sum(child.facts.width for child in node.inputs)))
+    return node.operator.row_wise and node.operator.function_calls(sum(child.facts.width for child in node.inputs)) is not None

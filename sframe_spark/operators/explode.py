@@ -16,7 +16,8 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
-from sframe_spark.planner.operator import ALL_ROWS, NO_WORK, Need, Operator, Origin, QueryWork
+from sframe_spark.planner.operator import ALL_ROWS, Need, Operator, Origin
+from sframe_spark.planner.operator_declarations import NO_EXCHANGE, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
@@ -40,11 +41,7 @@ class Expansion(Operator):
     has_kernel: ClassVar[bool] = True
     expands: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-
-    @property
-    def query_work(self) -> QueryWork | None:
-        """No cost: rows are made within their partition, without a shuffle."""
-        return NO_WORK
+    spark_cost: ClassVar[SparkCost] = NO_EXCHANGE
 
     def requires(self, slot: int) -> Need:
         """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""

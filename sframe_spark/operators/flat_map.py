@@ -21,6 +21,7 @@ from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS
+from sframe_spark.planner.operator_declarations import FunctionCalls
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.worker_sockets import acknowledge_at_once
@@ -44,14 +45,8 @@ class FlatMap(Expansion):
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return self.types
 
-    def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        return [self.function]
-
-    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> FlatMap:
-        return attrs.evolve(self, function=change(self.function))
-
-    def types_made(self, width: int) -> Schema:
-        return self.types
+    def function_calls(self, width: int) -> FunctionCalls:
+        return FunctionCalls([self.function], self.types, lambda functions: attrs.evolve(self, function=functions[0]))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Call the function once per row, and yield results as soon as there are enough, so that only few more results are in memory."""

@@ -17,6 +17,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.operator_declarations import INLINED, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes
@@ -36,7 +37,7 @@ class Project(Operator):
     keeps_dense: ClassVar[bool] = True
     takes_wider: ClassVar[bool] = True
     arranges_columns: ClassVar[bool] = True
-    spark_inlines: ClassVar[bool] = True
+    spark_cost: ClassVar[SparkCost] = INLINED
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

@@ -16,7 +16,8 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
-from sframe_spark.planner.operator import Need, Operator, RowSlice
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator_declarations import INLINED, RowSlice, SparkCost
 from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
@@ -35,7 +36,7 @@ class FilterRows(Operator):
     chooses_rows: ClassVar[bool] = True
     filters: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    spark_inlines: ClassVar[bool] = True
+    spark_cost: ClassVar[SparkCost] = INLINED
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the types of all columns except the mask."""
@@ -260,7 +261,7 @@ class Reverse(RowsByIndex):
 
     name: ClassVar[str] = "reverse"
     reorders: ClassVar[bool] = True
-    spark_inlines: ClassVar[bool] = True
+    spark_cost: ClassVar[SparkCost] = INLINED
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         return inputs[0].length

@@ -24,7 +24,8 @@ from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
-from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, Need, Operator, QueryWork
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.operator_declarations import INLINED, NO_EXCHANGE, SparkCost
 from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, sort_expression
@@ -86,11 +87,8 @@ class Sort(Reordering):
     name: ClassVar[str] = "sort"
     reorders: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
-
-    @property
-    def query_work(self) -> QueryWork | None:
-        """No cost: a sort only defines a row key, and the result of the whole query is sorted once."""
-        return NO_WORK
+    # A sort only defines a row key; the result of the whole query is sorted once.
+    spark_cost: ClassVar[SparkCost] = NO_EXCHANGE
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         return [(0, [position for position, _ in self.by])]
@@ -242,12 +240,9 @@ class TopRows(Reordering, DecomposableOperator):
     """The first ``rows`` rows in the order of some columns, with ties in input order: a sort and a slice in one."""
 
     name: ClassVar[str] = "top_rows"
+    # Spark keeps the first rows of each partition.
+    spark_cost: ClassVar[SparkCost] = NO_EXCHANGE
     rows: int = attrs.field(validator=at_least(0))
-
-    @property
-    def query_work(self) -> QueryWork | None:
-        """No cost: Spark keeps the first rows of each partition."""
-        return NO_WORK
 
     @property
     def has_whole_kernel(self) -> bool:
@@ -356,7 +351,7 @@ class AssumeOrder(Operator):
     has_kernel: ClassVar[bool] = True
     chooses_rows: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    spark_inlines: ClassVar[bool] = True
+    spark_cost: ClassVar[SparkCost] = INLINED
     keeps_dense: ClassVar[bool] = True
     takes_wider: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]

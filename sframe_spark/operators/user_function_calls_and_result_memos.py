@@ -42,7 +42,8 @@ def program_of(node: PlannerNode) -> Program:
 
 def functions_of(node: PlannerNode) -> Sequence[PythonFunction]:
     """Return the users' functions that a node itself calls."""
-    return node.operator.user_functions(sum(child.facts.width for child in node.inputs))
+    calls = node.operator.function_calls(sum(child.facts.width for child in node.inputs))
+    return () if calls is None else calls.functions
 
 
 def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:
@@ -140,13 +141,10 @@ def row_numbers(node: PlannerNode) -> PlannerNode:
 
 def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[CallMemo], numbered: bool) -> PlannerNode:
     """Return the node over other inputs, with memos; if ``numbered``, row ids are added as the last input column."""
-    operator = node.operator
-    if isinstance(operator, MapCycles):
-        function = attrs.evolve(operator.function, function=attrs.evolve(operator.function.function, memo=memos[0], numbered=numbered))
-        return attrs.evolve(operator, function=function).make_planner_node(*inputs)
-    if isinstance(operator, FlatMap):
-        remembering = attrs.evolve(operator.function, memo=memos[0], numbered=numbered)
-        return attrs.evolve(operator, function=remembering).make_planner_node(zip_columns(*inputs))
+    if isinstance(node.operator, (FlatMap, MapCycles)):
+        calls = node.operator.function_calls(node.inputs[0].facts.width)
+        remembering = [attrs.evolve(function, memo=memo, numbered=numbered) for function, memo in zip(calls.functions, memos, strict=True)]
+        return calls.with_functions(remembering).make_planner_node(zip_columns(*inputs))
     program = with_memos_in_steps(program_of(node), memos, numbered)
     rebuilt = GeneralizedTransform(program).make_planner_node(zip_columns(*inputs))
     length = node.length if rebuilt.length.rows is None else rebuilt.length

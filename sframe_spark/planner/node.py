@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.node_facts import Facts, Length, Schema
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class PlannerNode:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
         # Whether some rows came from files when the node was made. Other processes may change files, so every action checks them.
-        self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
+        self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else operator.source_kind is not SourceKind.MEMORY
         # Whether a source below could yield different rows each time it is read, when the node was made.
-        self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
+        self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.source_kind is SourceKind.QUERY
         # Set while an action computes the rows of the node with functions of users, so that other threads wait for it instead of calling the
         # functions again (see action_planning_and_function_call_claims); None if no action does.
         self.claim: Any = None

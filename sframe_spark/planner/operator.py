@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import attrs
 
@@ -14,50 +14,17 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
+from sframe_spark.planner.operator_declarations import UNKNOWN_COST, FunctionCalls, RowSlice, SourceKind, SparkCost
 from sframe_spark.planner.row_sizes import Sizes, copied_sizes
 
 if TYPE_CHECKING:
     import numpy as np
 
     from sframe_spark.planner.spark_relation import LoweringContext, Relation
-    from sframe_spark.types import ColumnType
 
 
 # An input slot and the position of a column in that input.
 Origin = tuple[int, int]
-
-
-@attrs.frozen
-class RowSlice:
-    """The input rows that an operator keeps by index: ``start``, ``start + step``, ... before ``stop`` (None: up to the end)."""
-
-    start: int
-    stop: int | None
-    step: int
-
-    def takes_at_most(self, rows: int) -> bool:
-        """Return whether all kept rows are among the first ``rows`` rows."""
-        return self.stop is not None and self.stop <= rows
-
-
-class QueryWork(NamedTuple):
-    """Upper bounds of the numbers of exchanges and sorts that an operation costs in a Spark query.
-
-    Examples
-    --------
-    >>> QueryWork(1, 0) + QueryWork(2, 2)
-    QueryWork(exchanges=3, sorts=2)
-    """
-
-    exchanges: int
-    sorts: int
-
-    def __add__(self, other: object) -> QueryWork:
-        assert isinstance(other, QueryWork)
-        return QueryWork(self.exchanges + other.exchanges, self.sorts + other.sorts)
-
-
-NO_WORK = QueryWork(0, 0)
 
 
 class PartitionPairRows(Protocol):
@@ -113,14 +80,10 @@ class Traits:
         The operator reads all rows of its input once before it yields its first row; its output is kept.
     makes_one_row
         The output is one row that summarises all input rows.
-    spark_inlines
-        Spark computes the operator within a query as cheaply as it reads rows.
-    is_in_memory
-        The operator is a source whose rows are in the driver's memory or generated.
-    is_evaluated_anew
-        The operator is a source that may yield different rows each time it is read; the first action fixes what is computed from it.
-    decodes
-        The operator is a source whose rows Python decodes on every read; materialising writes the rows in this package's format.
+    source_kind
+        Where the rows are if the operator has no inputs.
+    spark_cost
+        The cost of the operator in a Spark query, without its inputs.
     counts_matches
         ``count_matches`` computes the number of output rows from the first input and lookups in the second, and ``matches_between``
         computes any range of output rows separately.
@@ -137,10 +100,7 @@ class Traits:
     is_program: ClassVar[bool] = False
     gathers: ClassVar[bool] = False
     makes_one_row: ClassVar[bool] = False
-    spark_inlines: ClassVar[bool] = False
-    is_in_memory: ClassVar[bool] = False
-    is_evaluated_anew: ClassVar[bool] = False
-    decodes: ClassVar[bool] = False
+    source_kind: ClassVar[SourceKind] = SourceKind.FILES
     counts_matches: ClassVar[bool] = False
 
     @property
@@ -191,15 +151,13 @@ class Traits:
         """Whether an operator that ``counts_rows`` has counted its rows."""
         return False
 
-    @property
-    def forgets_one_partition(self) -> bool:
-        """Whether Spark plans as if the output had several partitions, although all inputs are in one partition."""
-        return self.unites_rows
-
-    @property
-    def query_work(self) -> QueryWork | None:
-        """Cost of the operator in a Spark query, without its inputs; None if it is unknown."""
-        return NO_WORK if self.spark_inlines or self.is_program else None
+    if TYPE_CHECKING:
+        # A property for classes whose cost depends on their parameters, a plain attribute for those that define none.
+        @property
+        def spark_cost(self) -> SparkCost:
+            """The cost of the operator in a Spark query, without its inputs."""
+    else:
+        spark_cost = UNKNOWN_COST
 
     @property
     def row_range(self) -> RowSlice | None:
@@ -244,21 +202,9 @@ class Traits:
         """Return pairs of input columns that the operator compares for equality to match rows."""
         return []
 
-    def spark_steps(self, width: int) -> int:
-        """Return the number of steps of the operator's Spark expression; ``width`` is the number of input columns."""
-        return 0
-
-    def user_functions(self, width: int) -> Sequence[Any]:
-        """Return the user functions that the operator calls; ``width`` is the number of input columns."""
-        return ()
-
-    def with_user_functions(self, width: int, change: Callable[[Any], Any]) -> Operator:
-        """Return the operator with ``change`` applied to each user function; the operator itself if it calls no user function."""
-        return self  # type: ignore[return-value]
-
-    def types_made(self, width: int) -> Sequence[ColumnType]:
-        """Return the result types of the user functions that the operator calls."""
-        return [function.result for function in self.user_functions(width)]
+    def function_calls(self, width: int) -> FunctionCalls | None:
+        """Return the calls of users' functions, given the number of input columns; None if the operator calls none."""
+        return None
 
     def in_memory(self) -> Operator | None:
         """Return an operator for few rows that has the same output and needs no Spark; None if there is none."""

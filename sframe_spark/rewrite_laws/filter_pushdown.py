@@ -142,7 +142,7 @@ def filter_across_append(node: PlannerNode) -> PlannerNode | None:
     """Each input is filtered separately, so that the recorded bounds of each input can rule out rows."""
     child = node.inputs[0]
     above = child.inputs[0] if isinstance(child.operator, GeneralizedTransform) else child
-    if not above.operator.unites_rows or len(above.inputs) > MAX_FILTERED_INPUTS or child.operator.user_functions(above.facts.width):
+    if not above.operator.unites_rows or len(above.inputs) > MAX_FILTERED_INPUTS or child.operator.function_calls(above.facts.width):
         return None
     # An input that occurs twice stays one node.
     filtered = {id(item): node.with_inputs([item if child is above else child.with_inputs([item])]) for item in dict.fromkeys(above.inputs)}

@@ -163,7 +163,7 @@ def cost(root: PlannerNode) -> float:
         if operator.gathers or not (operator.has_kernel or operator.streams or operator.makes_one_row):
             total += 5 + 4 * read * max(1.0, math.log2(read or 1))
         else:
-            total += 1 + read * (0.2 if not inputs else 1.0) * (1 + 0.1 * len(node.schema)) + operator.spark_steps(len(node.schema)) * read
+            total += 1 + read * (0.2 if not inputs else 1.0) * (1 + 0.1 * len(node.schema)) + operator.spark_cost.steps * read
     return total
 
 

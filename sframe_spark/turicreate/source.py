@@ -18,6 +18,7 @@ from sframe_spark.operators.sources.base_and_segment_source import MAX_CHUNK_BYT
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size
@@ -118,7 +119,7 @@ class ArchiveSource(TableSource):
     """
 
     name: ClassVar[str] = "archive_source"
-    decodes: ClassVar[bool] = True
+    source_kind: ClassVar[SourceKind] = SourceKind.ENCODED_FILES
     archive: Archive = attrs.field(eq=lambda archive: archive.identity)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
     start: int = attrs.field(validator=at_least(0))

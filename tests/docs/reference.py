@@ -13,6 +13,7 @@ import sframe_spark
 import sframe_spark.operators
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator_declarations import SparkCost
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
 from sframe_spark.rewrite_laws import STAGES, builtin_laws
 from sframe_spark.testing.golden_plans_of_laws import LawCase, read_case_files
@@ -25,7 +26,7 @@ from tests.operator_examples import EXAMPLES
 ROOT = Path(__file__).parents[2]
 FLAGS = (
     *("row_wise", "is_program", "arranges_columns", "chooses_rows", "filters", "reorders", "unites_rows", "streams", "gathers", "makes_one_row"),
-    *("expands", "counts_rows", "counts_matches", "keeps_dense", "keeps_domain", "takes_wider", "spark_inlines"),
+    *("expands", "counts_rows", "counts_matches", "keeps_dense", "keeps_domain", "takes_wider"),
 )
 PUBLIC_CLASSES = (
     *(sframe_spark.SFrame, sframe_spark.SArray, sframe_spark.Sketch, sframe_spark.SFrameBuilder, sframe_spark.SArrayBuilder),
@@ -142,6 +143,8 @@ def operator_parts(kind: type[Operator]) -> Iterator[str]:
     flags = [f"`{flag}`" for flag in FLAGS if getattr(kind, flag) is True]
     lines = [f"says {', '.join(flags)}"] if flags else []
     lines.append(f"computed by {computed_by(kind)}")
+    if isinstance(kind.spark_cost, SparkCost) and kind.spark_cost.is_inlined:
+        lines.append("as cheap for Spark as reading rows")
     if needs := needs_of(kind):
         lines.append(f"needs {needs}")
     if kind.infer_properties is not Operator.infer_properties:

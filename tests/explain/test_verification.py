@@ -16,7 +16,7 @@ from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.explain import verification
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.sources.base_and_segment_source import segment_source
-from sframe_spark.planner.operator import NO_WORK
+from sframe_spark.planner.operator_declarations import NO_WORK, SparkCost
 
 ROWS = 300
 
@@ -132,7 +132,7 @@ def test_results_in_segments_are_compared_with_their_manifest(saved: str, monkey
 @pytest.mark.spark
 @pytest.mark.usefixtures("on_spark")
 def test_a_claim_of_too_few_exchanges_is_found(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GroupBy, "query_work", NO_WORK)
+    monkeypatch.setattr(GroupBy, "spark_cost", SparkCost(NO_WORK))
     lines = verified(tc.load_sframe(saved).groupby("k", {"s": agg.CONCAT("v")}))
     assert "  exchanges: at most 1 claimed, 2 ran: DISAGREES: 1 more than claimed" in lines
     assert lines[-1].endswith("1 DISAGREE")

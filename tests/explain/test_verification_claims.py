@@ -15,7 +15,7 @@ from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import NO_WORK, QueryWork
+from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork, SparkCost
 from tests.order.plan_trees import plan_tree
 
 ROWS = range_source(9, 9, -1)
@@ -79,7 +79,7 @@ def test_a_claim_that_is_too_bold_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     plan = executed("Sort!", "Exchange", "HashAggregate", "Exchange", "HashAggregate", "RDDScan")
     with config.using(single_task_rows=0):
         assert wrong(check_query(group_by(ROWS, [0], []), [plan], 9)) == []
-        monkeypatch.setattr(GroupBy, "query_work", NO_WORK)
+        monkeypatch.setattr(GroupBy, "spark_cost", SparkCost(NO_WORK))
         assert wrong(check_query(group_by(ROWS, [0], []), [plan], 9)) == ["exchanges: at most 1 claimed, 2 ran: 1 more than claimed"]
 
 

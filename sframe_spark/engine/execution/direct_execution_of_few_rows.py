@@ -28,6 +28,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 
 # After any of these errors the plan is run: it raises the error with the row number, or does not need the value that failed.
@@ -96,7 +97,7 @@ def _may_be_few(root: PlannerNode) -> bool:
         return False
     while node.inputs:
         node = node.inputs[0]
-    return node.operator.is_in_memory and node.length.rows is not None and node.length.rows <= max_rows
+    return node.operator.source_kind is SourceKind.MEMORY and node.length.rows is not None and node.length.rows <= max_rows
 
 
 @attrs.define(eq=False)
@@ -384,7 +385,7 @@ def operator_without_plan(node: PlannerNode) -> Operator:
     if operator.arranges_columns:
         return operator
     if operator.is_source:
-        if not operator.is_in_memory:
+        if operator.source_kind is not SourceKind.MEMORY:
             raise _NeedsPlanError
         return operator
     if not is_builtin(type(operator)) or not operator.deterministic or operator.expands or calls_plugins(operator):

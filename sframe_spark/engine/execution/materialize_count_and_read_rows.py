@@ -42,6 +42,7 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length, sum_of_bounds
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.values.arrow_to_python import decode
@@ -191,7 +192,7 @@ def is_decoded_on_read(node: PlannerNode) -> bool:
     """Return whether a node is a source whose rows are decoded at each read, or a projection of one."""
     while node.operator.arranges_columns and len(node.inputs) == 1:
         node = node.inputs[0]
-    return node.operator.decodes
+    return node.operator.source_kind is SourceKind.ENCODED_FILES
 
 
 def materialize(node: PlannerNode, options: MaterializeOptions | None = None, plan: PlannerNode | None = None) -> PlannerNode:

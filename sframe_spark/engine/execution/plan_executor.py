@@ -72,6 +72,7 @@ from sframe_spark.planner.chunk import Chunk, ChunkedRows, concatenate, drained,
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.session import get_session, is_remote, is_started, start_ahead
 from sframe_spark.session.spark_locality import reads_our_files
@@ -591,7 +592,7 @@ class Executor:
         runner, workers = self.new_section_runner(), task_runner_for(over_ranges(source))
         if isinstance(source.operator, MemorySource):
             return runner.keep(source.operator.held, source)
-        if source.operator.decodes and not is_small(source) and not is_started():
+        if source.operator.source_kind is SourceKind.ENCODED_FILES and not is_small(source) and not is_started():
             return runner.by_source(source)
         return (
             runner.on_driver(source, placement)

@@ -43,7 +43,8 @@ from sframe_spark.operators.user_function_calls_and_result_memos import function
 from sframe_spark.planner.graph_traversal import consumers, postorder, rebuild
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, RowSlice
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.operator_declarations import RowSlice
 
 Placed = tuple[PlannerNode, Placement]
 MADE_WITHOUT_SPARK = "its rows are computed without Spark, so that the operator that reads them may need no Spark either"

@@ -19,6 +19,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import calls_pl
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import interpreter
 from sframe_spark.session import is_started
@@ -48,7 +49,7 @@ def _types_in_python(node: PlannerNode) -> Iterator[ColumnType]:
         computed = _computed_by_python(node)
         yield from (node.schema[position] for position in computed)
         yield from _types_read(node, computed)
-    elif node.operator.decodes:
+    elif node.operator.source_kind is SourceKind.ENCODED_FILES:
         # The node reads an archive of Turi Create.
         yield from node.schema
     elif lacks_key(node.operator):
@@ -219,7 +220,7 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
 
 def too_long_for_spark(node: PlannerNode) -> bool:
     """Return whether an expression has too many steps for one Spark query."""
-    return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > costs.MAX_STEPS_IN_SPARK
+    return node.operator.spark_cost.steps > costs.MAX_STEPS_IN_SPARK
 
 
 def spark_can_inline(root: PlannerNode) -> bool:
@@ -228,7 +229,7 @@ def spark_can_inline(root: PlannerNode) -> bool:
     if branches[id(root)] > costs.MAX_BRANCHES_IN_SPARK:
         return False
     return all(
-        not lacks_key(node.operator) and (node.operator.is_source or (node.operator.spark_inlines and not too_long_for_spark(node)))
+        not lacks_key(node.operator) and (node.operator.is_source or (node.operator.spark_cost.is_inlined and not too_long_for_spark(node)))
         for node in postorder([root])
     )
 
@@ -292,4 +293,4 @@ def is_at_hand(root: PlannerNode) -> bool:
     if plan_size is None or plan_size.rows > costs.MAX_ROWS_AT_HAND or plan_size.size > costs.BUDGETS_AT_HAND * config.memory_budget:
         return False
     nodes = list(postorder([root]))
-    return all(bool(node.inputs) or node.operator.is_in_memory for node in nodes) and not any(map(calls_python, nodes))
+    return all(bool(node.inputs) or node.operator.source_kind is SourceKind.MEMORY for node in nodes) and not any(map(calls_python, nodes))

@@ -31,6 +31,7 @@ from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
@@ -63,7 +64,9 @@ def is_near(node: PlannerNode) -> bool:
     operator = node.operator
     if isinstance(operator, SectionResult):
         return not operator.section.mode.is_on_spark
-    return bool(node.inputs) or operator.is_in_memory or (isinstance(operator, STORED_ROWS) and not is_remote_location(operator.manifest.directory))
+    if node.inputs or operator.source_kind is SourceKind.MEMORY:
+        return True
+    return isinstance(operator, STORED_ROWS) and not is_remote_location(operator.manifest.directory)
 
 
 def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Mode | None:
@@ -221,5 +224,5 @@ def is_spilled(node: PlannerNode) -> bool:
 def in_memory(side: PlannerNode) -> PlannerNode:
     """Return a side of a join as a node whose rows are computed into memory: a file source becomes a projection of all its columns."""
     operator = side.operator
-    is_computed = operator.is_in_memory or isinstance(operator, SectionResult) or not operator.is_source
+    is_computed = operator.source_kind is SourceKind.MEMORY or isinstance(operator, SectionResult) or not operator.is_source
     return side if is_computed else Project(tuple(range(side.facts.width))).make_planner_node(side)

@@ -19,7 +19,6 @@ from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
-from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -30,6 +29,7 @@ from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, 
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import batch_bytes
+from sframe_spark.types import ColumnType
 from sframe_spark.udf.function_errors import failure
 from sframe_spark.udf.pickling import fresh
 from sframe_spark.udf.result_caching_size_limits_and_storage import MadeResults
@@ -153,7 +153,7 @@ class Pipeline(SharedValue):
     def calls_functions(self) -> bool:
         """Return whether operators call users' functions, for which values become Python objects."""
         widths = (sum(facts.width for facts in self.input_facts(index)) for index in range(len(self.operators)))
-        return any(operator.user_functions(width) for operator, width in zip(self.operators, widths, strict=True))
+        return any(operator.function_calls(width) is not None for operator, width in zip(self.operators, widths, strict=True))
 
     def batch_size(self, indices: Iterable[int]) -> BatchSize:
         """Return a new batch size for some operators."""
@@ -204,19 +204,19 @@ class MeasuredCalls:
         by_index: dict[int, list[MadeResults]] = {}
         unnumbered: set[int] = set()
         measured: list[Operator] = []
+        types: list[ColumnType] = []
         for index, (operator, width) in enumerate(zip(operators, widths, strict=True)):
-            made: list[MadeResults] = []
-
-            def change(function: PythonFunction, made: list[MadeResults] = made, index: int = index) -> PythonFunction:
-                made.append(MadeResults(costs.TIMES_BATCH_BYTES_TO_CUT * batch_bytes))
-                if not function.numbered:
-                    unnumbered.add(index)
-                return attrs.evolve(function, made=made[-1])
-
-            measured.append(operator.with_user_functions(width, change))
-            if made:
-                by_index[index] = made
-        if all(fixed_size(kind) is not None for index in by_index for kind in operators[index].types_made(widths[index])):
+            calls = operator.function_calls(width)
+            if calls is None:
+                measured.append(operator)
+                continue
+            made = [MadeResults(costs.TIMES_BATCH_BYTES_TO_CUT * batch_bytes) for _ in calls.functions]
+            measured.append(calls.with_functions([attrs.evolve(f, made=results) for f, results in zip(calls.functions, made, strict=True)]))
+            by_index[index] = made
+            types.extend(calls.types)
+            if not all(function.numbered for function in calls.functions):
+                unnumbered.add(index)
+        if all(fixed_size(kind) is not None for kind in types):
             return cls(tuple(operators), {}, frozenset())
         results = list(chain.from_iterable(by_index.values()))
         for result in results:

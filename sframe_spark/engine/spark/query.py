@@ -87,7 +87,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
         relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, summed, open_source))
         # Spark does not infer that a union or a full outer join has one partition if its inputs have one.
-        return in_one_task(relation) if single and node.operator.forgets_one_partition else relation
+        return in_one_task(relation) if single and node.operator.spark_cost.forgets_one_partition else relation
 
     with interrupts_deferred(), keeping_active(spark), _python_for(root), translated_errors(work_on(root, "planning")):
         relation = fold([root], lower_node)[id(root)]

@@ -124,7 +124,7 @@ def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
 
 def exchanges(node: PlannerNode) -> bool:
     """Return whether an operator may exchange the rows of its inputs: it declares exchanges, or declares nothing."""
-    work = node.operator.query_work
+    work = node.operator.spark_cost.work
     return bool(node.inputs) and (work is None or work.exchanges > 0)
 
 

@@ -34,7 +34,8 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
-from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, Need, Operator, Origin, QueryWork
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, Origin
+from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, key_struct
@@ -56,9 +57,9 @@ class GroupBy(DecomposableOperator):
     aggregations: tuple[Aggregation, ...] = ()
 
     @property
-    def query_work(self) -> QueryWork | None:
+    def spark_cost(self) -> SparkCost:
         """The cost of a shuffle of groups by key, before and after which Spark may sort."""
-        return QueryWork(1, 2) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
+        return SparkCost(QueryWork(1, 2) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK))
 
     @property
     def has_whole_kernel(self) -> bool:
@@ -205,9 +206,9 @@ class Reduce(DecomposableOperator):
     aggregations: tuple[Aggregation, ...]
 
     @property
-    def query_work(self) -> QueryWork | None:
+    def spark_cost(self) -> SparkCost:
         """The cost of a shuffle that gathers partial states."""
-        return QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
+        return SparkCost(QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK))
 
     @property
     def has_whole_kernel(self) -> bool:

@@ -23,6 +23,7 @@ from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Origin
+from sframe_spark.planner.operator_declarations import FunctionCalls
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
@@ -119,14 +120,11 @@ class MapCycles(RunOperator):
         """Return properties: rows keep their order, and nothing is known about the new columns."""
         return inputs[0].project([*range(facts[0].width), *[None] * len(self.types)])
 
-    def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        return [self.function.function]
-
-    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> MapCycles:
-        return attrs.evolve(self, function=attrs.evolve(self.function, function=change(self.function.function)))
-
-    def types_made(self, width: int) -> Schema:
-        return self.types
+    def function_calls(self, width: int) -> FunctionCalls:
+        called = self.function
+        return FunctionCalls(
+            [called.function], self.types, lambda functions: attrs.evolve(self, function=attrs.evolve(called, function=functions[0]))
+        )
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in range(inputs[0].width)]

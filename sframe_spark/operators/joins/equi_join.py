@@ -16,7 +16,8 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
-from sframe_spark.planner.operator import Need, Operator, Origin, QueryWork
+from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.operator_declarations import QueryWork, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import planner_node_name_to_type, register
 from sframe_spark.planner.row_sizes import Sizes
@@ -214,9 +215,9 @@ class Join(EquiJoin):
     how: str = attrs.field(validator=one_of(*KINDS))
 
     @property
-    def query_work(self) -> QueryWork | None:
+    def spark_cost(self) -> SparkCost:
         """The cost of shuffling and sorting both sides by their keys."""
-        return QueryWork(2, 2)
+        return SparkCost(QueryWork(2, 2), forgets_one_partition=self.how == "outer")
 
     def in_memory(self) -> Operator:
         """Return the hash join."""
@@ -240,11 +241,6 @@ class Join(EquiJoin):
             return False
         # Missing keys on both sides would have to match, which a search does not support.
         return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
-
-    @property
-    def forgets_one_partition(self) -> bool:
-        """Whether this is a full outer join."""
-        return self.how == "outer"
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """Return the order of each key, on both sides."""

@@ -20,7 +20,8 @@ from sframe_spark.planner.chunk import Chunk, combine
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
-from sframe_spark.planner.operator import NO_WORK, Operator, QueryWork
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator_declarations import NO_EXCHANGE, SparkCost
 from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
@@ -206,11 +207,7 @@ class Source(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     is_source: ClassVar[bool] = True
-
-    @property
-    def query_work(self) -> QueryWork | None:
-        """No cost: a scan needs no shuffle and no sort."""
-        return NO_WORK
+    spark_cost: ClassVar[SparkCost] = NO_EXCHANGE
 
     def read(self, start: int, stop: int) -> Chunk:
         """Return rows ``start`` (inclusive) to ``stop`` (exclusive) of the source.

@@ -16,6 +16,7 @@ from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, ChunkedRows, aligned, column_names
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
@@ -43,7 +44,7 @@ class MemorySource(TableSource):
     """Rows held as Arrow arrays in memory: some columns and a range of rows of a table."""
 
     name: ClassVar[str] = "memory_source"
-    is_in_memory: ClassVar[bool] = True
+    source_kind: ClassVar[SourceKind] = SourceKind.MEMORY
     data: Chunk | ChunkedRows = attrs.field(metadata={"portable": False}, eq=id)
     # Left out of the hash: each column of a wide table may be a source of its own, and each would hash the types of all columns.
     types: Schema = attrs.field(hash=False)
@@ -193,7 +194,7 @@ class RangeSource(Source):
     """One int column of ``rows`` values: ``start, start + step, ...``."""
 
     name: ClassVar[str] = "range_source"
-    is_in_memory: ClassVar[bool] = True
+    source_kind: ClassVar[SourceKind] = SourceKind.MEMORY
     start: int
     rows: int = attrs.field(validator=at_least(0))
     step: int = 1
@@ -255,7 +256,7 @@ class ConstantSource(Source):
     """One column with the same value in every row."""
 
     name: ClassVar[str] = "constant_source"
-    is_in_memory: ClassVar[bool] = True
+    source_kind: ClassVar[SourceKind] = SourceKind.MEMORY
     literal: Literal
     rows: int = attrs.field(validator=at_least(0))
 

@@ -9,6 +9,7 @@ import attrs
 
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
@@ -45,7 +46,7 @@ class SparkSource(Operator):
     name: ClassVar[str] = "spark_source"
     arity: ClassVar[int | None] = 0
     deterministic: ClassVar[bool] = True
-    is_evaluated_anew: ClassVar[bool] = True
+    source_kind: ClassVar[SourceKind] = SourceKind.QUERY
     df: DataFrame = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
     given: Callable[[], Any] = attrs.field(default=nothing, eq=False, repr=False, metadata={"portable": False})
