@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -328,3 +329,20 @@ def test_an_aggregate_of_state_columns_works_wherever_there_are_aggregates() -> 
     assert list(frame.groupby("k", {"m": mean}).sort("k")["m"]) == [2.5, 5.0]
     assert list(frame.running({"m": mean}, by="k")["m"]) == [2.0, 5.0, 2.5, 5.0]
     assert reduce("test_weighted_mean", frame["v"], frame["w"]) == 3.0
+
+
+def test_an_aggregate_of_state_columns_takes_threads_as_a_built_in_one_does() -> None:
+    """No mark `spark`: groups that are too many for parts are put in order in this process too."""
+    define_aggregate("test_threaded_mean", lambda types, parameters: FLOAT, of_columns=weighted_mean, arguments=2, order_sensitive=False)
+    define_aggregate("test_held_mean", lambda types, parameters: FLOAT, of_columns=mean_by_python, arguments=2, order_sensitive=False)
+    rows = 300_000
+    frame = SFrame({"k": np.arange(rows) % 50_000, "v": np.arange(rows) * 0.5, "w": np.arange(rows) % 7})
+    groups = frame.groupby("k", {"m": aggregate("test_threaded_mean", "v", "w")})
+    assert "threads that each make a part" in groups.explain()
+    assert "Python processes that each send a part" in frame.groupby("k", {"m": aggregate("test_held_mean", "v", "w")}).explain()
+    values, weights = np.arange(rows).reshape(-1, 50_000) * 0.5, np.arange(rows).reshape(-1, 50_000) % 7
+    assert list(groups["m"]) == pytest.approx(((values * weights).sum(axis=0) / weights.sum(axis=0)).tolist())
+
+
+def mean_by_python(types: Any, columns: Any, parameters: Any) -> ColumnAggregate:
+    return attrs.evolve(weighted_mean(types, columns, parameters), calls_python=True)

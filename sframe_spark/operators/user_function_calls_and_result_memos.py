@@ -190,10 +190,23 @@ def calls_plugins(operator: Operator) -> bool:
     >>> calls_plugins(Reduce((Aggregation("sum", (0,)),)))
     False
     """
+    return bool(plugin_calls(operator))
+
+
+def calls_plugins_safe_in_threads(node: PlannerNode) -> bool:
+    """Return whether threads may run all that an operator calls of plug-ins: only aggregates of state columns that call no Python for each group."""
+    return all(
+        isinstance(call, Aggregation) and call.implementation().of_columns is not None and not call.on_columns(node.inputs[-1].schema).calls_python
+        for call in plugin_calls(node.operator)
+    )
+
+
+def plugin_calls(operator: Operator) -> list[Step | Aggregation]:
+    """Return the calls of scalar functions and aggregates that plug-ins have registered."""
     scalars, aggregates = ({entry.name for entry in table.added()} for table in (FUNCTIONS, AGGREGATES))
     if operator.is_source or not (scalars or aggregates):
-        return False
-    return any(part.function in (scalars if isinstance(part, Step) else aggregates) for part in calls_within(operator))
+        return []
+    return [call for call in calls_within(operator) if call.function in (scalars if isinstance(call, Step) else aggregates)]
 
 
 def calls_within(value: Any) -> Iterator[Step | Aggregation]:

@@ -15,7 +15,7 @@ from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations impo
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key
-from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, calls_plugins_safe_in_threads, functions_of
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
@@ -275,8 +275,8 @@ def needs_this_process() -> bool:
 
 
 def is_for_threads(node: PlannerNode) -> bool:
-    """Return whether an operator is built-in and calls no users' or plug-in functions, which need not be thread-safe."""
-    return not functions_of(node) and runs_our_code(node)
+    """Return whether an operator is built-in and calls no users' or plug-in functions that need not be thread-safe."""
+    return not functions_of(node) and is_builtin(type(node.operator)) and calls_plugins_safe_in_threads(node)
 
 
 def runs_our_code(node: PlannerNode) -> bool:
