@@ -281,11 +281,6 @@ class Digits:
         """Convert the exact sum of one group."""
         return cls.of_units(total.units << (BITS * LOWEST_PLACE - LOWEST), -LOWEST_PLACE, total.others)
 
-    def sum_of(self, group: int) -> ExactSum:
-        """Return the exact sum of one group."""
-        others = 0.0 if self.others is None else float(self.others[group])
-        return ExactSum(self.units(group, -LOWEST_PLACE) >> (BITS * LOWEST_PLACE - LOWEST), others)
-
     def max_bits(self) -> int:
         """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
         # In carried sums all lower digits together are less than one unit of a digit.

@@ -149,11 +149,11 @@ def _check_monotone(node: PlannerNode, step: Step) -> None:
 
 def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> None:
     """Check that partial states of ranges of rows, divided anywhere, combine to the value for all rows."""
-    parts, reduce = AGGREGATES.named(name).decomposition, AGGREGATES.named(name).reduce
-    if parts is None or reduce is None:
+    parts = AGGREGATES.named(name).decomposition
+    if parts is None:
         return
     chunk, types = read_all(node.inputs[0]), node.inputs[0].schema
-    rows, whole = chunk.rows, reduce(chunk.columns, types, parameters)
+    rows, whole = chunk.rows, parts.reduce(chunk.columns, types, parameters)
 
     def lifted(start: int, stop: int) -> Any:
         return parts.lift(chunk.slice(start, stop).columns, stop - start, types, parameters)
@@ -171,11 +171,10 @@ def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> N
 
 def check_state_columns(aggregation: Aggregation, node: PlannerNode) -> None:
     """Check each state column of an aggregate, and its values for windows."""
-    implementation, below = aggregation.implementation(), node.inputs[0]
-    types = [below.schema[position] for position in aggregation.positions]
-    if implementation.of_columns is None or implementation.of_columns(types, aggregation.positions, aggregation.parameters) is None:
-        return
+    below = node.inputs[0]
     aggregate, again = aggregation.on_columns(below.schema), aggregation.on_columns(below.schema)
+    if aggregate.calls_python:
+        return
     demand(aggregate.states == again.states, node, "state columns made twice are equal", f"{aggregate.states}, but {again.states}")
     for column in aggregate.states:
         demand(hash(pickle.loads(pickle.dumps(column))) == hash(column), node, "a pickled state column is the same one", repr(column))

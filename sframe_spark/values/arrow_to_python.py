@@ -127,11 +127,6 @@ def decode_columns(columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> 
     return [decode(column, column_type) for column, column_type in zip(columns, types, strict=True)]
 
 
-def decode_scalar(value: pa.Scalar, column_type: ColumnType) -> Any:
-    """Return an Arrow scalar as a Python object; None if it is missing."""
-    return decode(scalar_array(value), column_type)[0]
-
-
 def scalar_array(value: pa.Scalar, rows: int = 1) -> pa.Array:
     """Return an array that repeats a scalar.
 

@@ -15,12 +15,13 @@ from hypothesis import given, strategies as st
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum, exact_sum_and_variance
 from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import FIRST_PLACE, Digits, digits_to_lists, squared_deviations
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
+from sframe_spark.expressions.aggregates.float_sums import ExactSums
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import FINITE, NUMBERS
-from tests.expressions.aggregates.test_running_sums import rounded, so_far
+from tests.expressions.aggregates.test_running_sums import is_sum, rounded, so_far
 
 CODED = st.lists(st.tuples(NUMBERS, st.integers(0, 2)), max_size=30)
 
@@ -28,6 +29,11 @@ CODED = st.lists(st.tuples(NUMBERS, st.integers(0, 2)), max_size=30)
 def columns(rows: list[tuple[float, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Numbers and codes of rows."""
     return np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=np.int64)
+
+
+def exact(digits: Digits, group: int = 0) -> Fraction:
+    """The sum of the finite numbers of a group."""
+    return Fraction(digits.units(group, FIRST_PLACE), 1 << (-FIRST_PLACE * 40))
 
 
 @pytest.fixture(params=[3, None])
@@ -66,7 +72,7 @@ def test_sums_of_numbers_of_one_sign_are_exact(apart: int, sign: int, moved: int
     total = sum(map(Fraction, numbers.tolist()), Fraction(0))
     assert Fraction(ExactSum.of(numbers).units, 1 << 1074) == total
     found, state = so_far("sum", numbers)
-    assert found[-1] == rounded(total) and Fraction(state.states[0].all_digits().sum_of(0).units, 1 << 1074) == total
+    assert found[-1] == rounded(total) and exact(state.states[0].all_digits()) == total
 
 
 @pytest.mark.usefixtures("blocks")
@@ -81,10 +87,10 @@ def test_sums_of_groups_are_exact() -> None:
         for group in range(3):
             known = [value for value, code in rows if code == group]
             numbers = [Fraction(value) for value in known if math.isfinite(value)]
-            assert Fraction(digits.units(group, FIRST_PLACE), 1 << (-FIRST_PLACE * 40)) == sum(numbers, Fraction(0))
-            assert Fraction(squares.units(group, FIRST_PLACE), 1 << (-FIRST_PLACE * 40)) == sum((number**2 for number in numbers), Fraction(0))
+            assert exact(digits, group) == sum(numbers, Fraction(0))
+            assert exact(squares, group) == sum((number**2 for number in numbers), Fraction(0))
             assert repr(float(digits.rounded()[group])) == repr(ExactSum.of(np.array(known)).value)
-            assert repr(digits.sum_of(group)) == repr(ExactSum.of(np.array(known)))
+            assert is_sum(ExactSums(digits).take(np.array([group])), ExactSum.of(np.array(known)))
 
     check()
 
@@ -185,7 +191,7 @@ def test_many_rows_of_which_a_few_are_smaller_by_far(small: int) -> None:
     values = np.tile([1000.0, -1000.0, -3.0, np.nextafter(2.0**small, 0.0)], 1 << 18)
     digits = Digits(1)
     digits.add(values, np.zeros(len(values), dtype=np.int64))
-    assert digits.sum_of(0) == ExactSum.of(values)
+    assert is_sum(ExactSums(digits), ExactSum.of(values))
 
 
 @pytest.mark.parametrize("tiny", [5e-324, -5e-324, 1e-290, -1e-260])

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STANDARD_TYPES, STR, ZONED_DATETIME, dict_of, list_of
-from sframe_spark.values.arrow_to_python import decode, decode_scalar
+from sframe_spark.values.arrow_to_python import decode, scalar_array
 from sframe_spark.values.column_cast import canonical_text
 from sframe_spark.values.python_to_arrow import encode, encode_plain, infer_type, recode
 from tests.facts import same
@@ -93,7 +93,7 @@ def test_canonical_text_does_not_see_order_or_encoding(value: Any, random: Any) 
     assert canonical_text(first, ENCODED_LIST) == canonical_text(second, ENCODED_LIST)
 
 
-def test_slices_of_arrays_decode_their_own_rows() -> None:
+def test_slices_and_scalars_of_arrays_decode_their_own_rows() -> None:
     columns = [
         ([array.array("d", [1.0]), None, array.array("d", [2.0, 3.0])], ARRAY),
         ([[1], None, [2]], list_of(INT)),
@@ -102,8 +102,8 @@ def test_slices_of_arrays_decode_their_own_rows() -> None:
     ]
     for values, column_type in columns:
         assert same(decode(encode(values, column_type).slice(1, 2), column_type), values[1:])
-        assert same(decode_scalar(encode(values, column_type)[2], column_type), values[2])
-        assert decode_scalar(encode(values, column_type)[1], column_type) is None
+        scalars = [scalar_array(encode(values, column_type)[row]) for row in range(3)]
+        assert same([value for scalar in scalars for value in decode(scalar, column_type)], values)
 
 
 def test_numpy_pandas_and_arrow_have_fast_ways_in() -> None:

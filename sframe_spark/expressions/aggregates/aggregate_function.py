@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +11,10 @@ import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.python_aggregates import Decomposition, of_all_values, of_parts
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
+from sframe_spark.expressions.aggregates.python_aggregates import Decomposition, ReduceFunction, of_all_values, of_parts
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, entry_count
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, entry_count
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
@@ -23,7 +23,6 @@ from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
-from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 
 # Aggregate functions, which compute one value from many rows, and their table.
@@ -31,11 +30,11 @@ from sframe_spark.values.python_to_arrow import encode_plain
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...], Column], Column]
 Finish = Callable[[Column, Sequence[ColumnType], tuple[Any, ...]], Column]
-OfColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate | None]
+OfColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate]
+OfSomeColumns = Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate | None]
 Recorded = Callable[[ColumnStatistics, ColumnType], Any]
 # What statistics of a column do not tell.
 UNRECORDED = object()
-ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
 @attrs.frozen
@@ -110,9 +109,9 @@ class AggregateFunction:
         result, after ``finish``, has exactly the inferred physical type, under ANSI off, UTC, case-sensitive settings.
         ``order`` is one orderable column (a struct of the row key) that grows in row order; only order-sensitive
         aggregates may use it.
-    reduce
-        Arrow implementation over whole columns in row order: the result as one Python value as decoded by
-        ``values.arrow_to_python`` (None for missing). None: the aggregate is always computed on Spark.
+    of_columns
+        ``of_columns(types, positions, parameters)``: the aggregate of the columns at some positions, as state columns from which every driver
+        computes it.
     finish
         ``finish(column, types, parameters)``: applied to the aggregated column in a select after the aggregation;
         None: nothing to do.
@@ -123,11 +122,8 @@ class AggregateFunction:
     exact
         ``exact(names, types, parameters, way)``: the aggregate of the named columns as several Spark aggregates, which are used
         instead of ``column`` and ``finish``. It returns None for types that do not need it.
-    of_columns
-        ``of_columns(types, positions, parameters)``: the aggregate of the columns at some positions, as state columns from which every driver
-        computes it; None for types for which it has none.
     decomposition
-        How the value is computed from partial results; None if all rows are needed at once.
+        The author's functions of partial results, of which ``of_columns`` consists; usually None.
     skips_missing
         Whether rows in which the argument has no value make no difference.
     takes_row
@@ -142,13 +138,12 @@ class AggregateFunction:
     name: str
     infer: Infer
     column: ColumnBuilder
-    reduce: ReduceColumns | None = None
+    of_columns: OfColumns
     order_sensitive: bool = False
     finish: Finish | None = None
     decomposition: Decomposition | None = None
     arguments: tuple[int, int] = (1, 1)
     exact: Exact | None = None
-    of_columns: OfColumns | None = None
     skips_missing: bool = False
     takes_row: bool = False
     of_runs: str | None = None
@@ -163,27 +158,6 @@ class AggregateFunction:
             return result
         columns, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
         return SeveralColumns(columns) if finish is None else SeveralColumns(columns, lambda names: finish(F.col(names[0]), types, parameters))
-
-    def on_columns(
-        self, types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...], result: ColumnType
-    ) -> ColumnAggregate | None:
-        """Return the aggregate of columns at some positions, from which every driver computes it; None if only Spark can compute it.
-
-        Parameters
-        ----------
-        types, positions
-            Types and positions of the argument columns.
-        parameters
-            Static parameters.
-        result
-            Type of the result.
-        """
-        found = None if self.of_columns is None else self.of_columns(types, positions, parameters)
-        if found is not None:
-            return found
-        if self.decomposition is not None:
-            return of_parts(self.decomposition, types, positions, parameters, result)
-        return None if self.reduce is None else of_all_values(self.reduce, types, positions, parameters, result)
 
 
 def _receive(packed_functions: PackedFunctions) -> FunctionTable[AggregateFunction]:
@@ -208,7 +182,7 @@ def require(name: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
 def define_aggregate(
     name: str,
     infer: Infer,
-    reduce: ReduceColumns | None = None,
+    reduce: ReduceFunction | None = None,
     *,
     parts: Decomposition | None = None,
     column: ColumnBuilder | None = None,
@@ -216,7 +190,7 @@ def define_aggregate(
     order_sensitive: bool = True,
     arguments: int | tuple[int, int] = 1,
     exact: Exact | None = None,
-    of_columns: OfColumns | None = None,
+    of_columns: OfSomeColumns | None = None,
     skips_missing: bool = False,
     takes_row: bool = False,
     of_runs: str | None = None,
@@ -233,12 +207,12 @@ def define_aggregate(
     infer
         ``infer(types, parameters)``: type of the result.
     reduce
-        ``reduce(arrays, types, parameters)``: the value, as a Python object, for whole columns in row order. None: computed by ``parts``.
+        ``reduce(arrays, types, parameters)``: the value, as a Python object, for whole columns in row order; used where there are no ``parts``.
     parts
         How the value is computed from partial results. Ranges of rows are then aggregated in parallel, and running aggregates keep one per group.
     column, finish
         A Spark aggregate, and what is done with its column afterwards; see
-        :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
+        :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`. None: the rows of each group are collected.
     exact
         Several Spark aggregates that are used instead of ``column`` and ``finish``.
     of_columns
@@ -260,8 +234,9 @@ def define_aggregate(
     --------
     >>> from sframe_spark.types import INT
     >>> function = define_aggregate("doctest_width", lambda types, parameters: INT, lambda arrays, types, parameters: len(arrays[0]))
-    >>> function.reduce([pa.array([1, None])], [INT], ())
-    2
+    >>> window = RowWindows(np.array([0]), np.array([2]))
+    >>> values_of_windows([function.of_columns([INT], [0], ())], InputRows([pa.array([1, None])], 2), window)[0].to_pylist()
+    [2]
     """
     if reduce is None and parts is None and of_columns is None:
         raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts' nor 'of_columns': give the one that you can write")
@@ -275,55 +250,51 @@ def define_aggregate(
             # ``finish`` must not change parts, as running aggregates combine them with later rows.
             finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
             parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
+    if reduce is not None:
+        reduce = sent(reduce, description) if is_built_in else CheckedValue(name, infer, sent(reduce, description))
     if of_columns is not None and not is_built_in:
         of_columns = CheckedColumns(name, infer, sent(of_columns, description), reduce is None and parts is None)
-    whole: ReduceColumns
-    if reduce is not None:
-        whole = sent(reduce, description) if is_built_in else CheckedValue(name, infer, sent(reduce, description))
-    elif parts is not None:
-        whole = parts.reduce
-    else:
-        assert of_columns is not None
-        # The only form of an aggregate is never None.
-        whole = Reduction(infer, of_columns)  # type: ignore[arg-type]
+    # The only form of an aggregate is never None.
+    form: Any = of_columns if reduce is None and parts is None else FirstForm(infer, of_columns, parts, reduce)
     if column is None:
-        column, finish = collect_rows, ReduceCollected(infer, whole)
+        column, finish = collect_rows, ReduceCollected(infer, form)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
-    forms = (column, whole, order_sensitive, finish, parts, counts, exact, of_columns)
+    forms = (column, form, order_sensitive, finish, parts, counts, exact)
     return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, takes_row, of_runs, recorded))
 
 
 @attrs.frozen(eq=False)
-class Reduction:
-    """The ``reduce`` function of an aggregate of columns.
+class FirstForm:
+    """The ``of_columns`` of an aggregate with Python functions: the first of its forms that it has for some types.
 
     Parameters
     ----------
     infer
         Type of the result.
-    of_columns
-        The aggregate as state columns.
+    of_columns, parts, reduce
+        The forms, see :func:`define_aggregate`; one of the last two is not None.
     """
 
     infer: Infer
-    of_columns: Callable[[Sequence[ColumnType], Sequence[int], tuple[Any, ...]], ColumnAggregate]
+    of_columns: OfSomeColumns | None
+    parts: Decomposition | None
+    reduce: ReduceFunction | None
 
-    def __call__(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
-        """Return the value for all rows."""
-        aggregates = AggregateSet.of([self.of_columns(types, range(len(types)), parameters).of_all()])
-        values = aggregates.finish(aggregates.lift_all(InputRows(arrays, len(arrays[0]))), last=True)[0]
-        return decode(values, self.infer(types, parameters))[0]
-
-    def of_groups(self, arrays: Sequence[pa.Array], offsets: np.ndarray, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> pa.Array:
-        """Return the value for each group of consecutive rows, given where groups begin, and the end of the last."""
-        aggregates = AggregateSet.of([self.of_columns(types, range(len(types)), parameters)])
-        return aggregates.of_windows(InputRows(arrays, len(arrays[0])), RowWindows(offsets[:-1], offsets[1:]))[0]
+    def __call__(self, types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...]) -> ColumnAggregate:
+        found = None if self.of_columns is None else self.of_columns(types, positions, parameters)
+        if found is not None:
+            return found
+        result = self.infer(types, parameters)
+        if self.parts is not None:
+            return of_parts(self.parts, types, positions, parameters, result)
+        assert self.reduce is not None
+        return of_all_values(self.reduce, types, positions, parameters, result)
 
 
 class CheckedColumns:
     """A plug-in's ``of_columns`` with a check that the aggregate gives one value of the inferred type for each group."""
 
-    def __init__(self, name: str, infer: Infer, of_columns: OfColumns, is_only_form: bool) -> None:
+    def __init__(self, name: str, infer: Infer, of_columns: OfSomeColumns, is_only_form: bool) -> None:
         self.name, self.infer, self.of_columns, self.is_only_form = name, infer, of_columns, is_only_form
 
     def __call__(self, types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...]) -> ColumnAggregate | None:
@@ -399,43 +370,31 @@ def _orderable(column: Column, column_type: ColumnType) -> Column:
 
 
 class ReduceCollected:
-    """The step after :func:`collect_rows`: applies the Arrow implementation to the rows of each group, in an Arrow UDF.
+    """The step after :func:`collect_rows`: computes the aggregate of the rows of each group, in an Arrow UDF.
 
     It is used for results that Spark's own functions cannot build, and yields the same values as without Spark.
     """
 
-    def __init__(self, infer: Infer, reduce: ReduceColumns) -> None:
-        self.infer = infer
-        self.reduce = reduce
+    def __init__(self, infer: Infer, of_columns: OfColumns) -> None:
+        self.infer, self.of_columns = infer, of_columns
 
     def __call__(self, column: Column, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         result = self.infer(types, parameters)
-        reduce, kinds, transport = self.reduce, list(types), error_transport()
+        of_columns, kinds, transport = self.of_columns, list(types), error_transport()
 
         def finish(groups: pa.Array) -> pa.Array:
-            return transport.guarded(lambda: reduce_groups(groups, reduce, kinds, parameters, result))
+            return transport.guarded(lambda: aggregate_of_lists(groups, of_columns(kinds, range(len(kinds)), parameters), kinds))
 
         return arrow_function(finish, spark_type(result))(column)
 
 
-def reduce_groups(
-    groups: pa.Array | pa.ChunkedArray,
-    reduce: ReduceColumns,
-    types: Sequence[ColumnType],
-    parameters: tuple[Any, ...],
-    result: ColumnType,
-) -> pa.Array:
-    """Return the value of the aggregate for each group, which is a list of structs."""
+def aggregate_of_lists(groups: pa.Array | pa.ChunkedArray, aggregate: ColumnAggregate, types: Sequence[ColumnType]) -> pa.Array:
+    """Return an aggregate of the rows of each group, which is a list of structs of its arguments."""
     if isinstance(groups, pa.ChunkedArray):
         groups = groups.combine_chunks()
-    # The values of all groups are converted at once; the values of a group are then a slice.
     columns = [restored(groups.values.field(i), kind) for i, kind in enumerate(types)]
-    if isinstance(reduce, Reduction):
-        return reduce.of_groups(columns, groups.offsets.to_numpy().astype(np.int64), types, parameters)
-    values = []
-    for start, end in itertools.pairwise(groups.offsets.to_pylist()):
-        values.append(reduce([column.slice(start, end - start) for column in columns], types, parameters))
-    return encode_plain(values, result)
+    offsets = groups.offsets.to_numpy().astype(np.int64)
+    return values_of_windows([aggregate], InputRows(columns, len(groups.values)), RowWindows(offsets[:-1], offsets[1:]))[0]
 
 
 def restored(column: pa.Array, column_type: ColumnType) -> pa.Array:

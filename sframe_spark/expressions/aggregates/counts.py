@@ -15,7 +15,7 @@ from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, UNRECORDED, AggregateFunction, define_aggregate
+from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
@@ -236,8 +236,7 @@ def _recorded_missing(facts: ColumnStatistics, column_type: ColumnType) -> Any:
     return 0 if facts.has_missing is False else UNRECORDED
 
 
-# Without columns there are no rows to reduce, so the count has no such function.
-AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, arguments=(0, 1), of_columns=_count))
+define_aggregate("count", _infer_count, column=_count_column, order_sensitive=False, arguments=(0, 1), of_columns=_count)
 define_aggregate(
     "count_missing", _infer_count, column=_count_missing_column, order_sensitive=False, of_columns=_count_missing, recorded=_recorded_missing
 )

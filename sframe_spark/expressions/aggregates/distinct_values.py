@@ -20,7 +20,7 @@ from sframe_spark.compute.row_groups import GroupsOfRows, first_of_each
 from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.wavelet_matrix import counts_below
-from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, Reduction, collect_rows, collect_values, define_aggregate, require
+from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, item_texts_of, lists_of, views_of_windows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
@@ -295,7 +295,7 @@ def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parame
 
 
 def _finish_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
-    return column if types[0] in PLAIN else ReduceCollected(_infer_distinct, Reduction(_infer_distinct, distinct))(column, types, parameters)
+    return column if types[0] in PLAIN else ReduceCollected(_infer_distinct, distinct)(column, types, parameters)
 
 
 def is_countable(column_type: ColumnType) -> bool:
@@ -311,7 +311,7 @@ def _count_distinct_column(columns: Sequence[Column], types: Types, parameters: 
 
 
 def _finish_count_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
-    return column if is_countable(types[0]) else ReduceCollected(_infer_int, Reduction(_infer_int, count_distinct))(column, types, parameters)
+    return column if is_countable(types[0]) else ReduceCollected(_infer_int, count_distinct)(column, types, parameters)
 
 
 define_aggregate("distinct", _infer_distinct, column=_distinct_column, finish=_finish_distinct, of_columns=distinct)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.spark_columns import Column
 from sframe_spark.errors import SchemaError
-from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, Reduction, collect_rows, collect_values, define_aggregate
+from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate
 from sframe_spark.expressions.aggregates.collected_values import CollectedTexts, CollectedValues, item_texts_of, lists_of
 from sframe_spark.expressions.aggregates.distinct_values import PLAIN, DistinctValues
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
@@ -90,7 +90,7 @@ def _concat_column(columns: Sequence[Column], types: Types, parameters: Paramete
 def _finish_concat(column: Column, types: Types, parameters: Parameters) -> Column:
     if len(types) == 1 and types[0] in PLAIN:
         return column
-    return ReduceCollected(_infer_concat, Reduction(_infer_concat, concat))(column, types, parameters)
+    return ReduceCollected(_infer_concat, concat)(column, types, parameters)
 
 
 define_aggregate("concat", _infer_concat, column=_concat_column, finish=_finish_concat, arguments=(1, 2), of_columns=concat)

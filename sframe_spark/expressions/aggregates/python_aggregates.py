@@ -19,6 +19,7 @@ from sframe_spark.values.python_to_arrow import encode_plain
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
+ReduceFunction = Callable[[Sequence[pa.Array], Types, Parameters], Any]
 # Results of so many groups or windows are Python objects at a time, because objects take several times the bytes of a column.
 VALUES_AT_ONCE = 4_096
 # Rows of a group wait until there are so many, or until no more can come.
@@ -37,7 +38,7 @@ class Decomposition:
         ``combine(first, second, types)``: returns the part of the rows of both parts. It must not depend on how rows were divided; sums of floats
         therefore use :class:`ExactSum`.
     finish
-        ``finish(part, types, parameters)``: returns the value of the aggregate, as ``AggregateFunction.reduce`` does for all rows.
+        ``finish(part, types, parameters)``: returns the value of the aggregate, as a Python object (None for missing).
     """
 
     lift: Callable[[Sequence[pa.Array], int, Types, Parameters], Any]
@@ -227,9 +228,6 @@ def of_parts(
         return in_batches(len(parts), lambda start, stop: [value(part) for part in parts[start:stop]], result)
 
     return ColumnAggregate((column,), finish, calls_python=True)
-
-
-ReduceFunction = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
 def of_all_values(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
+from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, SeveralColumns
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder
 from sframe_spark.operators.project_zip_arrange import new_positions
@@ -36,18 +36,8 @@ class Aggregation:
         return AGGREGATES.named(self.function)
 
     def on_columns(self, schema: Schema) -> ColumnAggregate:
-        """Return the aggregate of columns of a schema, from which every driver computes it.
-
-        Raises
-        ------
-        PlanInvariantError
-            If only Spark can compute the aggregate.
-        """
-        types, result = [schema[position] for position in self.positions], self.infer(schema)
-        found = self.implementation().on_columns(types, self.positions, self.parameters, result)
-        if found is None:
-            raise PlanInvariantError(f"the aggregate {self.function!r} has no Arrow implementation")
-        return found
+        """Return the aggregate of columns of a schema, from which every driver computes it."""
+        return self.implementation().of_columns([schema[position] for position in self.positions], self.positions, self.parameters)
 
     def counts_rows(self, schema: Schema) -> bool:
         """Return whether the value is the number of rows."""

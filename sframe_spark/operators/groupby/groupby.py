@@ -202,6 +202,7 @@ class Reduce(DecomposableOperator):
 
     name: ClassVar[str] = "reduce"
     deterministic: ClassVar[bool] = True
+    has_whole_kernel: ClassVar[bool] = True
     makes_one_row: ClassVar[bool] = True
     aggregations: tuple[Aggregation, ...]
 
@@ -209,11 +210,6 @@ class Reduce(DecomposableOperator):
     def spark_cost(self) -> SparkCost:
         """The cost of a shuffle that gathers partial states."""
         return SparkCost(QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK))
-
-    @property
-    def has_whole_kernel(self) -> bool:
-        """Whether every aggregate has an Arrow implementation."""
-        return all(aggregation.implementation().reduce is not None for aggregation in self.aggregations)
 
     @property
     def order_sensitive(self) -> bool:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from sframe_spark.compute.key_equality_and_codes import comparable_column
-from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder
+from sframe_spark.expressions.aggregates.state_columns import RunningOrder
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.window.running_states import RunningAggregates, RunningState
@@ -29,21 +28,6 @@ from sframe_spark.planner.spark_relation import LoweringContext, Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, WindowSpec
-
-
-def running_aggregate(aggregation: Aggregation, schema: Schema) -> ColumnAggregate:
-    """Return an aggregate of columns of a schema.
-
-    Raises
-    ------
-    UnsupportedOperationError
-        If the aggregate does not take its columns' types, or can only be computed by Spark.
-    """
-    types, function = [schema[position] for position in aggregation.positions], aggregation.implementation()
-    result = function.on_columns(types, aggregation.positions, aggregation.parameters, aggregation.infer(schema))
-    if result is None:
-        raise UnsupportedOperationError(f"the aggregate {aggregation.function!r} has no running form: it is computed on Spark only")
-    return result
 
 
 @register
@@ -71,10 +55,9 @@ class Running(SequentialOperator):
         Raises
         ------
         UnsupportedOperationError
-            If an aggregate does not take its columns' types, or can only be computed by Spark.
+            If an aggregate does not take its columns' types.
         """
-        schema = inputs[0].schema
-        return tuple(a.infer(schema) for a in self.aggregations if running_aggregate(a, schema) is not None)
+        return tuple(a.infer(inputs[0].schema) for a in self.aggregations)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return properties: without keys counts ascend strictly, maxima ascend (NaN stays), and minima of types without NaN descend."""
@@ -83,7 +66,7 @@ class Running(SequentialOperator):
         order, schema = inputs[0].order, facts[0].schema
         for added, aggregation in enumerate(self.aggregations, len(schema)):
             argument = aggregation.positions[0] if aggregation.positions else 0
-            values = running_aggregate(aggregation, schema).running_order
+            values = aggregation.on_columns(schema).running_order
             if values is RunningOrder.NUMBERS_ROWS:
                 order = derive.row_number(order, added)
             elif values is RunningOrder.MAXIMA:
@@ -117,7 +100,7 @@ class Running(SequentialOperator):
 
     def _aggregates(self, schema: Schema) -> RunningAggregates:
         arguments = {position for aggregation in self.aggregations for position in aggregation.positions}
-        return RunningAggregates.of(schema, self.keys, [running_aggregate(a, schema) for a in self.aggregations], arguments)
+        return RunningAggregates.of(schema, self.keys, [a.on_columns(schema) for a in self.aggregations], arguments)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a window over all rows up to each row with the same key, reduced for each row.
@@ -161,9 +144,8 @@ def finished_column(aggregation: Aggregation, column: Column, schema: Schema) ->
     if not aggregation.positions:
         return column
     implementation = aggregation.implementation()
-    assert implementation.reduce is not None
     types = [schema[position] for position in aggregation.positions]
-    return ReduceCollected(implementation.infer, implementation.reduce)(column, types, aggregation.parameters)
+    return ReduceCollected(implementation.infer, implementation.of_columns)(column, types, aggregation.parameters)
 
 
 def running(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:

@@ -14,6 +14,8 @@ from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.segmented_scan import Components, RowGroups
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
+from sframe_spark.expressions.aggregates.python_aggregates import of_all_values
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
@@ -268,7 +270,11 @@ class ExponentialSmoothing(SequentialOperator):
         rows = collected_rows(relation, used, window_so_far(relation, self.keys))
         collected = relation.df.select(rows.alias("c0"), *relation.hidden)
         plain = attrs.evolve(self, value=0, time=1, keys=())
-        value = ReduceCollected(lambda types, parameters: FLOAT, plain.last_value)(collected["c0"], types, ())
+
+        def of_columns(types: Sequence[ColumnType], positions: Sequence[int], parameters: tuple[Any, ...]) -> ColumnAggregate:
+            return of_all_values(plain.last_value, types, positions, parameters, FLOAT)
+
+        value = ReduceCollected(lambda types, parameters: FLOAT, of_columns)(collected["c0"], types, ())
         return attrs.evolve(relation, df=collected, schema=(FLOAT,), not_missing=frozenset()).with_columns([value], (FLOAT,))
 
     def last_value(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> float | None:

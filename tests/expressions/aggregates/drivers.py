@@ -90,6 +90,14 @@ def from_parts(data: Table, aggregation: Aggregation, cut: str, from_right: bool
     return operator.rows_from(reduce(lambda first, second: operator.combined(first, second, facts), parts), facts)
 
 
+def of_all_rows(name: str, columns: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()) -> Any:
+    """The value of an aggregate of one column or more, of all rows at once."""
+    operator, facts = Reduce((Aggregation(name, tuple(range(len(types))), parameters),)), facts_of(tuple(types))
+    found = operator.kernel([Chunk(tuple(columns), len(columns[0]))], facts)
+    assert found.types == [kind.physical for kind in operator.infer_type(facts)]
+    return lists(found, operator.infer_type(facts))[0][0]
+
+
 def whole(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     """One row: the aggregates of all rows at once, and from parts of ranges, put together from the left and from the right."""
     chunk, schema = data
@@ -97,7 +105,7 @@ def whole(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     for number, aggregation in enumerate(aggregations):
         operator = Reduce((aggregation,))
         result = operator.infer_type(facts)
-        ways = {"at once": operator.kernel([chunk], facts)} if operator.has_whole_kernel else {}
+        ways = {"at once": operator.kernel([chunk], facts)}
         if operator.decomposes(facts):
             ways |= {cut: from_parts(data, aggregation, cut) for cut in CUTS}
             ways[RANGES + ", from the right"] = from_parts(data, aggregation, RANGES, from_right=True)

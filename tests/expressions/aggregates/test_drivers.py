@@ -26,7 +26,6 @@ from sframe_spark.planner.node import is_builtin
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.testing.contract import run_lowering
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
-from sframe_spark.values.arrow_to_python import decode
 from tests.expressions.aggregates import drivers, model
 from tests.expressions.aggregates.cases import COLUMNS
 from tests.expressions.aggregates.drivers import WINDOWS
@@ -254,10 +253,7 @@ def expected(request: Request, case: int, rows: tuple[int, ...]) -> Any:
         return modelled(request.name, request.kind, arguments, request.parameters)
     types = [{"v": TYPES[request.kind], "place": INT, "by": FLOAT, "label": STR}[argument] for argument in request.arguments]
     chunk, _ = drivers.table(list(zip(arguments, types, strict=True)))
-    function = AGGREGATES[request.name]
-    assert function.reduce is not None
-    result = function.infer(types, request.parameters)
-    return decode(drivers.encode([function.reduce(chunk.columns, types, request.parameters)], result), result)[0]
+    return drivers.of_all_rows(request.name, chunk.columns, types, request.parameters)
 
 
 # A driver is named by what it gives a row for: a case, a row, a window around a row.

@@ -14,8 +14,9 @@ from sframe_spark.api import aggregate
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.types import INT, STANDARD_TYPES, ColumnType
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.python_to_arrow import encode, encode_plain, infer_type
+from sframe_spark.values.python_to_arrow import encode, infer_type
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
+from tests.expressions.aggregates.drivers import of_all_rows
 from tests.facts import from_fact, load_facts, same
 
 GROUPS = load_facts("aggregates/groups.json")
@@ -49,17 +50,10 @@ def is_finite(value: Any) -> bool:
 
 def outcome(name: str, arrays: list[Any], types: list[ColumnType], parameters: tuple[Any, ...]) -> tuple[Any, Any]:
     """Kind and value of a reduction; for an error "raises" and the error."""
-    function = AGGREGATES[name]
     try:
-        result = function.infer(types, parameters)
-        if function.reduce is None:
-            return result.kind, len(arrays[0])
-        value = function.reduce(arrays, types, parameters)
+        return AGGREGATES[name].infer(types, parameters).kind, of_all_rows(name, arrays, types, parameters)
     except Exception as error:
         return "raises", error
-    stored = encode_plain([value], result)
-    assert stored.type == result.physical
-    return result.kind, decode(stored, result)[0]
 
 
 def agrees(fact: dict[str, Any], kind: str, value: Any, is_same: Callable[[Any, Any], bool] = same) -> bool:

@@ -18,7 +18,7 @@ import pytest
 
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates import collected_values, distinct_values, quantiles
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, reduce_groups
+from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, aggregate_of_lists
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, joined, take
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
@@ -26,6 +26,7 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 from sframe_spark.values.tagged_json_display_and_canonical_text import canonical_value
 from tests.examples import examples
+from tests.expressions.aggregates.drivers import of_all_rows
 from tests.expressions.aggregates.every_way import Rows, check_every_way, wire
 
 EAST = datetime.timezone(datetime.timedelta(hours=5))
@@ -155,21 +156,21 @@ def test_every_way(name: str, kinds: tuple[str, ...]) -> None:
         ):
             check_every_way(aggregate, rows, model, choose)
             check_states_of_rows_and_windows(aggregate, rows, choose)
-        assert function.reduce is not None
-        assert repr(function.reduce(rows.columns, types, parameters)) == repr(
+        assert repr(of_all_rows(name, rows.columns, types, parameters)) == repr(
             decode(pa.array([model([column.to_pylist() for column in rows.columns])], result.physical, from_pandas=False), result)[0]
         )
-        check_groups_that_spark_collected(rows, function.reduce, types, parameters, result)
+        check_groups_that_spark_collected(name, rows, types, parameters)
 
 
-def check_groups_that_spark_collected(rows: Rows, reduce: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> None:
+def check_groups_that_spark_collected(name: str, rows: Rows, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> None:
     """Groups of consecutive rows, one of them empty, have the values that each has by itself."""
-    count = len(rows.codes)
+    function, count = AGGREGATES[name], len(rows.codes)
+    aggregate, result = function.of_columns(types, range(len(types)), parameters), function.infer(types, parameters)
     offsets = [0, count // 3, count // 3, count]
     structs = pa.StructArray.from_arrays(list(rows.columns), [f"v{place}" for place in range(len(types))])
-    found = reduce_groups(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs), reduce, types, parameters, result)
+    found = aggregate_of_lists(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs), aggregate, types)
     assert found.type == result.physical
-    alone = [reduce([column.slice(a, b - a) for column in rows.columns], types, parameters) for a, b in itertools.pairwise(offsets)]
+    alone = [of_all_rows(name, [column.slice(a, b - a) for column in rows.columns], types, parameters) for a, b in itertools.pairwise(offsets)]
     assert repr(decode(found, result)) == repr(alone)
 
 

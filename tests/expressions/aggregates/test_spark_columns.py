@@ -22,6 +22,7 @@ from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOA
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 from tests.examples import part
+from tests.expressions.aggregates.drivers import of_all_rows
 from tests.facts import same
 
 pytestmark = pytest.mark.spark
@@ -108,8 +109,7 @@ def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: l
     found = [decode(fit(table[name], result.physical), result) for name in names]
     for group, *values in zip(groups, *found, strict=True):
         arrays = [encode_plain(members, kind) for members, kind in zip(group, kinds, strict=True)]
-        wanted = function.reduce(arrays, kinds, case) if function.reduce else len(group[0])
-        stored = decode(encode_plain([wanted], result), result)[0]
+        stored = of_all_rows(function.name, arrays, kinds, case)
         for value in values:
             assert same(value, stored, 1e-9), f"{function.name}{case} of {group!r} as {kinds}: {value!r}, not {stored!r}"
 
@@ -184,7 +184,7 @@ RAGGED = [
 @pytest.mark.parametrize("name", ["sum", "mean"])
 def test_vectors_of_different_lengths_have_no_sum_in_a_group(spark: Any, name: str) -> None:
     check(spark, name, [ARRAY], [[group] for group in [*RAGGED, *GROUPS[ARRAY]]], ())
-    assert [AGGREGATES[name].reduce([encode_plain(group, ARRAY)], [ARRAY], ()) for group in RAGGED] == [None] * len(RAGGED)  # type: ignore[misc]
+    assert [of_all_rows(name, [encode_plain(group, ARRAY)], [ARRAY]) for group in RAGGED] == [None] * len(RAGGED)
 
 
 @pytest.mark.parametrize("name", ["column_vector_sum", "column_vector_mean"])
@@ -192,4 +192,4 @@ def test_vectors_of_different_lengths_in_a_column_are_an_error(spark: Any, name:
     with pytest.raises(UnsupportedOperationError, match="vectors of different lengths"), translated_errors("testing"):
         check(spark, name, [ARRAY], [[RAGGED[0]]], ())
     with pytest.raises(UnsupportedOperationError, match="vectors of different lengths"):
-        AGGREGATES[name].reduce([encode_plain(RAGGED[0], ARRAY)], [ARRAY], ())  # type: ignore[misc]
+        of_all_rows(name, [encode_plain(RAGGED[0], ARRAY)], [ARRAY])

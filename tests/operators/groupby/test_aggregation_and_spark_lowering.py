@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.types import INT
+from tests.expressions.aggregates.drivers import of_all_rows
 
 
 def test_only_a_count_counts_rows() -> None:
@@ -15,5 +15,4 @@ def test_only_a_count_counts_rows() -> None:
 
 
 def test_a_reduction_is_of_all_rows() -> None:
-    reduce = AGGREGATES["sum"].reduce
-    assert reduce is not None and reduce([pa.array([1, None, 3])], (INT,), ()) == 4
+    assert of_all_rows("sum", [pa.array([1, None, 3])], (INT,)) == 4

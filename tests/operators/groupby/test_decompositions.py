@@ -23,6 +23,7 @@ from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode
+from tests.expressions.aggregates.drivers import of_all_rows
 
 PARAMETERS: dict[str, tuple[Any, ...]] = {"column_var": (1,), "column_std": (1,)}
 
@@ -68,9 +69,7 @@ def from_parts(operator: Reduce, column: pa.Array, cuts: list[int], facts: list[
 def at_once(name: str, column: pa.Array, column_type: ColumnType) -> Any:
     if name == "count":
         return len(column)
-    found = AGGREGATES[name].reduce
-    assert found is not None
-    return found([column], [column_type], PARAMETERS.get(name, ()))
+    return of_all_rows(name, [column], [column_type], PARAMETERS.get(name, ()))
 
 
 def is_same(first: Any, second: Any, scale: float) -> bool:

@@ -13,7 +13,6 @@ from hypothesis import given, strategies as st
 
 from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum
 from sframe_spark.expressions.aggregates import float_sums
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet
 from sframe_spark.operators.groupby import in_memory_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -21,6 +20,7 @@ from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, gro
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, FLOAT, INT
 from tests.compute.odd_numbers import NUMBERS
+from tests.expressions.aggregates.drivers import of_all_rows
 from tests.expressions.aggregates.test_running_sums import is_value
 
 FUNCTIONS = ("sum", "mean", "var", "std")
@@ -102,12 +102,10 @@ def test_vectors_of_all_groups_are_added_up_as_those_of_each(rows: Any, function
     keys, vectors = pa.array([key for key, _ in rows], pa.int64()), pa.array([vector for _, vector in rows], ARRAY.physical, from_pandas=False)
     chunk = Chunk.of([keys, vectors]).slice(min(skipped, len(rows)), len(rows))
     found = group_rows(chunk, (INT, ARRAY), [0], [Aggregation(function, (1,))])
-    reduce = AGGREGATES[function].reduce
-    assert reduce is not None
     rows = rows[skipped:]
     for key, value in zip(*(column.to_pylist() for column in found.columns), strict=True):
         known = pa.array([vector for other, vector in rows if other == key], ARRAY.physical, from_pandas=False)
-        expected = reduce([known], (ARRAY,), ())
+        expected = of_all_rows(function, [known], (ARRAY,))
         assert repr(value) == repr(None if expected is None else expected.tolist())
     assert found.columns[1].type == ARRAY.physical
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings, strategies as st
 
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import SchemaError, TooLargeError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins import key_window_aggregates as key_window_module
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
@@ -25,6 +24,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from tests.examples import examples
+from tests.expressions.aggregates.drivers import of_all_rows
 
 INTS = st.one_of(st.none(), st.integers(-6, 9), st.sampled_from([-(2**63), 2**63 - 1]))
 FLOATS = st.one_of(st.none(), st.integers(-6, 9).map(float), st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 0.5]))
@@ -65,8 +65,7 @@ def expected(row: Any, rows: Sequence[Any], types: Sequence[ColumnType], window:
     found = []
     for aggregation in window.aggregations:
         arguments, kinds = [columns[place] for place in aggregation.positions], [types[place] for place in aggregation.positions]
-        reduce = AGGREGATES[aggregation.function].reduce
-        found.append(reduce(arguments, kinds, aggregation.parameters) if reduce is not None else len(near))
+        found.append(of_all_rows(aggregation.function, arguments, kinds, aggregation.parameters) if arguments else len(near))
     return found
 
 

@@ -20,7 +20,7 @@ from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.aggregates import collected_values, vectors
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.window.running_by_group import Running, running_aggregate
+from sframe_spark.operators.window.running_by_group import Running
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
@@ -28,6 +28,7 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 from tests.compute.odd_numbers import NUMBERS
 from tests.examples import examples, part
+from tests.expressions.aggregates.drivers import of_all_rows
 
 OTHER_NAN = struct.unpack("<d", b"\x01\0\0\0\0\0\xf8\xff")[0]
 EAST = datetime.timezone(datetime.timedelta(hours=5))
@@ -91,7 +92,7 @@ def requests() -> list[tuple[str, tuple[ColumnType, ...]]]:
 def is_built_in(name: str, types: tuple[ColumnType, ...]) -> bool:
     """Whether the aggregate neither lifts nor reduces rows."""
     aggregation = Aggregation(name, tuple(range(len(types))), PARAMETERS.get(name, ()))
-    return not running_aggregate(aggregation, types).calls_python
+    return not aggregation.on_columns(types).calls_python
 
 
 def bits(value: Any, name: str) -> Any:
@@ -113,9 +114,7 @@ def column_of(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
 
 def reduced(aggregation: Aggregation, columns: Sequence[pa.Array], rows: int, types: tuple[ColumnType, ...]) -> Any:
     """What the aggregate gives for all rows, as a column holds it."""
-    entry, result = aggregation.implementation(), aggregation.infer(types)
-    value = rows if entry.reduce is None else entry.reduce(columns, types, aggregation.parameters)
-    return decode(encode_plain([value], result), result)[0]
+    return of_all_rows(aggregation.function, columns, types, aggregation.parameters) if columns else rows
 
 
 def chunk_of(rows: Rows, schema: Sequence[ColumnType]) -> Chunk:
