@@ -72,7 +72,7 @@ def test_sums_of_numbers_of_one_sign_are_exact(apart: int, sign: int, moved: int
     total = sum(map(Fraction, numbers.tolist()), Fraction(0))
     assert Fraction(ExactSum.of(numbers).units, 1 << 1074) == total
     found, state = so_far("sum", numbers)
-    assert found[-1] == rounded(total) and exact(state.states[0].all_digits()) == total
+    assert found[-1] == rounded(total) and exact(state.groups.states[0].all_digits()) == total
 
 
 @pytest.mark.usefixtures("blocks")

@@ -26,7 +26,8 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     used_aggregations,
     with_helper_columns,
 )
-from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
+from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
+from sframe_spark.operators.groupby.partial_groups import PartialGroups
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.operators.sort_top_rows_and_assumed_order import order_column
 from sframe_spark.order import derive

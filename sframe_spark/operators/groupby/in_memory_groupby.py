@@ -15,9 +15,10 @@ from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.row_groups import ROWS_PER_STEP, SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.compute.sorting_and_searching import mostly_differ, ranks_of, sort_parts, text_ranks
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
-from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, nbytes
+from sframe_spark.expressions.aggregates.state_columns import AggregateSet, joined
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
+from sframe_spark.operators.groupby.partial_groups import PartialGroups
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
@@ -25,40 +26,6 @@ from sframe_spark.values.arrow_layouts import in_one_array
 MISSING, VALUE, NAN = 0, 1, 2
 # Groups are computed some at a time if the states of all would have more bytes; of fewer groups they have not.
 MAX_STATE_BYTES, MANY_GROUPS = 64 << 20, 1 << 16
-
-
-@attrs.frozen(eq=False)
-class PartialGroups:
-    """The partial groups of a batch, ascending by key.
-
-    Parameters
-    ----------
-    keys
-        The keys of each group.
-    states
-        The states of each group: those of the distinct state columns, or the Arrow columns in which they were sent.
-    columns
-        The state columns; None if the states are Arrow columns.
-    """
-
-    keys: Chunk
-    states: tuple[State, ...]
-    columns: AggregateSet | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of keys and states."""
-        return self.keys.size + nbytes(self.states)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        states = list(self.states) if self.columns is None else self.columns.to_arrow(self.states)
-        return restored_groups, (bytes(to_stream([Chunk((*self.keys.columns, *states), self.keys.rows)])), len(self.keys.columns))
-
-
-def restored_groups(stream: bytes, width: int) -> PartialGroups:
-    """Rebuild partial groups, of which the first ``width`` columns are keys, from their pickled form."""
-    columns = from_stream(stream)
-    return PartialGroups(columns.select(range(width)), columns.columns[width:])
 
 
 @attrs.frozen(eq=False)
@@ -149,9 +116,9 @@ class GroupingByKeys:
 
     def merged(self, parts: Sequence[PartialGroups]) -> PartialGroups:
         """Return the merged partial groups of one or more batches, which are given in row order."""
-        live = [self._live(part) for part in parts if part.keys.rows]
+        live = [part.live(self.aggregates) for part in parts if part.keys.rows]
         if len(live) <= 1:
-            return live[0] if live else self._live(parts[0])
+            return live[0] if live else parts[0].live(self.aggregates)
         types = live[0].keys.types
         keys = [pa.concat_arrays([part.keys.columns[position].cast(kind) for part in live]) for position, kind in enumerate(types)]
         if self._only_numbers(keys):
@@ -160,16 +127,13 @@ class GroupingByKeys:
         states = [joined(states) for states in zip(*(part.states for part in live), strict=True)]
         return PartialGroups(self._keys_of(keys, groups), self.aggregates.merge(states, groups), self.aggregates)
 
-    def _live(self, part: PartialGroups) -> PartialGroups:
-        return part if part.columns is not None else PartialGroups(part.keys, self.aggregates.of_arrow(part.states), self.aggregates)
-
     def _only_numbers(self, keys: Sequence[pa.Array]) -> bool:
         """Return whether the groups are just the distinct numbers of one column, without aggregates."""
         return len(keys) == 1 and not self.aggregates.aggregates and pa.types.is_primitive(keys[0].type)
 
     def finished(self, groups: PartialGroups) -> Chunk:
         """Return keys and aggregates, from the partial states of all rows."""
-        return Chunk((*groups.keys.columns, *self.aggregates.finish(self._live(groups).states)), groups.keys.rows)
+        return Chunk((*groups.keys.columns, *self.aggregates.finish(groups.live(self.aggregates).states)), groups.keys.rows)
 
 
 def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> Chunk:

@@ -6,7 +6,6 @@ Rows of a batch are brought together by key. State columns do the work; nothing 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
@@ -18,7 +17,8 @@ from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import RowGroups
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth, State, joined, replaced, take
-from sframe_spark.planner.chunk import Chunk, from_stream, to_stream
+from sframe_spark.operators.groupby.partial_groups import PartialGroups
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.values.arrow_layouts import in_one_array
 
@@ -36,25 +36,13 @@ class RunningState:
         Types of the columns of the input.
     slots
         By its token, the position of each group in the states.
-    states
-        The state of each state column, or the Arrow columns in which they were sent.
-    columns
-        The state columns; None if the states are Arrow columns.
+    groups
+        The states of the groups, without their keys.
     """
 
     schema: Schema
     slots: dict[Hashable, int]
-    states: tuple[State, ...]
-    columns: AggregateSet | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        arrays = list(self.states) if self.columns is None else self.columns.to_arrow(self.states)
-        return restored_state, (self.schema, self.slots, bytes(to_stream([Chunk(tuple(arrays), len(self.slots))])) if arrays else b"")
-
-
-def restored_state(schema: Schema, slots: dict[Hashable, int], stream: bytes) -> RunningState:
-    """Rebuild a state from its pickled form."""
-    return RunningState(schema, slots, from_stream(stream).columns if stream else ())
+    groups: PartialGroups
 
 
 ALL_ROWS = RowGroups([()], np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
@@ -101,7 +89,10 @@ class RunningAggregates:
 
     def empty(self) -> RunningState:
         """Return the state before the first row."""
-        return RunningState(self.schema, {}, tuple(column.empty(0) for column in self.aggregates.states), self.aggregates)
+        return self._state({}, self.aggregates.empty(0))
+
+    def _state(self, slots: dict[Hashable, int], states: tuple[State, ...]) -> RunningState:
+        return RunningState(self.schema, slots, PartialGroups(Chunk((), len(slots)), states, self.aggregates))
 
     def groups(self, chunk: Chunk) -> RowGroups:
         """Return the groups of some rows; for one group without an order, which nobody reads."""
@@ -121,7 +112,7 @@ class RunningAggregates:
             codes[groups.order] = groups.group_of_rows()
             divided = GroupsOfRows(codes, len(groups.tokens))
         states = self.aggregates.lift(InputRows(chunk.columns, chunk.rows), divided)
-        return RunningState(self.schema, {token: slot for slot, token in enumerate(groups.tokens)}, states, self.aggregates)
+        return self._state({token: slot for slot, token in enumerate(groups.tokens)}, states)
 
     def combined(self, first: RunningState, second: RunningState) -> RunningState:
         """Return the state of the rows of two states, the rows of the first state first."""
@@ -130,10 +121,10 @@ class RunningAggregates:
         slots, later = placed(first.slots, second.slots)
         groups = GroupsOfRows(np.concatenate([np.arange(len(first.slots)), later]), len(slots))
         states = [joined(pair) for pair in zip(self._live(first), self._live(second), strict=True)]
-        return RunningState(self.schema, slots, self.aggregates.merge(states, groups), self.aggregates)
+        return self._state(slots, self.aggregates.merge(states, groups))
 
     def _live(self, state: RunningState) -> tuple[State, ...]:
-        return state.states if state.columns is not None else self.aggregates.of_arrow(state.states)
+        return state.groups.live(self.aggregates).states
 
     def advanced(self, chunk: Chunk, state: RunningState) -> tuple[list[pa.Array], RunningState]:
         """Return the values of each aggregate in each of some rows, and the state after them; the given state does not change."""
@@ -149,7 +140,7 @@ class RunningAggregates:
         columns, after = self._values(self._rows(chunk, groups), groups, before)
         if not is_all:
             after = tuple(replaced(state, batch_slots, new) for state, new in zip(states, after, strict=True))
-        return columns, RunningState(self.schema, slots, after, self.aggregates)
+        return columns, self._state(slots, after)
 
     def _rows(self, chunk: Chunk, groups: RowGroups) -> InputRows:
         """Return the columns that the aggregates read, with the rows group by group."""

@@ -137,7 +137,7 @@ def test_a_running_sum_goes_on_from_the_exact_sum_before(values, cut, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FloatSum, "rows_per_block", size)
         found, state = so_far("sum", numbers, size=cut)
-    assert is_sum(state.states[0], ExactSum.of(numbers))
+    assert is_sum(state.groups.states[0], ExactSum.of(numbers))
     expected = [ExactSum.of(numbers[: end + 1]).value for end in range(len(numbers))]
     assert np.array_equal(found, expected, equal_nan=True)
 
@@ -162,4 +162,4 @@ def test_digits_of_many_blocks_have_room(bits):
         for kind, expected in (("sum", known.total.value), ("var", known.squares / known.count)):
             found, state = so_far(kind, values)
             assert found[-1] == pytest.approx(expected, rel=4e-16, abs=0)
-            assert is_sum(state.states[-1], known.total)
+            assert is_sum(state.groups.states[-1], known.total)

@@ -59,7 +59,7 @@ def advanced(chunks: list[Chunk]) -> tuple[list[list[Any]], RunningState]:
 def told(state: RunningState) -> dict[Any, str]:
     """What is known of each group."""
     live = sent(state)
-    columns = [column.to_pylist() for column in live.states]
+    columns = [column.to_pylist() for column in live.groups.states]
     return {token: repr([column[slot] for column in columns]) for token, slot in live.slots.items()}
 
 
@@ -95,7 +95,7 @@ def test_of_missing_values_alone() -> None:
     found, state = advanced([chunk_of([(1, None), (2, None)]), chunk_of([(1, None)])])
     assert found == [[1, 1, 2], [0.0] * 3, [None] * 3, [0.0] * 3, [0.0] * 3]
     counts = AGGREGATES.aggregates.states.index(Count((1,)))
-    assert AGGREGATES.aggregates.of_arrow(state.states)[counts].tolist() == [0, 0]
+    assert AGGREGATES.aggregates.of_arrow(state.groups.states)[counts].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("groups", [1, 3, 2_000, 200_000])
