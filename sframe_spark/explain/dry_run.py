@@ -19,6 +19,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import calls_us
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.rewrite_laws.sort_elimination import full_sort
 
 # What may be decided differently while a section of a mode runs.
 ALTERNATIVES = {
@@ -52,7 +53,7 @@ def alternatives_of(section: Section) -> list[Alternative]:
         alternatives.append(Alternative.MORE_DIGITS)
     # Sorting only ties works for few rows even if all of them tie.
     limited = [node for node in nodes if node.length.at_most is None or node.length.at_most > MAX_TIES]
-    if any(node.operator.otherwise() is not None for node in limited):
+    if any(full_sort(node) is not None for node in limited):
         alternatives.append(Alternative.TOO_MANY_TIES)
     return alternatives
 

@@ -31,6 +31,7 @@ from sframe_spark.planner.graph_traversal import postorder, runs_as_kernels
 from sframe_spark.planner.length_and_order_inference import is_in_order, observed_nodes, observers, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.optimizer import Firing, Trace
 from sframe_spark.rewrite_laws import (
     aggregation,
@@ -179,7 +180,7 @@ def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
     if firing.equation == sort_elimination.unobserved_order.equation:
         observed = observed_nodes(before)
         for node in postorder([before]):
-            if node.operator.reorders and id(node) not in observed:
+            if node.operator.row_choice is RowChoice.REORDER and id(node) not in observed:
                 title = f"sort by {names.order(node, node.operator.by)}" if isinstance(node.operator, (Sort, SuffixSort)) else node.operator_type
                 yield f"left out {title}: nobody observes the order of its rows"
     elif firing.equation == algorithm_choice.join_of_nothing_read.equation:

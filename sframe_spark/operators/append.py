@@ -16,7 +16,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, sum_of_bounds
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.operator_declarations import INLINED, SparkCost
+from sframe_spark.planner.operator_declarations import INLINED, RowChoice, SparkCost
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
@@ -87,9 +87,7 @@ class Append(Operator):
     arity: ClassVar[int | None] = None
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
-    alike_inputs: ClassVar[bool] = True
-    unites_rows: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.UNITE
     streams: ClassVar[bool] = True
     spark_cost: ClassVar[SparkCost] = INLINED._replace(forgets_one_partition=True)
     keeps_dense: ClassVar[bool] = True

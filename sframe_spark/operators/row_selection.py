@@ -17,7 +17,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.operator_declarations import INLINED, RowSlice, SparkCost
+from sframe_spark.planner.operator_declarations import INLINED, RowChoice, RowSlice, SparkCost
 from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
@@ -33,8 +33,7 @@ class FilterRows(Operator):
     name: ClassVar[str] = "filter_rows"
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
-    filters: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.FILTER
     streams: ClassVar[bool] = True
     spark_cost: ClassVar[SparkCost] = INLINED
 
@@ -87,8 +86,7 @@ class Filter(Operator):
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
-    filters: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.FILTER
     streams: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -153,7 +151,7 @@ class RowsByIndex(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.OTHER
     streams: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -260,7 +258,7 @@ class Reverse(RowsByIndex):
     """All rows, from the last to the first."""
 
     name: ClassVar[str] = "reverse"
-    reorders: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.REORDER
     spark_cost: ClassVar[SparkCost] = INLINED
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

@@ -25,7 +25,7 @@ from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
-from sframe_spark.planner.operator_declarations import INLINED, NO_EXCHANGE, SparkCost
+from sframe_spark.planner.operator_declarations import INLINED, NO_EXCHANGE, RowChoice, SparkCost
 from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, sort_expression
@@ -53,7 +53,7 @@ class Reordering(Operator):
     """
 
     deterministic: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.OTHER
     by: tuple[tuple[int, bool], ...]
 
     @property
@@ -85,7 +85,7 @@ class Sort(Reordering):
     """A stable sort of all rows."""
 
     name: ClassVar[str] = "sort"
-    reorders: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.REORDER
     keeps_dense: ClassVar[bool] = True
     # A sort only defines a row key; the result of the whole query is sorted once.
     spark_cost: ClassVar[SparkCost] = NO_EXCHANGE
@@ -142,17 +142,13 @@ class SuffixSort(Reordering, RunOperator):
     """
 
     name: ClassVar[str] = "suffix_sort"
-    reorders: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.REORDER
     held: int = attrs.field(validator=at_least(0))
 
     @property
     def prefix(self) -> tuple[int, ...]:
         """The columns by which the input is sorted already."""
         return tuple(position for position, _ in self.by[: self.held])
-
-    def otherwise(self) -> Sort:
-        """Return a full sort, to be used if a run of ties is too long."""
-        return Sort(self.by)
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         return chunk
@@ -163,7 +159,7 @@ class SuffixSort(Reordering, RunOperator):
         Raises
         ------
         RunTooLongError
-            If more rows tie than can be sorted in memory. Then the rows are sorted by :meth:`otherwise`.
+            If more rows tie than can be sorted in memory. Then the plan runs again with a :class:`Sort` instead.
         """
         starts = run_starts([table.columns[p] for p in self.prefix], [schema[p] for p in self.prefix], table.rows)
         lengths = np.diff([*starts.tolist(), table.rows])
@@ -349,7 +345,7 @@ class AssumeOrder(Operator):
     row_wise: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.OTHER
     streams: ClassVar[bool] = True
     spark_cost: ClassVar[SparkCost] = INLINED
     keeps_dense: ClassVar[bool] = True

@@ -7,8 +7,9 @@ from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner.node_facts import Facts, Length, Schema
+from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.operator_declarations import SourceKind
+from sframe_spark.planner.operator_parameters import operator_parameters
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ class PlannerNode:
     @property
     def operator_parameters(self) -> dict[str, Any]:
         """Parameters of the operator that can be written as JSON."""
-        return self.operator.operator_parameters
+        return operator_parameters(self.operator, portable=True)
 
     @property
     def any_operator_parameters(self) -> dict[str, Any]:
         """Parameters of the operator that cannot be written as JSON."""
-        return self.operator.any_operator_parameters
+        return operator_parameters(self.operator, portable=False)
 
     @property
     def schema(self) -> Schema:
@@ -139,7 +140,14 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
 def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Schema) -> Facts:
     """Return the facts about an operator's output, given its column types."""
     facts = [node.facts for node in inputs]
-    return Facts(schema, operator.infer_length(facts), operator.infer_domain(facts))
+    return Facts(schema, operator.infer_length(facts), domain_of(operator, facts))
+
+
+def domain_of(operator: Operator, inputs: Sequence[Facts]) -> RowDomain:
+    """Return the row domain of an operator's output: that of the inputs if the operator is declared to keep it, otherwise a new one."""
+    if operator.row_wise and inputs and all(facts.domain is inputs[0].domain for facts in inputs):
+        return inputs[0].domain
+    return inputs[0].domain if operator.keeps_domain else RowDomain()
 
 
 def check_same_rows(before: Facts, after: Facts, change: str) -> None:

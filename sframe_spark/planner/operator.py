@@ -13,8 +13,8 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
-from sframe_spark.planner.operator_declarations import UNKNOWN_COST, FunctionCalls, RowSlice, SourceKind, SparkCost
+from sframe_spark.planner.node_facts import Facts, Length, Schema
+from sframe_spark.planner.operator_declarations import UNKNOWN_COST, FunctionCalls, RowChoice, RowSlice, SourceKind, SparkCost
 from sframe_spark.planner.row_sizes import Sizes, copied_sizes
 
 if TYPE_CHECKING:
@@ -57,22 +57,14 @@ class Traits:
 
     Class attributes
     ----------------
-    chooses_rows
-        Output rows are unchanged input rows: some of them, in another order, or the rows of several inputs one after the other.
-    alike_inputs
-        All inputs have the same columns, and each output column comes from the same column of every input.
-    unites_rows
-        The output is the rows of all inputs, one input after the other.
+    row_choice
+        Which input rows the output rows are; None if the operator computes rows.
     numbers_rows
         What the operator computes for a row depends on the row's index.
-    filters
-        Each row is kept or dropped independently of the others.
     arranges_columns
         Output columns are columns of the inputs, in any order; nothing is computed.
     streams
         The operator reads its input once, in row order.
-    reorders
-        The output is all input rows, unchanged, in another order.
     is_program
         The operator is row-wise, and :meth:`program` returns its computation as steps of scalar functions, so that it can be fused with its
         neighbours.
@@ -89,14 +81,10 @@ class Traits:
         computes any range of output rows separately.
     """
 
-    chooses_rows: ClassVar[bool] = False
-    alike_inputs: ClassVar[bool] = False
-    unites_rows: ClassVar[bool] = False
+    row_choice: ClassVar[RowChoice | None] = None
     numbers_rows: ClassVar[bool] = False
-    filters: ClassVar[bool] = False
     arranges_columns: ClassVar[bool] = False
     streams: ClassVar[bool] = False
-    reorders: ClassVar[bool] = False
     is_program: ClassVar[bool] = False
     gathers: ClassVar[bool] = False
     makes_one_row: ClassVar[bool] = False
@@ -172,23 +160,19 @@ class Traits:
     @property
     def filtered_slots(self) -> Sequence[int]:
         """Inputs that may be filtered instead of the output, by predicates on columns that come from them (see :meth:`column_origins`)."""
-        return (0,) if self.reorders else ()
+        return (0,) if self.row_choice is RowChoice.REORDER else ()
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """For each output column return the input columns that it copies (none if it is computed). The list may end before the last column."""
-        if not self.chooses_rows:
+        if self.row_choice is None:
             return []
-        slots = range(len(inputs)) if self.alike_inputs else range(1)
+        slots = range(len(inputs)) if self.row_choice is RowChoice.UNITE else range(1)
         return [[(slot, position) for slot in slots] for position in range(inputs[0].width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
         """For an operator that ``arranges_columns``, return the origin of some output columns, without computing the origins of all others."""
         origins = self.column_origins([child.facts for child in inputs])
         return [origins[column][0] for column in columns]
-
-    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Like :meth:`column_origins`, but values may come from other rows. Values are not read, so lists and dicts need not be decoded."""
-        return self.column_origins(inputs)
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the list and dict columns of the output that are computed without a Python object for each value."""
@@ -215,10 +199,6 @@ class Traits:
 
         ``known`` are nodes with the same rows as ``inputs``, about which more may be known.
         """
-        return None
-
-    def otherwise(self) -> Operator | None:
-        """Return an operator with the same rows to use when this one exceeds a limit at run time; None if it has no limit."""
         return None
 
 
@@ -314,12 +294,6 @@ class Operator(Traits):
         """Return the estimated bytes per row of each output column, given the estimates for the inputs' columns."""
         return copied_sizes(schema, inputs, [item.schema for item in facts])
 
-    def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
-        """Return the row domain of the output: that of the inputs if the operator is declared to keep it, otherwise a new one."""
-        if self.row_wise and inputs and all(facts.domain is inputs[0].domain for facts in inputs):
-            return inputs[0].domain
-        return inputs[0].domain if self.keeps_domain else RowDomain()
-
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return what is known about the order of the output, given what is known about the inputs; nothing by default."""
         return RelationProperties()
@@ -392,16 +366,6 @@ class Operator(Traits):
     def describe(self) -> str:
         """Return the parameters in one short line, for printed plans."""
         return ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in attrs.fields(type(self)))
-
-    @property
-    def operator_parameters(self) -> dict[str, Any]:
-        """Parameters that can be written as JSON."""
-        return {field.name: getattr(self, field.name) for field in attrs.fields(type(self)) if field.metadata.get("portable", True)}
-
-    @property
-    def any_operator_parameters(self) -> dict[str, Any]:
-        """Parameters that cannot be written as JSON: functions, tables in memory, live DataFrames."""
-        return {field.name: getattr(self, field.name) for field in attrs.fields(type(self)) if not field.metadata.get("portable", True)}
 
 
 @attrs.frozen

@@ -22,6 +22,12 @@ from sframe_spark.values.tagged_json_display_and_canonical_text import decode_va
 Validator = Callable[[Any, Any, Any], None]
 
 
+def operator_parameters(operator: Any, portable: bool) -> dict[str, Any]:
+    """Return the parameters of an operator that can be written as JSON, or the others: functions, tables in memory, live DataFrames."""
+    fields = attrs.fields(type(operator))
+    return {field.name: getattr(operator, field.name) for field in fields if field.metadata.get("portable", True) is portable}
+
+
 def identity_text(value: Any) -> str:
     """Return a string that identifies a value, for comparing and hashing parameters; 1, 1.0 and True differ, although they are equal.
 

@@ -22,6 +22,7 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.rewrite_laws.filter_pushdown import MaskedRows
 from sframe_spark.rewrite_laws.group_join_and_sort_algorithms import one_value_per_group
 from sframe_spark.rewrite_laws.pruning_by_recorded_bounds import has_random_access
@@ -70,7 +71,7 @@ def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
     """A filter that drops missing values is unnecessary before aggregates that skip them (not for floats: the mask also drops NaN)."""
     operator, filtered = node.operator, node.inputs[0]
     assert isinstance(operator, Reduce)
-    if not filtered.operator.filters:
+    if filtered.operator.row_choice is not RowChoice.FILTER:
         return None
     masked = MaskedRows.of(filtered)
     program, mask = masked.program, masked.program.outputs[-1]

@@ -23,6 +23,7 @@ from sframe_spark.planner.length_and_order_inference import properties_of, prove
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Need
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.rewrite_laws.fusion import computed
 from sframe_spark.rewrite_laws.group_join_and_sort_algorithms import IDENTICAL_IF_EQUAL
 from sframe_spark.types import FLOAT_KIND, INT
@@ -120,7 +121,7 @@ def filter_below(node: PlannerNode) -> PlannerNode | None:
     above, mask = masked.rows, masked.mask
     operator, read = above.operator, mask.used_inputs()
     # Below a sort the mask is computed for the same rows. Below other operators it may be computed, and fail, for rows that they drop.
-    if not operator.filtered_slots or mask.calls_python or (mask.may_fail and not operator.reorders):
+    if not operator.filtered_slots or mask.calls_python or (mask.may_fail and operator.row_choice is not RowChoice.REORDER):
         return None
     origins = operator.column_origins([child.facts for child in above.inputs])
     if not read or read[-1] >= len(origins):
@@ -142,7 +143,8 @@ def filter_across_append(node: PlannerNode) -> PlannerNode | None:
     """Each input is filtered separately, so that the recorded bounds of each input can rule out rows."""
     child = node.inputs[0]
     above = child.inputs[0] if isinstance(child.operator, GeneralizedTransform) else child
-    if not above.operator.unites_rows or len(above.inputs) > MAX_FILTERED_INPUTS or child.operator.function_calls(above.facts.width):
+    is_short_union = above.operator.row_choice is RowChoice.UNITE and len(above.inputs) <= MAX_FILTERED_INPUTS
+    if not is_short_union or child.operator.function_calls(above.facts.width):
         return None
     # An input that occurs twice stays one node.
     filtered = {id(item): node.with_inputs([item if child is above else child.with_inputs([item])]) for item in dict.fromkeys(above.inputs)}

@@ -8,6 +8,7 @@ from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator_declarations import RowChoice
 
 # Slices of a sort become top rows up to this many rows: Spark finds top rows in one task, so for more rows sorting all rows is faster.
 MAX_TOP_ROWS = 100_000
@@ -72,7 +73,7 @@ def slice_across_append(node: PlannerNode) -> PlannerNode | None:
     child = node.inputs[0]
     start, stop, step = bounds(node)
     lengths = [item.length.rows for item in child.inputs]
-    if not child.operator.unites_rows or step != 1 or any(rows is None for rows in lengths):
+    if child.operator.row_choice is not RowChoice.UNITE or step != 1 or any(rows is None for rows in lengths):
         return None
     slices, before = [], 0
     # Equal slices of one input become one node, so that a frame appended to itself is still computed once.

@@ -24,6 +24,7 @@ from sframe_spark.planner.graph_traversal import fold, postorder, runs_as_kernel
 from sframe_spark.planner.law import law
 from sframe_spark.planner.length_and_order_inference import is_in_order, observed_nodes, properties_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.rewrite_laws.group_join_and_sort_algorithms import for_adjacent_groups, one_value_per_group
 from sframe_spark.types import DATETIME, INT
 
@@ -87,10 +88,15 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     return child.with_inputs([rows])
 
 
+def full_sort(node: PlannerNode) -> PlannerNode | None:
+    """Return a sort of all rows, to be used if too many rows tie, in place of a sort of rows that tie in the first columns; None for other nodes."""
+    return Sort(node.operator.by).make_planner_node(*node.inputs) if isinstance(node.operator, SuffixSort) else None
+
+
 @law("f(reordered(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
 def unobserved_order(root: PlannerNode) -> PlannerNode | None:
     """A sort, or another operator that only reorders rows, is dropped if no result depends on the order."""
-    reordering = {id(node) for node in postorder([root]) if node.operator.reorders}
+    reordering = {id(node) for node in postorder([root]) if node.operator.row_choice is RowChoice.REORDER}
     unobserved = reordering - observed_nodes(root) if reordering else set()
     if not unobserved:
         return None

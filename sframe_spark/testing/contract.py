@@ -43,9 +43,10 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph_traversal import fold
 from sframe_spark.planner.length_and_order_inference import properties_of
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, domain_of
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
+from sframe_spark.planner.operator_parameters import operator_parameters
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
@@ -518,7 +519,7 @@ def check_value(node: PlannerNode) -> None:
     demand(same, node, "a copy has the same hash", repr(operator))
     text = operator.describe()
     demand(isinstance(text, str) and "\n" not in text, node, "describe() is one line", repr(text))
-    demand(set(operator.operator_parameters).isdisjoint(operator.any_operator_parameters), node, "a parameter is portable or is not", "")
+    demand(set(node.operator_parameters).isdisjoint(node.any_operator_parameters), node, "a parameter is portable or is not", "")
     check_pickle(node)
 
 
@@ -531,14 +532,14 @@ def check_pickle(node: PlannerNode) -> None:
         If it cannot be pickled, or is changed by pickling.
     """
     operator = node.operator
-    if operator.any_operator_parameters and not operator.has_kernel:
+    if node.any_operator_parameters and not operator.has_kernel:
         return
     try:
         copy = pickle.loads(pickle.dumps(operator))
     except Exception as error:
         raise ContractBroken(node, "the value pickles", repr(error)) from error
     demand(type(copy) is type(operator), node, "a pickled value keeps its class", repr(copy))
-    demand(copy.operator_parameters == operator.operator_parameters, node, "a pickled value keeps its parameters", repr(copy))
+    demand(operator_parameters(copy, portable=True) == node.operator_parameters, node, "a pickled value keeps its parameters", repr(copy))
     facts = [child.facts for child in node.inputs]
     demand(tuple(copy.infer_type(facts)) == node.schema, node, "a pickled value infers the same types", repr(copy))
 
@@ -556,7 +557,7 @@ def check_facts(node: PlannerNode, count: int) -> None:
     bounded = [unknown_length(child, child.length.rows) for child in node.inputs]
     check_bound(node, node.operator.infer_length(bounded), count)
     facts = [unknown_length(child, None) for child in node.inputs]
-    length, domain = node.operator.infer_length(facts), node.operator.infer_domain(facts)
+    length, domain = node.operator.infer_length(facts), domain_of(node.operator, facts)
     check_bound(node, length, count)
     demand(length.rows in (None, count), node, "the length inferred from unknown lengths is right", f"{length}, but {count} rows")
     for child, known in zip(node.inputs, facts, strict=True):

@@ -35,6 +35,7 @@ from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.types import FLOAT, INT, STR
@@ -144,8 +145,8 @@ def built(moves: Iterable[Move], source: PlannerNode) -> PlannerNode:
 def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
     """Return the estimated number of rows of a node, given the numbers of rows of its inputs; a filter keeps half of its rows."""
     operator, limit = node.operator, node.length.at_most
-    rows = sum(inputs) if operator.unites_rows else max(inputs, default=math.inf)
-    rows = rows / 2 if operator.filters else rows
+    rows = sum(inputs) if operator.row_choice is RowChoice.UNITE else max(inputs, default=math.inf)
+    rows = rows / 2 if operator.row_choice is RowChoice.FILTER else rows
     return rows if limit is None else min(rows, limit)
 
 

@@ -13,7 +13,7 @@ import sframe_spark
 import sframe_spark.operators
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.operator_declarations import SparkCost
+from sframe_spark.planner.operator_declarations import RowChoice, SparkCost
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
 from sframe_spark.rewrite_laws import STAGES, builtin_laws
 from sframe_spark.testing.golden_plans_of_laws import LawCase, read_case_files
@@ -25,9 +25,15 @@ from tests.operator_examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 FLAGS = (
-    *("row_wise", "is_program", "arranges_columns", "chooses_rows", "filters", "reorders", "unites_rows", "streams", "gathers", "makes_one_row"),
+    *("row_wise", "is_program", "arranges_columns", "streams", "gathers", "makes_one_row"),
     *("expands", "counts_rows", "counts_matches", "keeps_dense", "keeps_domain", "takes_wider"),
 )
+CHOSEN = {
+    RowChoice.FILTER: "rows of the input, each by a test of its own values",
+    RowChoice.REORDER: "all rows of the input in another order",
+    RowChoice.UNITE: "all rows of all inputs, one input after the other",
+    RowChoice.OTHER: "unchanged rows of the inputs",
+}
 PUBLIC_CLASSES = (
     *(sframe_spark.SFrame, sframe_spark.SArray, sframe_spark.Sketch, sframe_spark.SFrameBuilder, sframe_spark.SArrayBuilder),
     sframe_spark.visualization.Plot,
@@ -142,6 +148,8 @@ def operator_parts(kind: type[Operator]) -> Iterator[str]:
     yield wrapped(sentence(kind))
     flags = [f"`{flag}`" for flag in FLAGS if getattr(kind, flag) is True]
     lines = [f"says {', '.join(flags)}"] if flags else []
+    if kind.row_choice is not None:
+        lines.append(f"rows of the output: {CHOSEN[kind.row_choice]}")
     lines.append(f"computed by {computed_by(kind)}")
     if isinstance(kind.spark_cost, SparkCost) and kind.spark_cost.is_inlined:
         lines.append("as cheap for Spark as reading rows")

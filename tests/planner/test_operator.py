@@ -11,8 +11,10 @@ import pytest
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import domain_of
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator, any_parameter, known_length
+from sframe_spark.planner.operator_parameters import operator_parameters
 from sframe_spark.types import INT
 from tests.planner.sample import Step, leaf
 
@@ -79,7 +81,7 @@ def test_what_an_operator_does_not_have_is_refused_by_its_name(use: Callable[[Op
 def test_nothing_is_known_of_an_operator_that_says_nothing() -> None:
     silent = Silent()
     assert silent.infer_length(FACTS).rows is None and silent.infer_length(FACTS).at_most is None
-    assert silent.infer_domain(FACTS) is not FACTS[0].domain
+    assert domain_of(silent, FACTS) is not FACTS[0].domain
     assert silent.requires(0) is Need.ORDERED
     assert not any((silent.row_wise, silent.deterministic, silent.has_kernel, silent.keeps_dense, silent.keeps_domain, silent.is_source))
 
@@ -115,8 +117,8 @@ def test_parameters_are_described_by_name() -> None:
 def test_parameters_are_portable_unless_they_say_otherwise() -> None:
     function = len
     operator = Holding(3, function)
-    assert operator.operator_parameters == {"count": 3}
-    assert operator.any_operator_parameters == {"function": function}
+    assert operator_parameters(operator, portable=True) == {"count": 3}
+    assert operator_parameters(operator, portable=False) == {"function": function}
 
 
 def test_parameters_that_are_not_portable_are_compared_by_identity() -> None:

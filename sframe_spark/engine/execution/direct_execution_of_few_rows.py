@@ -28,7 +28,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
-from sframe_spark.planner.operator_declarations import SourceKind
+from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 
 # After any of these errors the plan is run: it raises the error with the row number, or does not need the value that failed.
@@ -228,7 +228,9 @@ class DirectRun:
         operator = step.operator
         if operator.is_source:
             return isinstance(operator, MemorySource) and operator.order is not NO_RECORDED_ORDER
-        passes = operator.arranges_columns or operator.is_program or operator.filters or operator.unites_rows or operator.counts_rows
+        passes = (
+            operator.arranges_columns or operator.is_program or operator.row_choice in (RowChoice.FILTER, RowChoice.UNITE) or operator.counts_rows
+        )
         return not passes and operator.row_range is None
 
     def _find_columns_read(self) -> None:
@@ -239,7 +241,7 @@ class DirectRun:
             step = self.steps.get(id(node))
             is_first = step is None
             if step is None:
-                inputs = united_inputs(node) if node.operator.unites_rows else node.inputs
+                inputs = united_inputs(node) if node.operator.row_choice is RowChoice.UNITE else node.inputs
                 self.steps[id(node)] = step = DirectStep(node, operator_without_plan(node), inputs)
             new = [column for column in requested if column not in step.required]
             if not new and not is_first:
@@ -338,7 +340,7 @@ class DirectRun:
             if rows > self.max_rows:
                 raise _NeedsPlanError
             return operator.run_interval(sides, facts, 0, rows, ())
-        takes_all = isinstance(operator, SequentialOperator) or operator.unites_rows or not operator.has_kernel
+        takes_all = isinstance(operator, SequentialOperator) or operator.row_choice is RowChoice.UNITE or not operator.has_kernel
         if takes_all or type(operator).run_interval is Operator.run_interval:
             return operator.kernel(chunks, facts)
         rows = operator.infer_length(facts).known_rows
@@ -366,7 +368,7 @@ def united_inputs(node: PlannerNode) -> list[PlannerNode]:
     waiting = [*node.inputs[::-1]]
     while waiting:
         child = waiting.pop()
-        if child.operator.unites_rows and child.operator == node.operator:
+        if child.operator.row_choice is RowChoice.UNITE and child.operator == node.operator:
             waiting.extend(child.inputs[::-1])
         else:
             result.append(child)

@@ -42,7 +42,7 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length, sum_of_bounds
-from sframe_spark.planner.operator_declarations import SourceKind
+from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.values.arrow_to_python import decode
@@ -174,17 +174,17 @@ def is_materialized(node: PlannerNode) -> bool:
             continue
         if id(current) in seen:
             continue
-        rows = current.length.rows
+        rows, is_union = current.length.rows, operator.row_choice is RowChoice.UNITE
         # A large union, or a large node that adds row numbers, is not written again.
-        is_kept = rows is not None and rows > config.small_rows and (operator.numbers_rows or operator.unites_rows)
+        is_kept = rows is not None and rows > config.small_rows and (operator.numbers_rows or is_union)
         if not operator.arranges_columns and not is_kept:
             return False
         # Spark reads the same columns of all inputs of a union, but cannot zip columns of several sources.
-        if is_part and len(current.inputs) > 1 and not operator.unites_rows:
+        if is_part and len(current.inputs) > 1 and not is_union:
             return False
         seen.add(id(current))
-        united += len(current.inputs) * operator.unites_rows
-        waiting.extend((child, is_part or operator.unites_rows) for child in current.inputs)
+        united += len(current.inputs) * is_union
+        waiting.extend((child, is_part or is_union) for child in current.inputs)
     return united <= costs.MAX_DATASETS_UNITED
 
 

@@ -74,6 +74,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.process.memory import memory_for_batches, work_memory
+from sframe_spark.rewrite_laws.sort_elimination import full_sort
 from sframe_spark.session import get_session, is_remote, is_started, start_ahead
 from sframe_spark.session.spark_locality import reads_our_files
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
@@ -504,7 +505,7 @@ class Executor:
             except RunTooLongError as error:
                 self.run_log.give_up(produced)
                 self.log.append(f"sorted again by Spark: {error}")
-                result = run(rebuild(plan, with_full_sort))
+                result = run(rebuild(plan, lambda node: full_sort(node) or node))
         if plan.operator.is_source and root.operator is plan.operator:
             root.known = plan.known
         return result
@@ -635,9 +636,3 @@ def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: fl
         sizes = [entry.size for entry in source.manifest.segments if entry.size is not None]
         outcome.size = sum(sizes) if len(sizes) == len(source.manifest.segments) else None
     return outcome
-
-
-def with_full_sort(node: PlannerNode) -> PlannerNode:
-    """Return a node that sorts all rows if its operator sorts only rows that tie in the first sort columns, else the node itself."""
-    other = node.operator.otherwise()
-    return node if other is None else other.make_planner_node(*node.inputs)

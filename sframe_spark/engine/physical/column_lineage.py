@@ -75,7 +75,7 @@ def source_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
     >>> source_column(project(zip_columns(first, second), [1]), 0) == (second, 0)
     True
     """
-    while node.operator.row_wise and not node.operator.chooses_rows and (origins := origins_of(node)[column]):
+    while node.operator.row_wise and node.operator.row_choice is None and (origins := origins_of(node)[column]):
         slot, column = origins[0]
         node = node.inputs[slot]
     return node, column

@@ -23,6 +23,7 @@ from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.process.memory import memory_for_batches
 
 
@@ -156,7 +157,8 @@ def is_much_to_compute(plan: PlannerNode) -> bool:
         return False
     # Filters and row-wise operators need no row ranges of their own.
     return runs_over_ranges(plan) or all(
-        runs_over_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes
+        runs_over_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.row_choice is RowChoice.FILTER
+        for node in nodes
     )
 
 
@@ -244,7 +246,7 @@ def stored_columns(node: PlannerNode, positions: Sequence[int]) -> SegmentSource
     """
     while not isinstance(node.operator, SegmentSource):
         operator = node.operator
-        if len(node.inputs) != 1 or operator.row_range is not None or not (operator.row_wise or operator.chooses_rows):
+        if len(node.inputs) != 1 or operator.row_range is not None or not (operator.row_wise or operator.row_choice is not None):
             return None
         origins = [origins_of(node)[position] for position in positions]
         if not all(origins):

@@ -55,7 +55,7 @@ class NumberedRows:
 def numbered_rows(node: PlannerNode) -> NumberedRows | None:
     """Return the plan that chooses the rows of a node by row id; None if the node chooses no first rows, or reading all columns is as fast."""
     operator, below = node.operator, node.inputs[0]
-    if not isinstance(operator, DecomposableOperator) or not operator.chooses_rows or not 0 < operator.rows_of_part <= costs.MAX_ROWS_READ_LATE:
+    if not isinstance(operator, DecomposableOperator) or operator.row_choice is None or not 0 < operator.rows_of_part <= costs.MAX_ROWS_READ_LATE:
         return None
     source, *above = chain_below(below)
     stored = source.operator

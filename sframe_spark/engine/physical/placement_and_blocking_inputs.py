@@ -19,7 +19,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import calls_pl
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.planner.operator_declarations import SourceKind
+from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import interpreter
 from sframe_spark.session import is_started
@@ -63,7 +63,7 @@ def _computed_by_python(node: PlannerNode) -> list[int]:
     by_arrow = frozenset(node.operator.computed_by_arrow(facts))
     moved = {
         position
-        for position, (kind, origins) in enumerate(zip(node.schema, node.operator.values_moved(facts), strict=False))
+        for position, (kind, origins) in enumerate(zip(node.schema, node.operator.column_origins(facts), strict=False))
         if origins and all(facts[slot].schema[column] == kind for slot, column in origins)
     }
     return [position for position in range(len(node.schema)) if position not in moved | by_arrow]
@@ -180,7 +180,7 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     """
     operator = node.operator
     needs = [operator.requires(slot) for slot in range(len(inputs))]
-    if operator.unites_rows:
+    if operator.row_choice is RowChoice.UNITE:
         # Kernels need rows that are numbered without gaps. If an input is a query, the union is a query and nothing blocks.
         return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)] if all(item.segment for item in inputs) else []
     blocked = [

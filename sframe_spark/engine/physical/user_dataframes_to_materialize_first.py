@@ -24,6 +24,7 @@ from sframe_spark.planner.graph_traversal import consumers, fold, postorder
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.session import get_frames
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 from sframe_spark.storage.manifest.manifest import Manifest
@@ -354,7 +355,7 @@ def is_row_by_row(node: PlannerNode) -> bool:
     if functions_of(node) or too_long_for_spark(node):
         return False
     # A promised order (assume_sorted) is about the sequence of rows: its node, which is row-wise and counts as choosing rows, is excluded.
-    return operator.filters or (operator.row_wise and not operator.chooses_rows)
+    return operator.row_choice is RowChoice.FILTER or (operator.row_wise and operator.row_choice is None)
 
 
 def is_chain(plan: PlannerNode, allows: Callable[[PlannerNode], bool] = is_row_by_row) -> bool:

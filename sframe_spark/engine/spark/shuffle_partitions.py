@@ -14,6 +14,7 @@ from sframe_spark.message_text import in_words
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.graph_traversal import fold, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.row_sizes import Sizes, row_bytes
 from sframe_spark.session import QuerySize, default_parallelism, get_session, is_remote, shuffle_partitions
 
@@ -185,7 +186,7 @@ def fits_one_task(root: PlannerNode) -> bool:
     nodes = list(postorder([root]))
     if any(isinstance(node.operator, SparkSource) for node in nodes):
         return False
-    bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator.unites_rows]
+    bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator.row_choice is RowChoice.UNITE]
     if not config.single_task_rows or not all(bound is not None and bound <= config.single_task_rows for bound in bounds):
         return False
     sources = [node for node in nodes if not node.inputs]

@@ -126,8 +126,6 @@ class AggregateFunction:
         The author's functions of partial results, of which ``of_columns`` consists; usually None.
     skips_missing
         Whether rows in which the argument has no value make no difference.
-    takes_row
-        Whether the value is that of the last argument in one row of the group.
     of_runs
         Name of the aggregate that gives the same value where equal values of the argument are adjacent; None if there is no simpler one.
     recorded
@@ -145,7 +143,6 @@ class AggregateFunction:
     arguments: tuple[int, int] = (1, 1)
     exact: Exact | None = None
     skips_missing: bool = False
-    takes_row: bool = False
     of_runs: str | None = None
     recorded: Recorded | None = None
 
@@ -192,7 +189,6 @@ def define_aggregate(
     exact: Exact | None = None,
     of_columns: OfSomeColumns | None = None,
     skips_missing: bool = False,
-    takes_row: bool = False,
     of_runs: str | None = None,
     recorded: Recorded | None = None,
 ) -> AggregateFunction:
@@ -222,7 +218,7 @@ def define_aggregate(
         Whether the value depends on the order of the rows.
     arguments
         Number of argument columns, or the smallest and the largest.
-    skips_missing, takes_row, of_runs, recorded
+    skips_missing, of_runs, recorded
         What laws use; see :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`.
 
     Raises
@@ -260,7 +256,7 @@ def define_aggregate(
         column, finish = collect_rows, ReduceCollected(infer, form)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
     forms = (column, form, order_sensitive, finish, parts, counts, exact)
-    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, takes_row, of_runs, recorded))
+    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, of_runs, recorded))
 
 
 @attrs.frozen(eq=False)

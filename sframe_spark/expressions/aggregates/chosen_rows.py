@@ -372,7 +372,7 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
     def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
         return best_row(BestRow(positions[0], types[0], largest, positions[1], types[1], "last" if last else "first"))
 
-    define_aggregate(name, _infer_second, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns, takes_row=not last)
+    define_aggregate(name, _infer_second, column=column, order_sensitive=not last, arguments=2, of_columns=of_columns)
 
 
 _value_at("argmin", largest=False)
@@ -386,4 +386,4 @@ def _recorded_first(facts: ColumnStatistics, column_type: ColumnType) -> Any:
     return facts.first if facts.edges_known and not column_type.is_zoned else UNRECORDED
 
 
-define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, takes_row=True, recorded=_recorded_first)
+define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, recorded=_recorded_first)

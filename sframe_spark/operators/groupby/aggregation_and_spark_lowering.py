@@ -14,7 +14,6 @@ from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, R
 from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
-from sframe_spark.planner.operator import Origin
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.spark_relation import Relation
 from sframe_spark.types import FLOAT
@@ -57,10 +56,6 @@ class Aggregation:
             takes = f"{fewest} to {most} columns" if fewest < most else "1 column" if most == 1 else f"{most} columns"
             raise UnsupportedOperationError(f"the aggregate {self.function} takes {takes}, not {len(self.positions)}")
         return AGGREGATES.inferred(self.function, [schema[p] for p in self.positions], self.parameters)
-
-    def value_moved(self) -> Sequence[Origin]:
-        """Return the column whose value in one row is the result; empty if the result is computed."""
-        return [(0, self.positions[-1])] if self.implementation().takes_row else []
 
     def describe(self) -> str:
         """Return the aggregation as a string."""

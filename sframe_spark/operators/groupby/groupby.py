@@ -84,10 +84,6 @@ class GroupBy(DecomposableOperator):
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in self.keys]
 
-    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Return the origins of the keys, and of results that are the unchanged value of one row."""
-        return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
-
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """Return the order of each key, and of each column whose distinct values are counted."""
         distinct = [item.positions for item in self.aggregations if item.implementation().of_runs is not None]

@@ -99,10 +99,6 @@ class StreamingGroupBy(RunOperator):
         """Return the origins of the grouping columns."""
         return [[(0, position)] for position in self.grouped]
 
-    def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Return the origins of the grouping columns, and of results that are the unchanged value of one row."""
-        return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
-
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that are lists and dicts of plain values, including frequencies."""
         schema, width = inputs[0].schema, len(self.grouped)

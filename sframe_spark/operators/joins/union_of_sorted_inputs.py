@@ -24,7 +24,8 @@ from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.storage.manifest.column_statistics import Scalar
@@ -53,8 +54,7 @@ class MergeSorted(Operator):
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
-    chooses_rows: ClassVar[bool] = True
-    alike_inputs: ClassVar[bool] = True
+    row_choice: ClassVar[RowChoice | None] = RowChoice.OTHER
     keeps_dense: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]
     columns: tuple[str, ...]
@@ -90,6 +90,9 @@ class MergeSorted(Operator):
         by = requirement(self.by)
         first, second = (rows.order.add(orderings=[by]) for rows in inputs)
         return RelationProperties(derive.merge_sorted(first, second, by))
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        return [[(0, position), (1, position)] for position in range(inputs[0].width)]
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Return the required columns and the key columns."""
