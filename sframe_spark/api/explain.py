@@ -92,7 +92,6 @@ def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> lis
     planned = explained_sections(sections, names_of_sections(sections, names, column_names))
     if not analyze or not sections:
         return planned
-    del planned_run, plan, sections, column_names
     materialize(node, MaterializeOptions(measure=work_in_spark))
     return with_outcomes(planned, outcomes_of(node))
 

@@ -26,6 +26,7 @@ from sframe_spark.operators.project_zip_arrange import column_of, columns_alongs
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk, aligned_chunks, concatenate
+from sframe_spark.planner.handles import Handle
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
@@ -263,7 +264,12 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
 
 def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield rows as tuples, batch by batch, in bounded memory; ``names`` are the column names that errors use."""
-    first_row = 0
+    # The handle exists from now on, and not from the first row on.
+    return _tuples_of(Handle(node), names)
+
+
+def _tuples_of(handle: Handle, names: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
+    node, first_row = handle._node, 0
     for chunk in iterate(node):
         yield from zip(*python_columns(chunk, node.schema, first_row, names), strict=True)
         first_row += chunk.rows

@@ -11,12 +11,12 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import is_to_be_counted
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
-from sframe_spark.engine.physical.user_dataframes_to_materialize_first import referenced_directly
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import adds_up_floats
 from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_TIES
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length
+from sframe_spark.planner.handles import Handle, reachable_directly
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.rewrite_laws.sort_elimination import full_sort
@@ -87,7 +87,7 @@ def plan_dry_run(node: PlannerNode) -> DryRun:
     As before a real run, the claimed order of external files may be verified, and the matches of joins of few rows may be counted.
     """
     with GRAPH_LOCK:
-        copy, _held = copied(node)
+        copy, _handles = copied(node)
     dry_run = DryRun(new_columns=None if is_materialized(copy) else new_columns(copy))
     if dry_run.new_columns is None:
         _plan_dry_run(copy, dry_run, THE_RESULT)
@@ -98,9 +98,9 @@ def plan_dry_run(node: PlannerNode) -> DryRun:
     return dry_run
 
 
-def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
-    """Return a copy of a graph, and the copies of its nodes that are referenced externally, which the caller has to keep alive."""
-    referenced = referenced_directly(root)
+def copied(root: PlannerNode) -> tuple[PlannerNode, list[Handle]]:
+    """Return a copy of a graph, and handles of the copies of its nodes that can be reached other than through the root; the caller keeps these."""
+    reachable = reachable_directly(root)
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         same = PlannerNode(node.operator, inputs, with_inferred_length(node, [child.facts for child in inputs]))
@@ -108,7 +108,7 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
         return same
 
     copies = fold([root], copy)
-    return copies[id(root)], [copies[key] for key in referenced]
+    return copies[id(root)], [Handle(copies[key]) for key in reachable]
 
 
 def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:

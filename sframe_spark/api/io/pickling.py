@@ -15,6 +15,7 @@ from sframe_spark.api.io.saved_frames import COLUMN_NAME, load_frame, save_node
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.paths_and_uris import normalised
+from sframe_spark.planner.handles import register_handle
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.udf.pickling import is_packing
@@ -154,6 +155,7 @@ def restored(kind: Any, name: Any) -> Any:
     node, names = load_frame(path, own_files_only=True)
     frame_or_column: Any = kind.__new__(kind)
     frame_or_column._node = node
+    register_handle(frame_or_column)
     if issubclass(kind, ClassRegistry.frame):
         frame_or_column._names = FrameNames(names)
         node.record_column_names(frame_or_column._names)

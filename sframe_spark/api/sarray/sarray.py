@@ -34,6 +34,7 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
+from sframe_spark.planner.handles import register_handle
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain_values import one_value
@@ -104,6 +105,7 @@ class SArray(
             self._node = column_from_path(data, dtype, verify)
         else:
             self._node = node_from_values(data, dtype, ignore_cast_failure)
+        register_handle(self)
 
     @classmethod
     def from_const(cls, value: Any, size: int, dtype: Any = NoneType) -> SArray:

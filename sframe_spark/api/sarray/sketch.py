@@ -68,7 +68,8 @@ class Sketch(NeverPickled):
     def __init__(self, array: SArray | None = None, background: bool = False, sub_sketch_keys: Any = ()) -> None:
         if not isinstance(array, ClassRegistry.array):
             raise SchemaError(f"a Sketch is made of an SArray, not of {type(array).__name__}: Sketch(SArray(values))")
-        self._source = array._node
+        # The column is kept as the handle of its node.
+        self._array, self._source = array, array._node
         self._keys = keys_to_sum_up(sub_sketch_keys, self._source.schema[0])
         self._sub_sketches: dict[Any, Sketch] = {}
         self._node = counted_node(self._source)

@@ -37,6 +37,7 @@ from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.row_selection import slice_rows
+from sframe_spark.planner.handles import register_handle
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.input_copying_simplification_and_validation import NO_VALUES, is_of_spark
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
@@ -138,6 +139,7 @@ class SFrame(
             self._node, names = construction.frame_from(data, format, verify)
             self._names = FrameNames(names)
         self._node.record_column_names(self._names)
+        register_handle(self)
 
     if not TYPE_CHECKING:
 

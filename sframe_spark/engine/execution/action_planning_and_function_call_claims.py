@@ -25,13 +25,7 @@ from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
-from sframe_spark.engine.physical.user_dataframes_to_materialize_first import (
-    exclusive_tops,
-    is_chain,
-    nodes_in_place_of_frames,
-    referenced_below,
-    unfixed_nodes,
-)
+from sframe_spark.engine.physical.user_dataframes_to_materialize_first import exclusive_tops, is_chain, nodes_in_place_of_frames, unfixed_nodes
 from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.user_function_calls_and_result_memos import (
@@ -43,6 +37,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import (
     with_memos,
 )
 from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.handles import Handle, reachable_otherwise
 from sframe_spark.planner.length_and_order_inference import learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
@@ -206,6 +201,8 @@ class PlanAttempts:
         ``id`` of the DataFrames all of whose rows are to be fixed, whatever a plan observes of them.
     losses
         How many times temporary files were lost.
+    handle
+        The handle of ``root``: rows of nodes below, which are materialised first or by other threads, are needed by this action too.
     """
 
     root: PlannerNode
@@ -216,6 +213,7 @@ class PlanAttempts:
     in_tasks: bool = False
     whole: set[int] = attrs.Factory(set)
     losses: int = 0
+    handle: Handle = attrs.field(init=False, default=attrs.Factory(lambda self: Handle(self.root), takes_self=True))
 
     def next_plan(self, claim: NodeClaim) -> tuple[ActionPlan, NodeClaim | None]:
         """Return the next plan, and the claim of another thread that has to be released before it runs; None in place of the claim if it can run now.
@@ -227,7 +225,6 @@ class PlanAttempts:
         """
         root = self.root
         with GRAPH_LOCK:
-            # References to nodes are counted before the plan exists, as the plan refers to nodes of the graph, too.
             tops = {} if self.first else exclusive_tops(root)
             chosen = plan_action(root, self.becomes, self.first, self.in_tasks)
             unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
@@ -317,8 +314,6 @@ def run_action(
                 # A second call, in case Ctrl-C interrupted the first one at its start: other threads would wait forever.
                 claim.release()
         missing = chosen.missing[0] if chosen.missing else None
-        # The plan refers to nodes of the graph, whose references are counted for the next plan.
-        del chosen
         if missing is not None:
             # The reason is found before the node is materialised, as a materialised node calls no functions.
             why = why_first(missing)
@@ -357,7 +352,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
     learn_lengths(root)
     if not calls_user_functions(root):
         return ActionPlan(optimize(root, None, trace), root, trace)
-    external = referenced_below(root) if becomes else set()
+    external = reachable_otherwise(root) if becomes else set()
     graph, owners = with_memos(root, everywhere=True, kept=root if becomes else None)
     plan = optimize(graph, None, trace)
     called = called_nodes(plan, owners)

@@ -39,6 +39,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import function
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.handles import Handle
 from sframe_spark.planner.length_and_order_inference import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length, sum_of_bounds
@@ -66,12 +67,15 @@ class NewColumns:
         The nodes that compute the new columns, in the order of ``together``, and the sources of the other columns.
     shown
         For each column of the frame the node that it comes from, and its position in that node.
+    handle
+        The handle of the frame, which is asked for other columns after ``together`` is computed.
     """
 
     together: PlannerNode
     computed: Sequence[PlannerNode]
     stored: Sequence[PlannerNode]
     shown: Sequence[tuple[PlannerNode, int]]
+    handle: Handle
 
     def names(self, names: Sequence[str]) -> list[str]:
         """Return the names of the new columns, given the names of all columns of the frame."""
@@ -121,7 +125,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         whole = len({(id(node), column) for node, column in shown if not node.operator.is_source}) == sum(node.facts.width for node in computed)
         if not whole or not all(map(_may_stay, stored)) or any(node.length.rows != rows for node in nodes):
             return None
-        return NewColumns(zip_columns(*computed), computed, stored, shown)
+        return NewColumns(zip_columns(*computed), computed, stored, shown, Handle(root))
 
 
 def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int]]]:

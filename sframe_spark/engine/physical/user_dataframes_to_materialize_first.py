@@ -1,16 +1,15 @@
 """Finds the nodes over users' Spark DataFrames that must be materialised before a plan runs, so that all actions see the same rows in one order.
 
-Also keeps the one node that all frames of a DataFrame share, and finds the nodes of a graph that are referenced from outside.
+Also keeps the one node that all frames of a DataFrame share.
 
 See docs/decisions/009-one-evaluation.md.
 """
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -21,6 +20,7 @@ from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, fold, postorder
+from sframe_spark.planner.handles import reachable_directly
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
@@ -240,71 +240,6 @@ def nodes_in_place_of_frames(
     return missing, frozenset(free)
 
 
-# External references: nodes that are referenced by a frame of the user, by another thread, or by another graph.
-
-
-def referenced_below(root: PlannerNode) -> set[int]:
-    """Return the ``id`` of the nodes below ``root`` that can be reached other than through it.
-
-    References are counted, and references from within the graph are subtracted. Any reference that remains counts as external, so the result may
-    contain too many nodes, but not too few.
-    """
-    # Counted first, as a list of the nodes would add a reference to each.
-    external = referenced_directly(root)
-    for node in reversed(list(postorder([root]))):
-        if id(node) in external:
-            external.update(id(child) for child in node.inputs)
-    return external
-
-
-def referenced_directly(root: PlannerNode) -> set[int]:
-    """Return the ``id`` of nodes below ``root`` with a reference from outside its graph."""
-    nodes: list[Any] = list(postorder([root]))
-    explained, external = _references_within(nodes)
-    # The last item has no references but those that this function adds to each item.
-    nodes.append(object())
-    counts = [sys.getrefcount(node) for node in nodes]
-    added = counts.pop()
-    nodes.pop()
-    for node, count in zip(nodes, counts, strict=True):
-        if count > added + explained[id(node)]:
-            external.add(id(node))
-    external.discard(id(root))
-    return external
-
-
-def _references_within(nodes: list[Any]) -> tuple[dict[int, int], set[int]]:
-    """Return how many references to each node come from tuples of inputs, and the nodes in tuples that are referenced from outside the graph."""
-    readers: dict[int, int] = {}
-    for node in nodes:
-        readers[id(node.inputs)] = readers.get(id(node.inputs), 0) + 1
-    explained: dict[int, int] = {id(node): 0 for node in nodes}
-    suspicious: set[int] = set()
-    probe = _Probe()
-    inputs = probe.inputs
-    own = sys.getrefcount(inputs) - 1
-    seen: set[int] = set()
-    for node in nodes:
-        inputs = node.inputs
-        if not inputs or id(inputs) in seen:
-            continue
-        seen.add(id(inputs))
-        if sys.getrefcount(inputs) > own + readers[id(inputs)]:
-            suspicious.update(id(child) for child in inputs)
-        for child in inputs:
-            explained[id(child)] += 1
-    return explained, suspicious
-
-
-class _Probe:
-    """An object whose tuple of inputs has no other reference, to find out how many references a local variable adds."""
-
-    __slots__ = ("inputs",)
-
-    def __init__(self) -> None:
-        self.inputs = (object(),)
-
-
 # Subplans with one owner: if a DataFrame can be reached through one node only, that node is materialised, after filters and projections.
 
 
@@ -316,9 +251,8 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     """
     if not any(isinstance(node.operator, SparkSource) for node in postorder([root])):
         return {}
-    # Counted first, as the variables below refer to nodes.
-    external = referenced_directly(root)
     nodes = list(postorder([root]))
+    external = reachable_directly(root, nodes)
     sources = [node for node in nodes if isinstance(node.operator, SparkSource)]
     makes = row_by_row_origins(nodes)
     readers = consumers([root])
@@ -377,7 +311,7 @@ def _only_ways(
 ) -> dict[int, PlannerNode | None]:
     """Return, by ``id``, the next node above each node that all paths to the root pass.
 
-    A node gets None if there is no such node above it, or if it is referenced externally.
+    A node gets None if there is no such node above it, or if a handle reaches it on another path.
     """
     ways: dict[int, PlannerNode | None] = {}
     depths: dict[int, int] = {}
