@@ -125,7 +125,8 @@ class ColumnNames:
                 names = [self.known_name(node.inputs[origins[0][0]], origins[0][1]) if origins else None for origins in origins_of(node)]
             self._learn(node, tuple(names))
         for node in nodes:
-            for (slot, position), (other_slot, other) in node.operator.matched_keys():
+            joining = node.operator.joining
+            for (slot, position), (other_slot, other) in () if joining is None else joining.keys:
                 # A join key without a name is named after the key that it is matched with.
                 name = self.known_name(node.inputs[slot], position)
                 if name is not None:

@@ -465,9 +465,9 @@ def fits_in_memory(node: PlannerNode) -> bool:
 def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
     """Return how a node reduces all rows to one."""
     child, title = node.inputs[0], f"reduce[{operator.describe()}]"
-    if operator.has_whole_kernel and fits_in_memory(child):
+    if fits_in_memory(child):
         return f"{title}: no exchange: few rows ({max_rows(child)}) are read in one place"
-    if operator.has_whole_kernel and runs_as_kernels(child) and is_at_hand(child):
+    if runs_as_kernels(child) and is_at_hand(child):
         return f"{title}: no exchange: all rows are in the driver's memory"
     if operator.decomposes([child.facts]) and runs_as_kernels(child):
         return f"{title}: no exchange: each task sends one partial result"

@@ -25,6 +25,7 @@ from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
 from sframe_spark.planner.operator_declarations import INLINED, NO_EXCHANGE, RowChoice, SparkCost
 from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
@@ -56,10 +57,12 @@ class Reordering(Operator):
     row_choice: ClassVar[RowChoice | None] = RowChoice.OTHER
     by: tuple[tuple[int, bool], ...]
 
-    @property
-    def leaves_equal_rows(self) -> bool:
-        """Whether there is only one sort column, so that no further column orders rows that tie in it."""
-        return len(self.by) == 1
+    def split(self, first_rows: int | None = None) -> RangeSplit | None:
+        """Return a split by the first sort column: rows that tie in it are in one range, and keep their order if no further column orders them."""
+        if not self.by:
+            return None
+        column, ascending = self.by[0]
+        return RangeSplit(column, ascending, first_rows, leaves_equal_rows=len(self.by) == 1)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return inputs[0].schema
@@ -94,23 +97,14 @@ class Sort(Reordering):
         return [(0, [position for position, _ in self.by])]
 
     @property
-    def takes_all_rows(self) -> bool:
-        """True: rows are sorted in memory if memory allows."""
-        return True
-
-    @property
-    def split_by(self) -> tuple[int, bool] | None:
-        """The first sort column: rows that tie in it are in one range."""
-        return self.by[0]
+    def whole_kernel(self) -> WholeKernel:
+        """The sort in memory; few rows are one run of ties of a suffix sort without a sorted prefix."""
+        return WholeKernel(self.split(), for_few_rows=SuffixSort(self.by, 0))
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Return all rows in order, sorted in memory."""
         rows = inputs[0]
         return rows.rows_at(order_of(sort_parts_of(rows, facts[0].schema, self.by))) if rows.rows else rows
-
-    def in_memory(self) -> Operator:
-        """Return the suffix sort without a sorted prefix, for which all rows are one run of ties."""
-        return SuffixSort(self.by, 0)
 
     def requires(self, slot: int) -> Need:
         """Return ``INHERITED``: the order of the input, which decides between ties, matters only if the order of the output is observed."""
@@ -241,19 +235,9 @@ class TopRows(Reordering, DecomposableOperator):
     rows: int = attrs.field(validator=at_least(0))
 
     @property
-    def has_whole_kernel(self) -> bool:
-        """True: the kernel takes all rows as one chunk."""
-        return True
-
-    @property
-    def split_by(self) -> tuple[int, bool] | None:
-        """The first sort column: later ranges are computed only if the ranges before them have too few rows."""
-        return self.by[0] if self.by else None
-
-    @property
-    def rows_of_ranges(self) -> int | None:
-        """The requested number of rows."""
-        return self.rows
+    def whole_kernel(self) -> WholeKernel:
+        """The first rows of all rows; later ranges of values are computed only if the ranges before them have too few rows."""
+        return WholeKernel(self.split(self.rows))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Return the smaller of ``rows`` and the input's length."""

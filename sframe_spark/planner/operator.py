@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
@@ -18,37 +18,12 @@ from sframe_spark.planner.operator_declarations import UNKNOWN_COST, FunctionCal
 from sframe_spark.planner.row_sizes import Sizes, copied_sizes
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from sframe_spark.planner.operator_capabilities import Joining, RowCounting, WholeKernel
     from sframe_spark.planner.spark_relation import LoweringContext, Relation
 
 
 # An input slot and the position of a column in that input.
 Origin = tuple[int, int]
-
-
-class PartitionPairRows(Protocol):
-    """The output rows that come from one hash partition of each input. An implementation may compute them lazily."""
-
-    @property
-    def rows(self) -> int:
-        """Number of output rows."""
-
-    @property
-    def size(self) -> float:
-        """Estimated bytes of the rows."""
-
-    def sampled(self, count: int) -> np.ndarray:
-        """Return the row ids of about ``count`` rows, spread over all of them."""
-
-    def are_alone(self) -> np.ndarray:
-        """Return, for each row of the only input with row ids, whether no row of the other input matches it. Called only if one input has row ids."""
-
-    def of_matches(self) -> PartitionPairRows:
-        """Return the rows that come from a pair of matching rows, without unmatched rows."""
-
-    def chunks(self, max_bytes: int) -> Iterator[Chunk]:
-        """Yield all rows, with their row ids as the last column, in chunks of at most ``max_bytes`` (or of one row)."""
 
 
 @attrs.frozen
@@ -76,9 +51,9 @@ class Traits:
         Where the rows are if the operator has no inputs.
     spark_cost
         The cost of the operator in a Spark query, without its inputs.
-    counts_matches
-        ``count_matches`` computes the number of output rows from the first input and lookups in the second, and ``matches_between``
-        computes any range of output rows separately.
+    joining, counting, whole_kernel
+        Capabilities that most operators lack (None): matching the rows of two inputs, counting rows before they are computed, and a kernel that
+        needs all rows of the input. See :mod:`sframe_spark.planner.operator_capabilities`.
     """
 
     row_choice: ClassVar[RowChoice | None] = None
@@ -89,63 +64,27 @@ class Traits:
     gathers: ClassVar[bool] = False
     makes_one_row: ClassVar[bool] = False
     source_kind: ClassVar[SourceKind] = SourceKind.FILES
-    counts_matches: ClassVar[bool] = False
-
-    @property
-    def has_whole_kernel(self) -> bool:
-        """Whether the kernel needs all rows of the input at once, in any order."""
-        return False
-
-    @property
-    def takes_all_rows(self) -> bool:
-        """Whether the kernel needs all rows of the input at once, and gathering them is faster than a Spark query if memory allows."""
-        return self.has_whole_kernel
-
-    @property
-    def split_by(self) -> tuple[int, bool] | None:
-        """Position and direction (whether it ascends) of an input column by whose value ranges the input may be partitioned; None if it may not.
-
-        The kernel applied to each range, one after another, gives the same rows as the kernel applied to all rows.
-        """
-        return None
-
-    @property
-    def rows_of_ranges(self) -> int | None:
-        """The number of leading rows that are the result if rows are computed range by range; None if all rows are."""
-        return None
-
-    @property
-    def leaves_equal_rows(self) -> bool:
-        """Whether the kernel returns rows in their input order if their values in the ``split_by`` column are all equal or all missing."""
-        return False
-
-    @property
-    def numbered_slots(self) -> Sequence[int] | None:
-        """Inputs whose row ids restore the order of output rows computed by hash partition (:meth:`pairs_of_pieces`); None if that is impossible."""
-        return None
-
-    def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> PartitionPairRows:
-        """Return the output rows that come from one hash partition of each of two inputs, partitioned by ``matched_keys``.
-
-        The inputs in ``numbered_slots`` have row ids as their last column. The operator's output is the rows of all partitions, stably sorted by row
-        ids. A partition of an input in ``filtered_slots`` may itself be processed in parts, each with the whole partition of the other input. If the
-        divided input has no row ids, the output is the ``of_matches`` of each part, and the rows that ``are_alone`` in every part, computed once with
-        no row of the divided input.
-        """
-        raise PlanInvariantError("this operator makes nothing of pieces")
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether an operator that ``counts_rows`` has counted its rows."""
-        return False
 
     if TYPE_CHECKING:
-        # A property for classes whose cost depends on their parameters, a plain attribute for those that define none.
+        # For type checkers these are properties, because classes define them as properties; a plain attribute is quicker to ask for.
         @property
         def spark_cost(self) -> SparkCost:
             """The cost of the operator in a Spark query, without its inputs."""
+
+        @property
+        def joining(self) -> Joining | None:
+            """How the operator matches the rows of two inputs; None if it does not."""
+
+        @property
+        def counting(self) -> RowCounting | None:
+            """How the operator finds its number of rows before it computes them; None if it does not."""
+
+        @property
+        def whole_kernel(self) -> WholeKernel | None:
+            """The kernel that needs all rows of the input at once; None if there is no kernel, or one for any run of rows."""
     else:
         spark_cost = UNKNOWN_COST
+        joining = counting = whole_kernel = None
 
     @property
     def row_range(self) -> RowSlice | None:
@@ -182,23 +121,8 @@ class Traits:
         """Return orders of inputs that save work, as slot and columns; each column matters for rows that are equal in the columns before it."""
         return []
 
-    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        """Return pairs of input columns that the operator compares for equality to match rows."""
-        return []
-
     def function_calls(self, width: int) -> FunctionCalls | None:
         """Return the calls of users' functions, given the number of input columns; None if the operator calls none."""
-        return None
-
-    def in_memory(self) -> Operator | None:
-        """Return an operator for few rows that has the same output and needs no Spark; None if there is none."""
-        return None
-
-    def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
-        """Return a node with the same rows that searches its second input, sorted first if necessary; None if no search is possible.
-
-        ``known`` are nodes with the same rows as ``inputs``, about which more may be known.
-        """
         return None
 
 
@@ -250,8 +174,6 @@ class Operator(Traits):
         Inputs may have more columns than the operator reads, at no cost.
     expands
         A row of the first input may result in any number of output rows, which :meth:`pieces` yields in batches.
-    counts_rows
-        The number of output rows is unknown until :meth:`counted` finds it; after that rows can be addressed by index.
     is_source
         The operator has no inputs and provides rows by range through :meth:`read`.
     """
@@ -266,7 +188,6 @@ class Operator(Traits):
     takes_wider: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
     expands: ClassVar[bool] = False
-    counts_rows: ClassVar[bool] = False
 
     def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
         """Return a node of this operator applied to ``inputs``; types and length are inferred. Inputs of wrong types cause an error."""
@@ -338,22 +259,6 @@ class Operator(Traits):
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Yield the rows of the kernel in order, in one or more chunks of at most ``max_rows()`` rows; the limit may change between chunks."""
         yield self.kernel(inputs, facts)
-
-    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Operator:
-        """Return the operator with its number of output rows filled in, which lookups in the inputs determine without computing the rows."""
-        raise PlanInvariantError(f"operator {self.name!r} does not count its rows")
-
-    def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
-        """For an operator that ``counts_matches``, return the number of output rows for some rows of the first input, without computing them."""
-        raise PlanInvariantError(f"operator {self.name!r} does not count its matches")
-
-    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
-        """Return the output rows ``start`` (inclusive) to ``stop`` (exclusive); None if they take more than ``max_bytes``."""
-        raise PlanInvariantError(f"operator {self.name!r} does not make matches by number")
-
-    def bytes_between(self, start: int, stop: int) -> float:
-        """Return the estimated bytes of rows ``start`` (inclusive) to ``stop`` (exclusive) if known before they are computed; 0 if not."""
-        return 0.0
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
         """Return the range of rows of input ``slot`` that output rows ``start`` to ``stop`` need; the caller clips it to existing rows."""

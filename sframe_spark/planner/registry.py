@@ -87,16 +87,15 @@ def register(operator_class: OperatorClass) -> OperatorClass:
 
 
 def _require_flag(operator_class: type[Operator]) -> None:
-    """Check that a kernel is declared by ``has_kernel`` (or ``has_whole_kernel``), and that a declared kernel is implemented."""
+    """Check that a kernel is declared by ``has_kernel`` (or ``whole_kernel``), and that a declared kernel is implemented."""
     # A subclass may switch off the kernel that it inherits.
     level = {name: next(depth for depth, base in enumerate(operator_class.__mro__) if name in vars(base)) for name in ("kernel", "has_kernel")}
     has_own = operator_class.kernel is not Operator.kernel and level["kernel"] <= level["has_kernel"]
-    takes_all = ("has_whole_kernel", "takes_all_rows")
-    may_have = operator_class.has_kernel is not False or any(getattr(operator_class, name) is not getattr(Operator, name) for name in takes_all)
+    may_have = operator_class.has_kernel is not False or operator_class.whole_kernel is not None
     if has_own and not may_have:
         raise PlanInvariantError(
             f"the operator class {operator_class.__qualname__} has a kernel() that nobody would call: say has_kernel = True where it works on any "
-            "run of rows, or has_whole_kernel = True where it needs all rows"
+            "run of rows, or define whole_kernel where it needs all rows"
         )
     if operator_class.has_kernel is True and not any(
         getattr(operator_class, name, None) is not getattr(Operator, name, None) for name in ("kernel", "run_interval", "read", "advance", "pieces")

@@ -46,6 +46,7 @@ from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode, domain_of
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
+from sframe_spark.planner.operator_capabilities import range_split_of
 from sframe_spark.planner.operator_parameters import operator_parameters
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
@@ -150,9 +151,9 @@ BATCH_ROWS = 3
 """Rows per kernel call: fewer than in a range, so that ranges are divided into batches too."""
 
 
-def has_whole_kernel(node: PlannerNode) -> bool:
+def runs_as_kernel(node: PlannerNode) -> bool:
     """Return whether an operator has an Arrow implementation, even if only over whole columns, as reductions have."""
-    return node.operator.has_kernel or bool(getattr(node.operator, "takes_all_rows", False))
+    return node.operator.has_kernel or node.operator.whole_kernel is not None
 
 
 def check_kernel(node: PlannerNode) -> Rows:
@@ -214,24 +215,24 @@ def check_parts(node: PlannerNode, rows: Rows) -> None:
 
 
 def check_split(node: PlannerNode, rows: Rows) -> None:
-    """Check that an operator with ``split_by`` gives the same rows if its kernel runs once for each range of values of that column.
+    """Check that an operator whose kernel may be split by ranges of a column gives the same rows if its kernel runs once for each range.
 
     Raises
     ------
     ContractBroken
         If a division gives other rows.
     """
-    split = node.operator.split_by
-    if split is None or node.inputs[0].schema[split[0]].kind not in KINDS:
+    split = range_split_of(node.operator)
+    if split is None or node.inputs[0].schema[split.column].kind not in KINDS:
         return
-    (position, ascending), below, facts = split, read_all(node.inputs[0]), [child.facts for child in node.inputs]
+    position, below, facts = split.column, read_all(node.inputs[0]), [child.facts for child in node.inputs]
     for count in PARTITIONS:
-        ranges = RangePartitioner.of(below.columns[position], node.inputs[0].schema[position], ascending, count)
+        ranges = RangePartitioner.of(below.columns[position], node.inputs[0].schema[position], split.ascending, count)
         numbers = ranges.range_numbers(below.columns[position])
         inputs = [below.rows_at(np.flatnonzero(numbers == number)) for number in range(ranges.count)]
-        passed = ranges.have_one_value & node.operator.leaves_equal_rows
+        passed = ranges.have_one_value & split.leaves_equal_rows
         parts = [rows_of_range if passed[number] else node.operator.kernel([rows_of_range], facts) for number, rows_of_range in enumerate(inputs)]
-        found = rows_of(concatenate(parts, node.schema), node.schema)[: node.operator.rows_of_ranges]
+        found = rows_of(concatenate(parts, node.schema), node.schema)[: split.first_rows]
         demand(same_rows(found, rows), node, f"{ranges.count} range(s) of values give the rows of one kernel call", f"{rows}\nbut {found}")
 
 
@@ -260,7 +261,7 @@ def read_all(node: PlannerNode) -> Chunk:
 
 def run_ranges(node: PlannerNode, count: int) -> Chunk:
     """Return the rows of a node, computed in ``count`` row ranges, each in small batches, as the engine's tasks do."""
-    node = with_known_rows(node) if node.operator.counts_rows else node
+    node = node if node.operator.counting is None else with_known_rows(node)
     plan = Pipeline.of(node)
     placements: dict[int, Placement | None] = fold([node], lambda node, inputs: placement_over(node, [item for item in inputs if item is not None]))
     placement = placements[id(node)]
@@ -469,7 +470,7 @@ def check_operator(example: Example) -> None:
     for child in node.inputs:
         # So that any failure is due to the example's operator.
         demand(child.operator.is_source, node, "an example's inputs are sources", child.operator_type)
-    if not has_whole_kernel(node):
+    if not runs_as_kernel(node):
         return
     rows = check_kernel(node)
     check_facts(node, len(rows))
@@ -491,7 +492,7 @@ def check_lowering(example: Example) -> None:
     node = example.node()
     rows = check_partitions(node)
     check_parts(node, rows)
-    if has_whole_kernel(node):
+    if runs_as_kernel(node):
         found = kernel_rows(node)
         demand(same_rows(found, rows), node, "kernel and Spark lowering give the same rows", f"kernel {found}\nSpark  {rows}")
     else:

@@ -23,7 +23,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.testing.contract import Example, Rows, has_whole_kernel, kernel_rows, multiset, read_all, rows_of, same_rows
+from sframe_spark.testing.contract import Example, Rows, kernel_rows, multiset, read_all, rows_of, runs_as_kernel, same_rows
 
 # An output with fewer rows is not counted as evidence.
 MIN_EVIDENCE_ROWS = 3
@@ -155,7 +155,7 @@ def unused_opportunities(examples: Iterable[Example]) -> list[str]:
     unused = []
     operator_of = attrgetter("operator")
     for name, group in groupby(sorted((item for item in examples if not item.needs_spark), key=operator_of), operator_of):
-        nodes = [node for node in (item.node() for item in group) if node.inputs and has_whole_kernel(node)]
+        nodes = [node for node in (item.node() for item in group) if node.inputs and runs_as_kernel(node)]
         nodes = [node for node in nodes if all(node.operator.requires(slot) is not Need.LOOKUP for slot in range(len(node.inputs)))]
         trials = [Trial(node, tuple(map(read_all, node.inputs)), kernel_rows(node)) for node in nodes]
         candidates = [questions(node) for node in nodes]

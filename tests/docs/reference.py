@@ -26,7 +26,7 @@ from tests.operator_examples import EXAMPLES
 ROOT = Path(__file__).parents[2]
 FLAGS = (
     *("row_wise", "is_program", "arranges_columns", "streams", "gathers", "makes_one_row"),
-    *("expands", "counts_rows", "counts_matches", "keeps_dense", "keeps_domain", "takes_wider"),
+    *("expands", "keeps_dense", "keeps_domain", "takes_wider"),
 )
 CHOSEN = {
     RowChoice.FILTER: "rows of the input, each by a test of its own values",
@@ -34,6 +34,7 @@ CHOSEN = {
     RowChoice.UNITE: "all rows of all inputs, one input after the other",
     RowChoice.OTHER: "unchanged rows of the inputs",
 }
+CAPABILITIES = ("joining", "counting", "whole_kernel")
 PUBLIC_CLASSES = (
     *(sframe_spark.SFrame, sframe_spark.SArray, sframe_spark.Sketch, sframe_spark.SFrameBuilder, sframe_spark.SArrayBuilder),
     sframe_spark.visualization.Plot,
@@ -87,7 +88,8 @@ def operators_page() -> str:
             rooms.setdefault(room, []).append(kind)
     introduction = (
         "What each operator says about itself, by which the engine and the laws know it. *Needs* is what it asks of the rows of its inputs; the "
-        "words are those of `Need` and `Traits` in `planner/`. How one is written: [extending](extending.md#an-operator-with-state)."
+        "words are those of `Need` and `Traits` in `planner/`; what it *has* are capabilities "
+        "(`planner/operator_capabilities.py`). How one is written: [extending](extending.md#an-operator-with-state)."
     )
     parts = ["# Operators", NO_EDIT, wrapped(introduction)]
     for room, kinds in sorted(rooms.items()):
@@ -150,6 +152,8 @@ def operator_parts(kind: type[Operator]) -> Iterator[str]:
     lines = [f"says {', '.join(flags)}"] if flags else []
     if kind.row_choice is not None:
         lines.append(f"rows of the output: {CHOSEN[kind.row_choice]}")
+    if capabilities := [f"`{name}`" for name in CAPABILITIES if getattr(kind, name) is not None]:
+        lines.append(f"has {', '.join(capabilities)}")
     lines.append(f"computed by {computed_by(kind)}")
     if isinstance(kind.spark_cost, SparkCost) and kind.spark_cost.is_inlined:
         lines.append("as cheap for Spark as reading rows")
@@ -167,7 +171,7 @@ def computed_by(kind: type[Operator]) -> str:
     ways = []
     if kind.has_kernel is not False:
         ways.append("a kernel over any run of rows")
-    if any(getattr(kind, name) is not getattr(Operator, name) for name in ("has_whole_kernel", "takes_all_rows")):
+    if kind.whole_kernel is not None:
         ways.append("a kernel over all rows")
     if hasattr(kind, "part_of"):
         ways.append("parts of runs of rows")

@@ -226,5 +226,5 @@ def test_long_rows_of_a_csv_file_go_to_disk(tmp_path: Any) -> None:
 def test_lists_and_dicts_weigh_what_is_in_them(value: Any) -> None:
     rows = SFrame({"k": ["a", "b", "b"], "v": [value, type(value)(), None]})
     section = ready_root(rows.join(SFrame({"k": ["a", "a"]}), on="k", how="outer")._node)
-    assert 2_000 < section.operator.bytes_between(0, 2) < 2_100
-    assert section.operator.bytes_between(2, 4) < 100
+    assert 2_000 < section.operator.counting.bytes_between(0, 2) < 2_100
+    assert section.operator.counting.bytes_between(2, 4) < 100

@@ -172,7 +172,7 @@ def test_a_counted_join_keeps_its_length_where_its_tables_are_stored() -> None:
 def test_keys_of_rows_without_a_match_are_weighed(how: str) -> None:
     keys = SFrame({"k": ["x" * 1_000] * 20, "w": list(range(20))})
     section = ready_root(SFrame({"k": ["a"], "v": [1]}).join(keys, on="k", how=how)._node)
-    assert section.operator.bytes_between(0, 21) >= 20_000
+    assert section.operator.counting.bytes_between(0, 21) >= 20_000
     assert row_bytes(sizes_of(section)[id(section)], 0) * known_rows(section) >= 20_000
 
 

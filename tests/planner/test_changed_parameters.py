@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.plugin import graph_from_json, graph_to_json
-from sframe_spark.testing.contract import Example, has_whole_kernel, kernel_rows
+from sframe_spark.testing.contract import Example, kernel_rows, runs_as_kernel
 from tests.operator_examples import EXAMPLES
 from tests.planner.plan_parameters import leaves, with_leaf
 
@@ -64,7 +64,7 @@ def test_changed_parameters(part: int) -> None:
             checked += 1
             try:
                 node = graph_from_json(text)
-                if has_whole_kernel(node):
+                if runs_as_kernel(node):
                     kernel_rows(node)
             except SFrameError:
                 continue

@@ -19,6 +19,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
+from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.testing.contract import (
@@ -109,7 +110,7 @@ class FirstValue(Doubled):
 
     row_wise: ClassVar[bool] = False
     has_kernel: ClassVar[bool] = False
-    has_whole_kernel: ClassVar[bool] = True
+    whole_kernel: ClassVar[WholeKernel] = WholeKernel()
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         return inputs[0].slice(0, 1)
@@ -175,7 +176,7 @@ class Forgetful(DecomposableOperator):
 
     name: ClassVar[str] = "sample_forgetful"
     deterministic: ClassVar[bool] = True
-    has_whole_kernel: ClassVar[bool] = True
+    whole_kernel: ClassVar[WholeKernel] = WholeKernel()
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         return (INT,)
@@ -285,8 +286,8 @@ class SplitInVain(Doubled):
     """Says that its rows come in the order of their values."""
 
     @property
-    def split_by(self) -> tuple[int, bool] | None:
-        return (0, True)
+    def whole_kernel(self) -> WholeKernel:
+        return WholeKernel(RangeSplit(0))
 
 
 def example(operator_class: type[Operator]) -> Example:

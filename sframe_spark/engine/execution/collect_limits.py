@@ -55,7 +55,7 @@ def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
 def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
     """Return the number of rows of a join that may have too many; None if it cannot have too many, or if its rows must be computed to be counted."""
     most = node.length.at_most
-    if most is None or most <= costs.MAX_ROWS_COLLECTED_UNCHECKED or not any(below.operator.matched_keys() for below in postorder([node])):
+    if most is None or most <= costs.MAX_ROWS_COLLECTED_UNCHECKED or all(below.operator.joining is None for below in postorder([node])):
         return None
     return count_rows(node) if needed_bytes(node, most, as_objects) > costs.MAX_BYTES_COLLECTED_UNCHECKED else None
 

@@ -28,6 +28,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.planner.operator_capabilities import operator_for_few_rows
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 
@@ -229,7 +230,10 @@ class DirectRun:
         if operator.is_source:
             return isinstance(operator, MemorySource) and operator.order is not NO_RECORDED_ORDER
         passes = (
-            operator.arranges_columns or operator.is_program or operator.row_choice in (RowChoice.FILTER, RowChoice.UNITE) or operator.counts_rows
+            operator.arranges_columns
+            or operator.is_program
+            or operator.row_choice in (RowChoice.FILTER, RowChoice.UNITE)
+            or operator.counting is not None
         )
         return not passes and operator.row_range is None
 
@@ -333,9 +337,9 @@ class DirectRun:
 
     def _rows_of_kernel(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Run the kernel of an operator on all rows of its inputs."""
-        if operator.counts_rows:
+        if operator.counting is not None:
             sides: list[Any] = [Lookup.of_rows(chunk, item.schema) for chunk, item in zip(chunks, facts, strict=True)]
-            operator = operator.counted(sides, facts)
+            operator = operator.counting.counted(sides, facts)
             rows = operator.infer_length(facts).known_rows
             if rows > self.max_rows:
                 raise _NeedsPlanError
@@ -397,11 +401,11 @@ def operator_without_plan(node: PlannerNode) -> Operator:
         if complete is None:
             raise _NeedsPlanError
         return complete.operator
-    if not operator.has_kernel and not operator.has_whole_kernel:
-        of_few = operator.in_memory()
-        if of_few is None:
+    if not operator.has_kernel:
+        of_few = operator_for_few_rows(operator)
+        if of_few is None and operator.whole_kernel is None:
             raise _NeedsPlanError
-        operator = of_few
-    if not operator.counts_rows and any(operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))):
+        operator = of_few or operator
+    if operator.counting is None and any(operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))):
         raise _NeedsPlanError
     return operator

@@ -27,7 +27,7 @@ from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
-from sframe_spark.planner.operator import Operator, PartitionPairRows
+from sframe_spark.planner.operator_capabilities import PartitionJoining, PartitionPairRows, RangeSplit, range_split_of
 from sframe_spark.planner.row_sizes import value_bytes
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
@@ -39,18 +39,16 @@ from sframe_spark.types import INT
 
 def key_ranges_of(node: PlannerNode, most: int = costs.MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
     """Return ranges of the column by which a kernel's input is split, with about equally many rows each."""
-    below, split, plan_size = node.inputs[0], node.operator.split_by, plan_size_of(node.inputs[0])
+    below, split, plan_size = node.inputs[0], range_split_of(node.operator), plan_size_of(node.inputs[0])
     assert split is not None and plan_size is not None
-    position, ascending = split
-    keys = project(below, [position])
+    keys = project(below, [split.column])
     narrow = optimize(keys)
     if not placement_of(narrow).segment:
         narrow = keys
     # Less memory may be available than when the section was planned.
     count = most if workers is not None else int(min(most, ranges_for(plan_size)))
-    return RangePartitioner.of(
-        sample_of(narrow, max(costs.POSITIONS_OF_RANGE_SAMPLE, count), workers or ThreadRunner()), below.schema[position], ascending, count
-    )
+    sample = sample_of(narrow, max(costs.POSITIONS_OF_RANGE_SAMPLE, count), workers or ThreadRunner())
+    return RangePartitioner.of(sample, below.schema[split.column], split.ascending, count)
 
 
 def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> pa.Array:
@@ -167,12 +165,13 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartition
     MemoryReservationError
         If a range does not fit in memory.
     """
-    operator, facts = node.operator, [child.facts for child in node.inputs]
+    operator, facts, split = node.operator, [child.facts for child in node.inputs], range_split_of(node.operator)
+    assert split is not None
 
     def kernel(rows: Chunk) -> Chunk:
         return require_inferred(operator, (), operator.kernel([rows], facts), node.schema)
 
-    exchanged = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
+    exchanged = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(split, ranges), split.first_rows)
     # At this point nothing has been computed or written.
     if not exchanged.have_room.all():
         raise MemoryReservationError
@@ -193,9 +192,9 @@ def rows_left(rows: np.ndarray, required: int | None) -> np.ndarray:
     return left[left > 0]
 
 
-def passed_on(operator: Operator, ranges: RangePartitioner) -> np.ndarray:
+def passed_on(split: RangeSplit, ranges: RangePartitioner) -> np.ndarray:
     """Return for each range whether a kernel leaves its rows as they are, so that they can be streamed."""
-    return ranges.have_one_value & operator.leaves_equal_rows
+    return ranges.have_one_value & split.leaves_equal_rows
 
 
 def split_evenly(rows: np.ndarray, count: int) -> list[range]:
@@ -207,8 +206,9 @@ def split_evenly(rows: np.ndarray, count: int) -> list[range]:
 
 def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
     """Return an empty exchange for the input of a kernel."""
-    assert node.operator.split_by is not None
-    return Exchange(RowRangePartitioner(node.operator.split_by[0], ranges), node.inputs[0].schema, bytes_gathered())
+    split = range_split_of(node.operator)
+    assert split is not None
+    return Exchange(RowRangePartitioner(split.column, ranges), node.inputs[0].schema, bytes_gathered())
 
 
 def add_rows_of_task(exchange: Exchange, number: int, task: RangeTask) -> None:
@@ -232,7 +232,7 @@ class PartitionedJoin:
     node
         The node of the join.
     join
-        The operator that joins one hash partition in memory.
+        What joins one hash partition of each side in memory.
     sides
         The exchanges of both sides. Row ids are the last column of a side that decides the order of the result.
     order
@@ -240,7 +240,7 @@ class PartitionedJoin:
     """
 
     node: PlannerNode
-    join: Operator
+    join: PartitionJoining
     sides: Sequence[Exchange]
     order: Exchange | None = None
     _open: ExitStack = attrs.field(factory=ExitStack, init=False)
@@ -248,9 +248,10 @@ class PartitionedJoin:
     @classmethod
     def of(cls, node: PlannerNode) -> PartitionedJoin:
         """Return a join for a node, with empty exchanges."""
-        join, count = node.operator.in_memory(), partitions_of_join(node)
-        assert join is not None and join.numbered_slots is not None and count is not None
-        keys = [[position for slot, position in pair] for pair in node.operator.matched_keys()]
+        joining, count = node.operator.joining, partitions_of_join(node)
+        assert joining is not None and count is not None
+        join, keys = joining.by_partitions, [[position for slot, position in pair] for pair in joining.keys]
+        assert join is not None
         sides = []
         for slot, side in enumerate(node.inputs):
             positions = tuple(pair[slot] for pair in keys)
@@ -279,7 +280,6 @@ class PartitionedJoin:
 
     def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
         """Run the tasks of a side and add their rows to its exchange."""
-        assert self.join.numbered_slots is not None
         give = add_rows_of_task_with_ids if slot in self.join.numbered_slots else add_rows_of_task
         callables = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
         ThreadRunner().run(callables, f"exchanging for {self.node.operator.called()}", tasks)
@@ -332,7 +332,6 @@ class PartitionedJoin:
 
         Rows of the other side without any match are added afterwards.
         """
-        assert self.join.numbered_slots is not None
         return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
 
     def _pairs(self, number: int) -> Iterator[PartitionPairRows]:
@@ -355,7 +354,7 @@ class PartitionedJoin:
     def _pairs_of(self, rows: Sequence[Chunk]) -> PartitionPairRows:
         raise_if_cancelled()
         facts = [Facts(side.schema, Length.exactly(chunk.rows)) for side, chunk in zip(self.sides, rows, strict=True)]
-        return self.join.pairs_of_pieces(rows, facts)
+        return self.join.pairs(rows, facts)
 
     def _join(self, number: int, room: BlockingReservation) -> None:
         """Join a hash partition and add the rows to the exchange of the result, all as rows of one task.

@@ -72,6 +72,7 @@ from sframe_spark.planner.chunk import Chunk, ChunkedRows, concatenate, drained,
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
+from sframe_spark.planner.operator_capabilities import range_split_of
 from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.rewrite_laws.sort_elimination import full_sort
@@ -318,14 +319,14 @@ class SectionRunner:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
                 return ReplanNeeded(node)
             ranges = key_ranges_of(node, max(least, min(most, workers.parallelism())), workers)
-            assert node.operator.split_by is not None
-            position = node.operator.split_by[0]
-            callables = [partial(write_exchange_rows, task, number, position, ranges, handle.directory) for number, task in enumerate(tasks)]
+            split = range_split_of(node.operator)
+            assert split is not None
+            callables = [partial(write_exchange_rows, task, number, split.column, ranges, handle.directory) for number, task in enumerate(tasks)]
             outputs: list[TaskOutput] = workers.run(callables, f"exchanging for {node.operator.name}", tasks)
             self.spilled = sum(chunk.size for output in outputs for _, chunk in output.chunks)
             temporary_store().usage.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
-            passed = passed_on(node.operator, ranges)
+            passed = passed_on(split, ranges)
             if np.sum([output.sizes for output in outputs], axis=0).max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
                 return ReplanNeeded(node)

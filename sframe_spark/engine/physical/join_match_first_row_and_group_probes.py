@@ -23,6 +23,7 @@ from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
+from sframe_spark.planner.operator_capabilities import match_counting_of
 from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.process.memory import memory_for_batches
 
@@ -32,9 +33,10 @@ def is_to_be_counted(node: PlannerNode) -> bool:
 
     If an input is computed by another section, its rows may turn out to be few, so only the bound of the join decides.
     """
-    if node.operator.counts_rows:
-        return not node.operator.is_counted
-    if not node.operator.counts_matches or node.length.rows is not None:
+    counting = node.operator.counting
+    if counting is not None:
+        return not counting.is_counted
+    if match_counting_of(node.operator) is None or node.length.rows is not None:
         return False
     bound, left = node.length.at_most, node.inputs[0]
     if any(sections_in(child) for child in node.inputs):
@@ -44,23 +46,25 @@ def is_to_be_counted(node: PlannerNode) -> bool:
 
 def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
     """Return a join over sources with its number of rows, which its operator counts, or which is counted match by match."""
-    return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
+    return with_counted_rows(node, placement.rows_to_run) if node.operator.counting is None else with_known_rows(node)
 
 
 @memory_for_batches()
 def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
     """Return a join that searches its right input with its number of rows, by counting its matches."""
-    operator, (left, right) = node.operator, node.inputs
+    counting, (left, right) = match_counting_of(node.operator), node.inputs
+    assert counting is not None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows)
-    rows = sum(operator.count_matches([batch, lookup], facts) for batch in batches)
-    return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+    rows = sum(counting.count([batch, lookup], facts) for batch in batches)
+    return PlannerNode(node.operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
 
 
 def with_known_rows(node: PlannerNode) -> PlannerNode:
     """Return an operator over sources with its number of rows, which the operator counts."""
-    facts = [child.facts for child in node.inputs]
-    operator = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
+    facts, counting = [child.facts for child in node.inputs], node.operator.counting
+    assert counting is not None
+    operator = counting.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
     return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
 
 
@@ -80,18 +84,20 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         column = column.inputs[0]
     if any(map(calls_python, above)):
         return None
-    if join.operator.counts_rows:
+    if join.operator.counting is not None:
         stop = max(start, min(stop, base_rows))
-        return PipelineRunner(Pipeline.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
-    operator, (left, right) = join.operator, join.inputs
+        fits = join.operator.counting.bytes_between(start, stop) <= config.memory_budget
+        return PipelineRunner(Pipeline.of(node)).run(start, stop) if fits else None
+    counting, (left, right) = match_counting_of(join.operator), join.inputs
+    assert counting is not None
     if not can_be_counted(left) and not can_be_searched(join):
         return None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     matches, passed = [Chunk.empty(join.schema)], 0
     for batch in PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows):
-        rows = operator.count_matches([batch, lookup], facts)
+        rows = counting.count([batch, lookup], facts)
         if passed + rows > start:
-            part = operator.matches_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
+            part = counting.rows_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
             if part is None:
                 return None
             matches.append(part)
@@ -107,7 +113,7 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
 def join_below(node: PlannerNode) -> PlannerNode | None:
     """Return the node below all row-wise nodes if it is a join whose rows can be counted, else None."""
     node = below_columns(node)
-    return node if node.operator.counts_rows or node.operator.counts_matches else None
+    return node if node.operator.counting is not None or match_counting_of(node.operator) is not None else None
 
 
 def below_columns(node: PlannerNode) -> PlannerNode:
@@ -170,7 +176,7 @@ def runs_over_ranges(plan: PlannerNode) -> bool:
 
 def can_be_searched(join: PlannerNode) -> bool:
     """Return whether threads can count the matches of a join: the right side is a source, and the left one can be computed by row ranges."""
-    if not join.operator.counts_matches:
+    if match_counting_of(join.operator) is None:
         return False
     left, right = join.inputs
     return right.operator.is_source and suits_threads(left) and runs_over_ranges(left)

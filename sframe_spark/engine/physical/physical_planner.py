@@ -44,6 +44,7 @@ from sframe_spark.planner.graph_traversal import consumers, postorder, rebuild
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.operator_capabilities import match_counting_of, operator_for_few_rows
 from sframe_spark.planner.operator_declarations import RowSlice
 
 Placed = tuple[PlannerNode, Placement]
@@ -185,7 +186,7 @@ class SectionPlanner:
                 return self._joined_by_partitions(node, current, placement)
             children = [self._fit_for_query(child, item) for child, item in children]
             # The inputs may turn out to be few rows only now.
-            few = node.operator.in_memory()
+            few = operator_for_few_rows(node.operator)
             if few is not None and all(is_few_at_hand(child) for child, _ in children):
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
@@ -206,7 +207,7 @@ class SectionPlanner:
     def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
         """Return a local join and its placement; its sides become sections that run first, so that the rows of the join can be counted."""
         self._has_gathered = True
-        search = join.operator if join.operator.counts_matches else None
+        search = None if match_counting_of(join.operator) is None else join.operator
         for slot, side in enumerate(join.inputs):
             if join.operator.requires(slot) is Need.LOOKUP:
                 # A side that is sorted by its key no longer has the rows in the order that other readers need.
@@ -252,7 +253,8 @@ class SectionPlanner:
 
     def _mode_alone(self, node: PlannerNode, below: PlannerNode, placement: Placement) -> Mode | None:
         operator = node.operator
-        if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
+        kernel = operator.whole_kernel
+        if kernel is not None and kernel.for_few_rows is None and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
             if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_cheaper_locally(node.with_inputs([below]))):

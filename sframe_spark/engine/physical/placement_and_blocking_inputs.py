@@ -76,7 +76,8 @@ def _types_read(node: PlannerNode, outputs: list[int]) -> Iterator[ColumnType]:
         for schema, columns in zip(schemas, operator.input_columns(outputs, [child.facts for child in node.inputs]), strict=True):
             yield from (schema[column] for column in columns if 0 <= column < len(schema))
     yield from (schemas[0][key] for key in operator.group_keys or ())
-    yield from (schemas[slot][key] for pair in operator.matched_keys() for slot, key in pair)
+    if operator.joining is not None:
+        yield from (schemas[slot][key] for pair in operator.joining.keys for slot, key in pair)
 
 
 @attrs.frozen

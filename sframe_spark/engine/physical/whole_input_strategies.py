@@ -31,6 +31,7 @@ from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_capabilities import range_split_of
 from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
@@ -76,7 +77,7 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
         return None
     fits = plan_size.size <= bytes_gathered()
     # If only first rows are required, finding them among all rows is faster than exchanging all rows.
-    is_quicker = root.operator.rows_of_ranges is None and plan_size.rows >= costs.MIN_ROWS_SPLIT and local_threads() > 1
+    is_quicker = not needs_first_rows_only(root) and plan_size.rows >= costs.MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(plan_size) <= costs.MAX_RANGES:
         return Mode.EXCHANGED
@@ -88,10 +89,10 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
 
     With very many rows, there would be too many chunks to read; Spark's own exchange merges them.
     """
-    if not config.small_rows or Mode.EXCHANGED_BY_TASKS in refused or len(root.inputs) != 1 or not root.operator.takes_all_rows:
+    if not config.small_rows or Mode.EXCHANGED_BY_TASKS in refused or len(root.inputs) != 1 or root.operator.whole_kernel is None:
         return False
     # If only first rows are required, each Spark task selects the first of its own rows.
-    if root.operator.rows_of_ranges is not None:
+    if needs_first_rows_only(root):
         return False
     below = root.inputs[0]
     if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
@@ -110,8 +111,14 @@ def ranges_of_tasks(plan_size: PlanSize) -> int:
 
 def can_split(root: PlannerNode) -> bool:
     """Return whether a kernel can run on each range of a column's values separately."""
-    split = root.operator.split_by
-    return split is not None and root.inputs[0].schema[split[0]].kind in KINDS
+    split = range_split_of(root.operator)
+    return split is not None and root.inputs[0].schema[split.column].kind in KINDS
+
+
+def needs_first_rows_only(root: PlannerNode) -> bool:
+    """Return whether only the first rows of the ranges of a kernel are required."""
+    split = range_split_of(root.operator)
+    return split is not None and split.first_rows is not None
 
 
 def bytes_gathered() -> int:
@@ -139,7 +146,7 @@ def runs_over_row_ranges(below: PlannerNode) -> bool:
 def gathered_size(root: PlannerNode) -> PlanSize | None:
     """Return the size of the input of a kernel that needs all rows; None if threads of this process cannot compute the input or run the kernel."""
     operator = root.operator
-    if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
+    if len(root.inputs) != 1 or operator.whole_kernel is None or not is_for_threads(root):
         return None
     below = root.inputs[0]
     if not (suits_threads(below) or is_cheaper_locally(below)) or not makes_plainly(root) or not runs_over_row_ranges(below):
@@ -155,13 +162,14 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
 
     If possible, the right side is sorted and searched; otherwise it is a hash join, which numbers the keys of both sides.
     """
-    numbered = node.operator.in_memory()
-    if numbered is None or not numbered.counts_rows or not is_for_threads(node):
+    joining = node.operator.joining
+    numbered = None if joining is None else joining.in_memory()
+    if joining is None or numbered is None or numbered.counting is None or not is_for_threads(node):
         return None
     sides = [side for side, placement in children if placement.segment and suits_threads(side)]
     if len(sides) < len(children):
         return None
-    search = node.operator.searching(node.inputs, sides)
+    search = joining.searching(node.inputs, sides)
     if search is not None and gathered_mode(search.inputs[1]) is not None and can_stay(sides[1:]):
         return search
     return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
@@ -169,8 +177,8 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
 
 def partitions_of_join(node: PlannerNode) -> int | None:
     """Return the number of hash partitions for a join whose sides do not fit in memory together; None if a query is to run it."""
-    numbered = node.operator.in_memory()
-    if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
+    joining = node.operator.joining
+    if joining is None or joining.by_partitions is None or not is_for_threads(node) or not makes_plainly(node):
         return None
     if not all(suits_threads(side) and runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
@@ -200,7 +208,7 @@ def query_again(node: PlannerNode) -> PlannerNode:
     Return all other nodes unchanged.
     """
     operator = node.operator
-    if operator.counts_rows and not operator.is_counted and any(map(is_spilled, node.inputs)):
+    if operator.counting is not None and not operator.counting.is_counted and any(map(is_spilled, node.inputs)):
         return operator.as_read().make_planner_node(*node.inputs)
     return node
 

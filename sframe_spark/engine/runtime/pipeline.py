@@ -26,6 +26,7 @@ from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_final_rows
+from sframe_spark.planner.operator_capabilities import RowCounting
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import batch_bytes
@@ -498,9 +499,8 @@ class PipelineRunner:
         """Return where a batch of base rows that begins at ``first`` ends: earlier than requested if rows are long."""
         last = min(first + self.batches[0].rows(batch_rows), stop)
         last = last if last == stop else self.before_read_afresh(first, last)
-        operators = self.plan.operators
         # Operators that know the bytes of their rows before these are computed.
-        known = [index for index in self.stages[0] if index in self.uneven and (operators[index].is_source or operators[index].counts_rows)]
+        known = {index: counter for index in self.stages[0] if index in self.uneven and (counter := self._counter(index)) is not None}
         # Rows may be longer in some regions of a source than in others.
         while known and last - first > 1 and self._bytes_between(known, first, last) > 2 * self.plan.batch_bytes:
             last = first + (last - first) // 2
@@ -520,14 +520,17 @@ class PipelineRunner:
         left = (high - source.batch_end(low, high)) * (last - first) // (high - low)
         return last - left
 
-    def _bytes_between(self, indices: Sequence[int], start: int, stop: int) -> float:
+    def _bytes_between(self, counters: Mapping[int, Reader | RowCounting], start: int, stop: int) -> float:
         """Return the bytes of the rows of some operators that some base rows require."""
         required, size = self.required(start, stop), 0.0
-        for index in indices:
-            operator = self.plan.operators[index]
-            counter = self._reader(index, operator) if isinstance(operator, Source) else operator
+        for index, counter in counters.items():
             size += sum(counter.bytes_between(*interval) for interval in required[index])
         return size
+
+    def _counter(self, index: int) -> Reader | RowCounting | None:
+        """Return what knows the bytes of an operator's rows before these are computed; None if nothing does."""
+        operator = self.plan.operators[index]
+        return self._reader(index, operator) if isinstance(operator, Source) else operator.counting
 
     def _reader(self, index: int, source: Source) -> Reader:
         if index not in self.readers:

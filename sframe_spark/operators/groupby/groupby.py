@@ -36,6 +36,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, Origin
+from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
 from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
@@ -63,18 +64,13 @@ class GroupBy(DecomposableOperator):
         return SparkCost(QueryWork(1, 2) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK))
 
     @property
-    def has_whole_kernel(self) -> bool:
-        """True: the kernel groups all rows together."""
-        return True
+    def whole_kernel(self) -> WholeKernel:
+        """The groups of all rows; they ascend by the first key, and all rows of a group are in one range of it."""
+        return WholeKernel(RangeSplit(self.keys[0]) if self.keys else None)
 
     @property
     def group_keys(self) -> Sequence[int]:
         return self.keys
-
-    @property
-    def split_by(self) -> tuple[int, bool] | None:
-        """The first key: groups ascend by it, and all rows of a group are in one range. None without keys."""
-        return (self.keys[0], True) if self.keys else None
 
     @property
     def filtered_slots(self) -> Sequence[int]:
@@ -199,7 +195,6 @@ class Reduce(DecomposableOperator):
 
     name: ClassVar[str] = "reduce"
     deterministic: ClassVar[bool] = True
-    has_whole_kernel: ClassVar[bool] = True
     makes_one_row: ClassVar[bool] = True
     aggregations: tuple[Aggregation, ...]
 
@@ -207,6 +202,11 @@ class Reduce(DecomposableOperator):
     def spark_cost(self) -> SparkCost:
         """The cost of a shuffle that gathers partial states."""
         return SparkCost(QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK))
+
+    @property
+    def whole_kernel(self) -> WholeKernel:
+        """The aggregates of all rows."""
+        return WholeKernel()
 
     @property
     def order_sensitive(self) -> bool:

@@ -35,6 +35,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.operator_capabilities import Joining
 from sframe_spark.planner.operator_parameters import at_least, column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
@@ -220,9 +221,10 @@ class AsofJoin(NearKeys):
         """Return the origins of the kept columns of the first input, then of the values of the second."""
         return [*super().column_origins(inputs), *([(1, position)] for position in self.values)]
 
-    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        """Return the key and group columns of both inputs."""
-        return [((0, place), (1, position)) for place, position in enumerate((self.on, *self.by))]
+    @property
+    def joining(self) -> Joining:
+        """Rows match by near keys and equal group columns."""
+        return Joining([((0, place), (1, position)) for place, position in enumerate((self.on, *self.by))])
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the types of the kept columns, followed by the types of the values.

@@ -17,6 +17,7 @@ from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.operator_capabilities import Joining, PartitionJoining
 from sframe_spark.planner.operator_declarations import QueryWork, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import planner_node_name_to_type, register
@@ -56,7 +57,14 @@ class EquiJoin(Operator):
         left = [[(0, position)] for position in range(inputs[0].width)]
         return [*left, *([(1, position)] for position in self.right_values(inputs[1].width))]
 
-    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
+    @property
+    def joining(self) -> Joining:
+        """Rows match by equal keys."""
+        return Joining(self.key_pairs)
+
+    @property
+    def key_pairs(self) -> Sequence[tuple[Origin, Origin]]:
+        """The key columns of both inputs."""
         return [((0, left), (1, right)) for left, right in zip(self.left_keys, self.right_keys, strict=True)]
 
     def right_values(self, width: int) -> list[int]:
@@ -219,18 +227,10 @@ class Join(EquiJoin):
         """The cost of shuffling and sorting both sides by their keys."""
         return SparkCost(QueryWork(2, 2), forgets_one_partition=self.how == "outer")
 
-    def in_memory(self) -> Operator:
-        """Return the hash join."""
-        hash_join: Callable[..., Operator] = planner_node_name_to_type("hash_join")
-        return hash_join(self.left_keys, self.right_keys, self.how)
-
-    def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
-        """Return the sorted join, with the right input sorted by key; None if no search is possible."""
-        if self.how not in SEARCHED or not self.has_key_to_search(*known):
-            return None
-        (left_key,), (right_key,) = self.left_keys, self.right_keys
-        search: Callable[..., Operator] = planner_node_name_to_type("sorted_join")
-        return search(left_key, right_key, self.how).make_planner_node(inputs[0], sort_rows(inputs[1], [(right_key, True)]))
+    @property
+    def joining(self) -> Joining:
+        """Rows match by equal keys, which a hash join numbers, or for which a sorted join searches."""
+        return HashedOrSearched(self.key_pairs, self)
 
     def has_key_to_search(self, left: PlannerNode, right: PlannerNode) -> bool:
         """Return whether there is only one key, it is an int or a date-time without offset, and it is never missing on at least one side."""
@@ -254,6 +254,32 @@ class Join(EquiJoin):
     def requires(self, slot: int) -> Need:
         """Return ``INHERITED``: the order of the inputs matters only if the order of the output is observed."""
         return Need.INHERITED
+
+
+@attrs.frozen
+class HashedOrSearched(Joining):
+    """The matches of a join of any kind: the planner computes them by a hash join, whole or by partitions, or by a sorted join."""
+
+    join: Join
+
+    def in_memory(self) -> Operator:
+        """Return the hash join."""
+        hash_join: Callable[..., Operator] = planner_node_name_to_type("hash_join")
+        return hash_join(self.join.left_keys, self.join.right_keys, self.join.how)
+
+    def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
+        """Return the sorted join, with the right input sorted by key; None if no search is possible."""
+        if self.join.how not in SEARCHED or not self.join.has_key_to_search(*known):
+            return None
+        (left_key,), (right_key,) = self.join.left_keys, self.join.right_keys
+        search: Callable[..., Operator] = planner_node_name_to_type("sorted_join")
+        return search(left_key, right_key, self.join.how).make_planner_node(inputs[0], sort_rows(inputs[1], [(right_key, True)]))
+
+    @property
+    def by_partitions(self) -> PartitionJoining | None:
+        """How the hash join computes its rows from hash partitions."""
+        joining = self.in_memory().joining
+        return None if joining is None else joining.by_partitions
 
 
 def has_text(column_type: ColumnType) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_equality_and_codes import comparable_values, matched_codes
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.operators.joins.equi_join import Join
+from sframe_spark.operators.joins.equi_join import HashedOrSearched, Join
 from sframe_spark.operators.joins.sorted_join import Matches
 from sframe_spark.operators.lookup.cached_reader import Lookup, RowBlock, as_lookup
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Positions
@@ -22,6 +22,7 @@ from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
+from sframe_spark.planner.operator_capabilities import PartitionJoining, RowCounting
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes, uneven_bytes
 
@@ -46,13 +47,17 @@ class HashJoin(Join):
     name: ClassVar[str] = "hash_join"
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
-    counts_rows: ClassVar[bool] = True
     pairs: Pairs | None = attrs.field(default=None, eq=False, metadata={"portable": False})
 
     @property
-    def is_counted(self) -> bool:
-        """Whether the matches have been counted."""
-        return self.pairs is not None
+    def joining(self) -> HashedPartitions:
+        """Rows match by equal keys, in whole inputs or in hash partitions."""
+        return HashedPartitions(self.key_pairs, self)
+
+    @property
+    def counting(self) -> CountedPairs:
+        """Pairs of rows are found before the rows are built."""
+        return CountedPairs(self)
 
     def as_read(self) -> Join:
         """Return the logical join, because what fits into memory depends on the machine."""
@@ -73,7 +78,7 @@ class HashJoin(Join):
     def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Return only the output rows ``start`` (inclusive) to ``stop`` (exclusive)."""
         left, right = (as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True))
-        pairs = self.pairs or self._pairs(left, right)
+        pairs = self.pairs or self.pairs_of(left, right)
         rows, partners = pairs.between(start, min(stop, pairs.rows))
         columns = list(left.take(rows, range(len(left.schema))).columns)
         if self.how in ("right", "outer") and bool((rows < 0).any()):
@@ -82,28 +87,6 @@ class HashJoin(Join):
             for position, values in zip(self.left_keys, keys, strict=True):
                 columns[position] = pc.if_else(alone, values, columns[position])
         return Chunk((*columns, *right.take(partners, self.right_values(len(right.schema))).columns), len(rows))
-
-    @property
-    def numbered_slots(self) -> Sequence[int]:
-        """The probe side, which determines the row order; for an outer join both sides, because unmatched right rows come last."""
-        return {"right": (1,), "outer": (0, 1)}.get(self.how, (0,))
-
-    def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> NumberedPairs:
-        """Return the join of one hash partition of each input; the last column of a side in ``numbered_slots`` holds its row ids."""
-        sides = [in_one_block(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
-        numbers = [rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs)]
-        pairs = self._pairs(*sides)
-        return NumberedPairs(attrs.evolve(self, pairs=pairs), pairs, sides, facts, numbers)
-
-    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> HashJoin:
-        """Return this join with its matches counted."""
-        return attrs.evolve(self, pairs=self._pairs(*inputs))
-
-    def bytes_between(self, start: int, stop: int) -> float:
-        """Return the bytes in variable-width columns, after the matches have been counted."""
-        if self.pairs is None:
-            return super().bytes_between(start, stop)
-        return self.pairs.bytes_between(start, min(stop, self.pairs.rows))
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
         """Return sizes as for the logical join; after matches have been counted, weighted by how often each input row occurs in the output."""
@@ -117,7 +100,7 @@ class HashJoin(Join):
             sizes = tuple(share if position in positions else size for position, size in enumerate(sizes))
         return sizes
 
-    def _pairs(self, left: Lookup, right: Lookup) -> Pairs:
+    def pairs_of(self, left: Lookup, right: Lookup) -> Pairs:
         """Return the pairs of matching rows.
 
         Keys become codes, and the build side is sorted by code, so that the matches of a probe row are a range.
@@ -136,6 +119,53 @@ class HashJoin(Join):
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
         key_lengths = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
         return Pairs(result, order, np.flatnonzero(is_alone), self.how == "right", (*lengths, key_lengths))
+
+
+@attrs.frozen
+class CountedPairs(RowCounting):
+    """The number of rows of a hash join is that of its pairs of matching rows."""
+
+    join: HashJoin
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the matches have been counted."""
+        return self.join.pairs is not None
+
+    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> HashJoin:
+        """Return the join with its matches counted."""
+        return attrs.evolve(self.join, pairs=self.join.pairs_of(*inputs))
+
+    def bytes_between(self, start: int, stop: int) -> float:
+        """Return the bytes in variable-width columns, after the matches have been counted."""
+        pairs = self.join.pairs
+        return 0.0 if pairs is None else pairs.bytes_between(start, min(stop, pairs.rows))
+
+
+@attrs.frozen
+class HashedPartitions(HashedOrSearched):
+    """The matches of a hash join, which can also join one hash partition of each input."""
+
+    join: HashJoin
+
+    @property
+    def by_partitions(self) -> JoinOfPartitions:
+        """The probe side has row ids, as it determines the row order; for an outer join both sides have, because unmatched right rows come last."""
+        return JoinOfPartitions({"right": (1,), "outer": (0, 1)}.get(self.join.how, (0,)), self.join)
+
+
+@attrs.frozen
+class JoinOfPartitions(PartitionJoining):
+    """The rows of a hash join, computed from one hash partition of each input."""
+
+    join: HashJoin
+
+    def pairs(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> NumberedPairs:
+        """Return the join of one hash partition of each input; the last column of a side in ``numbered_slots`` holds its row ids."""
+        sides = [in_one_block(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
+        numbers = [rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs)]
+        pairs = self.join.pairs_of(*sides)
+        return NumberedPairs(attrs.evolve(self.join, pairs=pairs), pairs, sides, facts, numbers)
 
 
 @attrs.frozen(eq=False)

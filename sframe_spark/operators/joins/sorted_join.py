@@ -20,6 +20,7 @@ from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKey
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator_capabilities import Joining, MatchCounting
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import fixed_size, uneven_bytes
@@ -158,7 +159,6 @@ class SortedJoin(EquiJoin):
     name: ClassVar[str] = "sorted_join"
     has_kernel: ClassVar[bool] = True
     expands: ClassVar[bool] = True
-    counts_matches: ClassVar[bool] = True
     left_key: int = attrs.field(validator=column_positions)
     right_key: int = attrs.field(validator=column_positions)
     how: str = attrs.field(validator=one_of(*SEARCHED))
@@ -173,6 +173,11 @@ class SortedJoin(EquiJoin):
         """The key column of the second input."""
         return (self.right_key,)
 
+    @property
+    def joining(self) -> SearchedMatches:
+        """Rows match by equal keys, for which the second input is searched."""
+        return SearchedMatches(self.key_pairs, self)
+
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         left, right = (columns.index(key) for columns, key in zip(kept, (self.left_key, self.right_key), strict=True))
         return SortedJoin(left, right, self.how), self.yielded(kept, inputs)
@@ -184,39 +189,28 @@ class SortedJoin(EquiJoin):
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Return all output rows at once, whatever their size."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        result = self._matches(left, lookup, facts)
-        return self._pairs(left, lookup, result, 0, result.rows)
+        result = self.matches_of(left, lookup, facts)
+        return self.rows_of(left, lookup, result, 0, result.rows)
 
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Find the first and last match of each row, then yield the output rows, which are built on demand."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        result, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
+        result, of_left = self.matches_of(left, lookup, facts), uneven_bytes(left.columns, left.rows)
         start = 0
         while True:
             stop = self._chunk_end(of_left, lookup, result, start, min(start + max_rows(), result.rows))
-            yield self._pairs(left, lookup, result, start, stop)
+            yield self.rows_of(left, lookup, result, start, stop)
             start = stop
             if start >= result.rows:
                 return
 
-    def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
-        """Return the number of output rows, without building any."""
-        return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
-
-    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
-        """Return only the output rows ``start`` (inclusive) to ``stop`` (exclusive); None if they exceed ``max_bytes``."""
-        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        result = self._matches(left, lookup, facts)
-        size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, result, start, stop)
-        return self._pairs(left, lookup, result, start, stop) if size <= max_bytes else None
-
     def _chunk_end(self, of_left: Positions, lookup: Lookup, result: Matches, start: int, stop: int) -> int:
         """Return where to end a chunk so that it stays within its size limit, as rows may differ much in size."""
-        while stop - start > 1 and self._bytes(of_left, lookup, result, start, stop) > MAX_CHUNK_BYTES:
+        while stop - start > 1 and self.bytes_of(of_left, lookup, result, start, stop) > MAX_CHUNK_BYTES:
             stop = start + (stop - start) // 2
         return stop
 
-    def _bytes(self, of_left: Positions, lookup: Lookup, result: Matches, start: int, stop: int) -> int:
+    def bytes_of(self, of_left: Positions, lookup: Lookup, result: Matches, start: int, stop: int) -> int:
         """Return the estimated bytes of some pairs in variable-width columns, given the bytes of each left row."""
         of_right = [position for position in self.right_values(len(lookup.schema)) if fixed_size(lookup.schema[position]) is None]
         if not of_right and not of_left.any():
@@ -224,17 +218,49 @@ class SortedJoin(EquiJoin):
         rows, partners = result.pairs(start, stop)
         return int(of_left[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
 
-    def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
+    def matches_of(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
+        """Return the matches of some left rows."""
         search = lookup.note(self, lambda: key_places(lookup, self.right_key, left.rows))
         keys, present = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
         first, last = search.matches(keys, present)
         return Matches.between(first, last, keep_all=self.how == "left")
 
-    def _pairs(self, left: Chunk, lookup: Lookup, result: Matches, start: int, stop: int) -> Chunk:
+    def rows_of(self, left: Chunk, lookup: Lookup, result: Matches, start: int, stop: int) -> Chunk:
+        """Return the output rows ``start`` (inclusive) to ``stop`` (exclusive) of some matches."""
         rows, partners = result.pairs(start, stop)
         everyone = len(rows) == left.rows and bool((rows == np.arange(left.rows)).all())
         columns = left.columns if everyone else tuple(column.take(pa.array(rows)) for column in left.columns)
         return Chunk((*columns, *lookup.take(partners, self.right_values(len(lookup.schema))).columns), len(rows))
+
+
+@attrs.frozen
+class SearchedMatches(Joining):
+    """The matches of a sorted join, which a search counts."""
+
+    join: SortedJoin
+
+    @property
+    def match_counting(self) -> CountedMatches:
+        """Matches are counted by searching for the first and the last one of each row."""
+        return CountedMatches(self.join)
+
+
+@attrs.frozen
+class CountedMatches(MatchCounting):
+    """The number of rows of a sorted join follows from the first and the last match of each left row."""
+
+    join: SortedJoin
+
+    def count(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
+        """Return the number of output rows, without building any."""
+        return self.join.matches_of(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
+
+    def rows_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
+        """Return only the output rows ``start`` (inclusive) to ``stop`` (exclusive); None if they exceed ``max_bytes``."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        result = self.join.matches_of(left, lookup, facts)
+        size = self.join.bytes_of(uneven_bytes(left.columns, left.rows), lookup, result, start, stop)
+        return self.join.rows_of(left, lookup, result, start, stop) if size <= max_bytes else None
 
 
 @attrs.frozen(eq=False)

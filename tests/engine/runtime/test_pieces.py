@@ -48,8 +48,8 @@ def test_pieces_of_any_size_are_the_rows(left: list[int], middle: list[int], rig
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_first_rows_of_a_join_make_no_others(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    pairs = SortedJoin._pairs
-    monkeypatch.setattr(SortedJoin, "_pairs", lambda *arguments: made.append(arguments[-1] - arguments[-2]) or pairs(*arguments))
+    rows_of = SortedJoin.rows_of
+    monkeypatch.setattr(SortedJoin, "rows_of", lambda *arguments: made.append(arguments[-1] - arguments[-2]) or rows_of(*arguments))
     started = is_started()
     rows = 30_000
     left = tc.SFrame({"k": [1] * rows, "v": list(range(rows))})

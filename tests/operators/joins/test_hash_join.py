@@ -22,7 +22,7 @@ def pairs_of(how: str, longest: int) -> Pairs:
         keys = [None if key == 9 else f"k{key}" for key in random.integers(0, 30, rows).tolist()]
         texts = ["x" * (longest if row == 3 else 20) for row in range(rows)]
         sides.append(as_lookup(Chunk((encode(keys, STR), encode(texts, STR)), rows), (STR, STR)))
-    return HashJoin((0,), (0,), how)._pairs(*sides)
+    return HashJoin((0,), (0,), how).pairs_of(*sides)
 
 
 def bytes_of_each(pairs: Pairs, start: int, stop: int) -> int:
