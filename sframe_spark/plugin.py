@@ -114,7 +114,7 @@ from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.law import Law, Stage, law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
-from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, Origin, SequentialOperator, any_parameter
+from sframe_spark.planner.operator import DecomposableOperator, ExpandingOperator, Need, Operator, Origin, SequentialOperator, any_parameter
 from sframe_spark.planner.operator_capabilities import (
     Joining,
     MatchCounting,
@@ -124,6 +124,7 @@ from sframe_spark.planner.operator_capabilities import (
     RowCounting,
     WholeKernel,
 )
+from sframe_spark.planner.operator_declarations import QueryWork, RowChoice, RowSlice, SparkCost
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
@@ -134,15 +135,16 @@ from sframe_spark.values.python_to_arrow import encode
 
 __all__ = [
     "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk", "CollectedValues",
-    "ColumnAggregate", "ColumnType", "Count", "CountMissing", "DecomposableOperator", "Decomposition", "ExactSum", "Facts", "FloatSum",
-    "GroupsOfRows", "Growth", "HasValue", "InputRows", "InvalidArgumentError", "Joining", "KeyColumn", "Law", "Length", "LengthMismatchError",
-    "Literal", "LoweringContext", "MatchCounting", "Need", "Operator", "Origin", "PartitionJoining", "PartitionPairRows", "PlannerNode",
-    "ProductSum", "Program", "RangeSplit", "Register", "Relation", "RelationProperties", "RowCounting", "RowDomain", "RowWindows", "RowWise",
-    "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError", "SequentialOperator", "Stage", "StateColumn", "Step",
-    "UnsupportedOperationError", "WholeKernel", "WrappedSum", "aggregate", "any_parameter", "append", "apply_program", "call", "column_names",
-    "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive", "dict_of", "encode", "errors", "filter_by_mask",
-    "frame_of", "graph_from_json", "graph_to_json", "group_by", "law", "list_of", "node_of", "planner_node_name_to_type", "project", "reduce",
-    "reduce_columns", "register", "registered_names", "reverse", "slice_rows", "sort_rows", "zip_columns",
+    "ColumnAggregate", "ColumnType", "Count", "CountMissing", "DecomposableOperator", "Decomposition", "ExactSum", "ExpandingOperator", "Facts",
+    "FloatSum", "GroupsOfRows", "Growth", "HasValue", "InputRows", "InvalidArgumentError", "Joining", "KeyColumn", "Law", "Length",
+    "LengthMismatchError", "Literal", "LoweringContext", "MatchCounting", "Need", "Operator", "Origin", "PartitionJoining", "PartitionPairRows",
+    "PlannerNode", "ProductSum", "Program", "QueryWork", "RangeSplit", "Register", "Relation", "RelationProperties", "RowChoice", "RowCounting",
+    "RowDomain", "RowSlice", "RowWindows", "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError", "SequentialOperator",
+    "SparkCost", "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WholeKernel", "WrappedSum", "aggregate", "any_parameter", "append",
+    "apply_program", "call", "column_names", "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive", "dict_of",
+    "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json", "group_by", "law", "list_of", "node_of",
+    "planner_node_name_to_type", "project", "reduce", "reduce_columns", "register", "registered_names", "reverse", "slice_rows", "sort_rows",
+    "zip_columns",
 ]  # fmt: skip
 
 

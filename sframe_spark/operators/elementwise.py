@@ -103,14 +103,6 @@ class RowWise(Operator):
             return None
         return FunctionCalls(functions, [f.result for f in functions], lambda others: GeneralizedTransform(program.with_user_functions(others)))
 
-    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """Return an operator over one more column, before the others, which copies that column and runs the same program over the others."""
-        if len(inputs) != 1:
-            return None
-        width = inputs[0].width
-        moved = self.program(width).with_inputs({position: position + 1 for position in range(width)}, width + 1)
-        return GeneralizedTransform(attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
-
     def requires(self, slot: int) -> Need:
         """Return ``ALIGNED`` if there are several inputs, otherwise ``INHERITED``."""
         return Need.INHERITED if self.arity == 1 else Need.ALIGNED

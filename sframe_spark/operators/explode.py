@@ -16,7 +16,7 @@ from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
-from sframe_spark.planner.operator import ALL_ROWS, Need, Operator, Origin
+from sframe_spark.planner.operator import ExpandingOperator, Need, Operator, Origin
 from sframe_spark.planner.operator_declarations import NO_EXCHANGE, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
@@ -34,21 +34,16 @@ KINDS = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 
 
 @attrs.frozen
-class Expansion(Operator):
+class Expansion(ExpandingOperator):
     """Base class of operators that make any number of rows from each row."""
 
     deterministic: ClassVar[bool] = True
-    has_kernel: ClassVar[bool] = True
-    expands: ClassVar[bool] = True
     streams: ClassVar[bool] = True
     spark_cost: ClassVar[SparkCost] = NO_EXCHANGE
 
     def requires(self, slot: int) -> Need:
         """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
         return Need.INHERITED
-
-    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
 
 @register
@@ -124,7 +119,7 @@ class Explode(Expansion):
         made = range(len(others), len(others) + len(self.types))
         return attrs.evolve(self, position=new_positions(kept[0])[self.position]), [*left, *made]
 
-    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def chunks(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Yield at most ``max_rows()`` items at a time."""
         chunk = inputs[0]
         column, items = items_of(chunk.columns[self.position], facts[0].schema[self.position], self.types)

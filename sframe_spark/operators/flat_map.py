@@ -48,7 +48,7 @@ class FlatMap(Expansion):
     def function_calls(self, width: int) -> FunctionCalls:
         return FunctionCalls([self.function], self.types, lambda functions: attrs.evolve(self, function=functions[0]))
 
-    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def chunks(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Call the function once per row, and yield results as soon as there are enough, so that only few more results are in memory."""
         chunk, schema = inputs[0], facts[0].schema
         memo = self.function.memo

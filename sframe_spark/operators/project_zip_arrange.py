@@ -61,11 +61,8 @@ class Project(Operator):
         return [[(0, position)] for position in self.positions]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+        """Return the origins of some output columns, without those of all others."""
         return [(0, self.positions[column]) for column in columns]
-
-    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """Return a projection on the additional column, followed by the chosen columns."""
-        return Project((0, *(position + 1 for position in self.positions)))
 
     def requires(self, slot: int) -> Need:
         """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
@@ -134,6 +131,7 @@ class Zip(Operator):
         return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+        """Return the origins of some output columns, without those of all others."""
         return zip_origins(columns, [child.facts for child in inputs])
 
     def requires(self, slot: int) -> Need:
@@ -318,6 +316,7 @@ class Arrange(Operator):
         return [[(slot, position)] for slot, position in zip(self.slots, self.positions, strict=True)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+        """Return the origins of some output columns, without those of all others."""
         return [(self.slots[column], self.positions[column]) for column in columns]
 
     def requires(self, slot: int) -> Need:
@@ -477,3 +476,11 @@ def _length_of_both(first: Length, second: Length) -> Length:
     if first.provably_equals(second) is False:
         raise lengths_differ(first, second)
     return second if first.rows is None and second.rows is not None else first
+
+
+def arranged_origins(operator: Operator, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
+    """Return the origins of some output columns of an operator that ``arranges_columns``; of a frame of many columns these are found at once."""
+    if isinstance(operator, (Project, Zip, Arrange)):
+        return operator.origins_of(columns, inputs)
+    origins = operator.column_origins([child.facts for child in inputs])
+    return [origins[column][0] for column in columns]

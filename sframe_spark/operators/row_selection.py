@@ -56,10 +56,6 @@ class FilterRows(Operator):
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         return self, kept[0][:-1]
 
-    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """Return the same operator, because the mask stays the last column."""
-        return self
-
     def requires(self, slot: int) -> Need:
         """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
         return Need.INHERITED

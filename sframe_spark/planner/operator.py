@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -108,11 +108,6 @@ class Traits:
         slots = range(len(inputs)) if self.row_choice is RowChoice.UNITE else range(1)
         return [[(slot, position) for slot in slots] for position in range(inputs[0].width)]
 
-    def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """For an operator that ``arranges_columns``, return the origin of some output columns, without computing the origins of all others."""
-        origins = self.column_origins([child.facts for child in inputs])
-        return [origins[column][0] for column in columns]
-
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the list and dict columns of the output that are computed without a Python object for each value."""
         return []
@@ -172,8 +167,6 @@ class Operator(Traits):
         Each output row is aligned with a row of the first input, though it may depend on other rows.
     takes_wider
         Inputs may have more columns than the operator reads, at no cost.
-    expands
-        A row of the first input may result in any number of output rows, which :meth:`pieces` yields in batches.
     is_source
         The operator has no inputs and provides rows by range through :meth:`read`.
     """
@@ -187,7 +180,6 @@ class Operator(Traits):
     keeps_domain: ClassVar[bool] = False
     takes_wider: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
-    expands: ClassVar[bool] = False
 
     def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
         """Return a node of this operator applied to ``inputs``; types and length are inferred. Inputs of wrong types cause an error."""
@@ -237,13 +229,6 @@ class Operator(Traits):
         """
         return None
 
-    def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """Return the operator over an input with an additional first column, which becomes the first output column.
-
-        The result is None if the operator has several inputs, or if an output row may come from several input rows.
-        """
-        return None
-
     def requires(self, slot: int) -> Need:
         """Return what the operator requires of the rows of input ``slot``; by default their order, because the operator may depend on it."""
         return Need.ORDERED
@@ -256,10 +241,6 @@ class Operator(Traits):
         """Return the output rows for aligned ranges of input rows. Inputs are chunks, or lookups for inputs with ``Need.LOOKUP``."""
         raise PlanInvariantError(f"operator {self.name!r} has no kernel")
 
-    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Yield the rows of the kernel in order, in one or more chunks of at most ``max_rows()`` rows; the limit may change between chunks."""
-        yield self.kernel(inputs, facts)
-
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
         """Return the range of rows of input ``slot`` that output rows ``start`` to ``stop`` need; the caller clips it to existing rows."""
         return (start, stop)
@@ -271,6 +252,21 @@ class Operator(Traits):
     def describe(self) -> str:
         """Return the parameters in one short line, for printed plans."""
         return ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in attrs.fields(type(self)))
+
+
+@attrs.frozen
+class ExpandingOperator(Operator):
+    """An operator that makes any number of output rows from a row of the first input, chunk by chunk."""
+
+    has_kernel: ClassVar[bool] = True
+
+    def chunks(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """Yield the output rows in order, in one or more chunks of at most ``max_rows()`` rows; the limit may change between chunks."""
+        raise PlanInvariantError(f"operator {self.name!r} does not yield its rows")
+
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """Return the output rows as one chunk."""
+        return next(self.chunks(inputs, facts, lambda: ALL_ROWS))
 
 
 @attrs.frozen

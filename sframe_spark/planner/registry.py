@@ -98,7 +98,7 @@ def _require_flag(operator_class: type[Operator]) -> None:
             "run of rows, or define whole_kernel where it needs all rows"
         )
     if operator_class.has_kernel is True and not any(
-        getattr(operator_class, name, None) is not getattr(Operator, name, None) for name in ("kernel", "run_interval", "read", "advance", "pieces")
+        getattr(operator_class, name, None) is not getattr(Operator, name, None) for name in ("kernel", "run_interval", "read", "advance")
     ):
         raise PlanInvariantError(f"the operator class {operator_class.__qualname__} says has_kernel = True and defines no kernel()")
 

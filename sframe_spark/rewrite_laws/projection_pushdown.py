@@ -1,4 +1,4 @@
-"""Laws that drop unused columns, as close to the sources as possible, and merge projections."""
+"""Laws that drop unused columns, as close to the sources as possible, and merge projections; and the inverse, a column that is passed through."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.project_zip_arrange import Zip, all_columns, new_positions, project, shows_all, zip_columns
+from sframe_spark.expressions.scalar_function_program import Register
+from sframe_spark.operators.elementwise import RowWise, apply_program
+from sframe_spark.operators.project_zip_arrange import Project, Zip, all_columns, new_positions, project, shows_all, zip_columns
+from sframe_spark.operators.row_selection import FilterRows
 from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.law import law
@@ -136,3 +139,28 @@ def merged_projections(node: PlannerNode) -> PlannerNode | None:
     if child.operator_type != "project":
         return None
     return project(child.inputs[0], [child.operator_parameters["positions"][position] for position in positions])
+
+
+def passing_first_column(node: PlannerNode, rows: PlannerNode) -> PlannerNode | None:
+    """Return the node over ``rows``, which are its input's rows with another column before the others, as its first column; None if impossible.
+
+    Examples
+    --------
+    >>> from sframe_spark.plugin import SFrame, frame_of, node_of, slice_rows
+    >>> rows = node_of(SFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6]}))
+    >>> wider = passing_first_column(project(project(rows, [1, 2]), [1]), rows)
+    >>> frame_of(wider, ["a", "c"])[0], passing_first_column(slice_rows(project(rows, [1, 2]), 0, 1), rows)
+    ({'a': 1, 'c': 5}, None)
+    """
+    operator = node.operator
+    match operator:
+        case Project():
+            return project(rows, [0, *(position + 1 for position in operator.positions)])
+        case FilterRows():
+            # The mask stays the last column.
+            return operator.make_planner_node(rows)
+        case RowWise() if len(node.inputs) == 1:
+            width = node.inputs[0].facts.width
+            moved = operator.program(width).with_inputs({position: position + 1 for position in range(width)}, width + 1)
+            return apply_program(rows, attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
+    return None

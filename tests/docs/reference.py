@@ -26,7 +26,7 @@ from tests.operator_examples import EXAMPLES
 ROOT = Path(__file__).parents[2]
 FLAGS = (
     *("row_wise", "is_program", "arranges_columns", "streams", "gathers", "makes_one_row"),
-    *("expands", "keeps_dense", "keeps_domain", "takes_wider"),
+    *("keeps_dense", "keeps_domain", "takes_wider"),
 )
 CHOSEN = {
     RowChoice.FILTER: "rows of the input, each by a test of its own values",

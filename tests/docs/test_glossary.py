@@ -14,7 +14,7 @@ __all__ = ["parsed_once"]
 ROOT = Path(sframe_spark.__file__).parent
 PAGE = ROOT.parent / "docs" / "glossary.md"
 # Members of the operator contract that plug-ins override, classes and fields of saved manifests, a method of Python's files, and plain English.
-PUBLIC = {"pieces", "beside_one_more", "tell", "most_frequent"}
+PUBLIC = {"tell", "most_frequent"}
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 

@@ -14,7 +14,7 @@ ENGINE = Path(sframe_spark.__file__).parent / "engine"
 # Where rows are: what the engine stores, keeps in memory, or has to fix before it reads them. Groups of these go by names of their own.
 SOURCES = {"Source", "MemorySource", "SegmentSource", "SparkSource", "SectionResult", "STORED_ROWS", "READ_AS_THEY_ARE"}
 # The contract's own kinds, and what is no operator.
-CONTRACT = {"SequentialOperator", "DecomposableOperator"}
+CONTRACT = {"SequentialOperator", "DecomposableOperator", "ExpandingOperator"}
 
 
 def operator_classes() -> set[str]:

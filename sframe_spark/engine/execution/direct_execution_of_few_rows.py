@@ -21,13 +21,14 @@ from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, 
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.project_zip_arrange import arranged_origins
 from sframe_spark.operators.sources.base_and_segment_source import Source, recorded_order
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, complete_source, functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Length
-from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.planner.operator import ExpandingOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.operator_capabilities import operator_for_few_rows
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
@@ -262,7 +263,7 @@ class DirectRun:
             return {}
         if operator.arranges_columns:
             origins: dict[int, list[int]] = {}
-            for slot, position in operator.origins_of(columns, inputs):
+            for slot, position in arranged_origins(operator, columns, inputs):
                 origins.setdefault(slot, []).append(position)
             return origins
         if len(inputs) == 1 and inputs[0].facts.width == 1:
@@ -303,7 +304,7 @@ class DirectRun:
 
     def _arrange(self, step: DirectStep) -> None:
         counts = set()
-        for column, (slot, position) in zip(step.required, step.operator.origins_of([*step.required], step.inputs), strict=True):
+        for column, (slot, position) in zip(step.required, arranged_origins(step.operator, [*step.required], step.inputs), strict=True):
             child = self.steps[id(step.inputs[slot])]
             step.values[column] = child.values[position]
             counts.add(child.rows)
@@ -394,7 +395,7 @@ def operator_without_plan(node: PlannerNode) -> Operator:
         if operator.source_kind is not SourceKind.MEMORY:
             raise _NeedsPlanError
         return operator
-    if not is_builtin(type(operator)) or not operator.deterministic or operator.expands or calls_plugins(operator):
+    if not is_builtin(type(operator)) or not operator.deterministic or isinstance(operator, ExpandingOperator) or calls_plugins(operator):
         raise _NeedsPlanError
     if functions_of(node):
         complete = complete_source(node)

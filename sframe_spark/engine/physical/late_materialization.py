@@ -15,6 +15,7 @@ from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.rewrite_laws import optimize
+from sframe_spark.rewrite_laws.projection_pushdown import passing_first_column
 
 
 @attrs.frozen(eq=False)
@@ -86,10 +87,7 @@ def chain_below(root: PlannerNode) -> list[PlannerNode]:
 
 def with_numbers(source: PlannerNode, above: list[PlannerNode]) -> PlannerNode | None:
     """Return the nodes above a source with the source's row ids as an additional first column; None if an operator cannot pass these on."""
-    rows = zip_columns(range_source(0, source.length.known_rows), source)
+    rows: PlannerNode | None = zip_columns(range_source(0, source.length.known_rows), source)
     for node in above:
-        operator = node.operator.beside_one_more([child.facts for child in node.inputs])
-        if operator is None:
-            return None
-        rows = operator.make_planner_node(rows)
+        rows = rows and passing_first_column(node, rows)
     return rows

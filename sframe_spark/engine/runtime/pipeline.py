@@ -25,7 +25,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts, Schema
-from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator, with_final_rows
+from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, ExpandingOperator, Need, Operator, SequentialOperator, with_final_rows
 from sframe_spark.planner.operator_capabilities import RowCounting
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores
@@ -145,7 +145,7 @@ class Pipeline(SharedValue):
         stage_of: list[int] = []
         for operator, children in zip(self.operators, self.inputs, strict=True):
             below = max((stage_of[child] for child in children), default=0)
-            stage_of.append(below + operator.expands)
+            stage_of.append(below + isinstance(operator, ExpandingOperator))
         stages: list[list[int]] = [[] for _ in range(max(stage_of) + 1)]
         for index, stage in enumerate(stage_of):
             stages[stage].append(index)
@@ -432,12 +432,13 @@ class PipelineRunner:
             return
         index = self.stages[number][0]
         operator, facts = self.plan.operators[index], self.plan.input_facts(index)
+        assert isinstance(operator, ExpandingOperator), "a stage begins with an expanding operator"
         (interval,) = required[index]
         children = self._children(index, interval)
         batch = self.batches[number]
         for below, is_last_below in self._stage(number - 1, required, base, final, max_rows):
             inputs = self._inputs(index, [below[child] for child in children])
-            for chunk, is_last_chunk in with_last(operator.pieces(inputs, facts, lambda: batch.rows(max_rows))):
+            for chunk, is_last_chunk in with_last(operator.chunks(inputs, facts, lambda: batch.rows(max_rows))):
                 yield from self._above(number, required, chunk, final, is_last_below and is_last_chunk)
 
     def _above(self, number: int, required: RequiredRows, chunk: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:

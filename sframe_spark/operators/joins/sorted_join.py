@@ -19,7 +19,7 @@ from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, Gro
 from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKeys, key_run
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import ExpandingOperator, Need, Operator
 from sframe_spark.planner.operator_capabilities import Joining, MatchCounting
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
@@ -142,7 +142,7 @@ MAX_CHUNK_BYTES = 64 << 20
 
 @register
 @attrs.frozen
-class SortedJoin(EquiJoin):
+class SortedJoin(EquiJoin, ExpandingOperator):
     """Pairs of rows of two inputs that are equal in one key column; the second input is in ascending order of the key.
 
     The output has all columns of the first input, followed by the columns of the second without its key. Rows of the first input come in order, each
@@ -157,8 +157,6 @@ class SortedJoin(EquiJoin):
     """
 
     name: ClassVar[str] = "sorted_join"
-    has_kernel: ClassVar[bool] = True
-    expands: ClassVar[bool] = True
     left_key: int = attrs.field(validator=column_positions)
     right_key: int = attrs.field(validator=column_positions)
     how: str = attrs.field(validator=one_of(*SEARCHED))
@@ -192,7 +190,7 @@ class SortedJoin(EquiJoin):
         result = self.matches_of(left, lookup, facts)
         return self.rows_of(left, lookup, result, 0, result.rows)
 
-    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
+    def chunks(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Find the first and last match of each row, then yield the output rows, which are built on demand."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         result, of_left = self.matches_of(left, lookup, facts), uneven_bytes(left.columns, left.rows)
