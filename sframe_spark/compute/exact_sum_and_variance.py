@@ -378,19 +378,19 @@ class VarianceState:
 
 def sum_and_square_units(block: np.ndarray) -> tuple[int, int]:
     """Return the sum of at most a block of finite floats, in units of the smallest float, and of their squares, in units of its square."""
-    pieces: list[tuple[int, np.ndarray]] = []
+    digits: list[tuple[int, np.ndarray]] = []
     largest, left = largest_magnitude(block), block
     exponent = math.frexp(largest)[1] - SQUARE_DIGIT_BITS
     while largest:
         whole, left = split_digit(left, exponent)
-        pieces.append((exponent + LOWEST, whole))
+        digits.append((exponent + LOWEST, whole))
         largest, exponent = float(left.any()), exponent - SQUARE_DIGIT_BITS
     # Digits below the smallest float are zero, so shifting them right loses nothing.
-    total = sum(shifted(int(whole.sum()), exponent) for exponent, whole in pieces)
+    total = sum(shifted(int(whole.sum()), exponent) for exponent, whole in digits)
     squares = 0
-    for number, (exponent, whole) in enumerate(pieces):
+    for number, (exponent, whole) in enumerate(digits):
         squares += shifted(int(whole.dot(whole)), 2 * exponent)
-        squares += sum(shifted(2 * int(whole.dot(other)), exponent + below) for below, other in pieces[number + 1 :])
+        squares += sum(shifted(2 * int(whole.dot(other)), exponent + below) for below, other in digits[number + 1 :])
     return total, squares
 
 
