@@ -98,7 +98,7 @@ def given(spark: Any, place: str, notes: Path) -> tuple[Any, Any]:
     SFrame({"n": numbers, "m": numbers * 3}).save(f"{place}/many")
 
     def watch() -> None:
-        while not list(Path(place, "tmp").rglob("exchange-*")):
+        while not list(Path(place, "tmp").rglob("shuffle-*")):
             time.sleep(0.005)
         (notes / "begun").touch()
 
@@ -106,7 +106,7 @@ def given(spark: Any, place: str, notes: Path) -> tuple[Any, Any]:
         ordered = load_sframe(f"{place}/many").sort("n")
         threading.Thread(target=watch, daemon=True).start()
         ordered.materialize()
-    assert not list(Path(place, "tmp").rglob("exchange-*"))
+    assert not list(Path(place, "tmp").rglob("shuffle-*"))
     expected = np.arange(MANY_ROWS)
     return [np.array_equal(ordered["n"].to_numpy(), expected), np.array_equal(ordered["m"].to_numpy(), 3 * expected)], [True, True]
 

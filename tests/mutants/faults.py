@@ -219,12 +219,12 @@ FAULTS = (
     # engine
     Fault("spilled-unchecked", "engine", "if len(payload) != self.size or zlib.crc32(payload) != self.check:", "if len(payload) != self.size:"),
     Fault(
-        "exchange-unstable",
+        "shuffle-unstable",
         "engine",
-        'np.argsort(numbers.astype(np.min_scalar_type(parts.count)), kind="stable")',
-        "np.argsort(numbers.astype(np.min_scalar_type(parts.count)))",
+        'np.argsort(numbers.astype(np.min_scalar_type(count)), kind="stable")',
+        "np.argsort(numbers.astype(np.min_scalar_type(count)))",
     ),
-    Fault("exchange-task-order", "engine", "sorted(chunks, key=lambda chunk: chunk[:2])", "chunks"),
+    Fault("shuffle-task-order", "engine", "sorted(self.runs, key=lambda run: run.place)", "self.runs"),
     Fault("every-range-final", "engine", "final=rows is last) for rows, state", "final=True) for rows, state"),
     Fault("unequal-lengths", "engine", "if len(counts) != 1:", "if not counts:"),
     Fault("anew-not-deterministic", "engine", 'return "" if node.operator.deterministic else NOT_DETERMINISTIC', 'return ""'),

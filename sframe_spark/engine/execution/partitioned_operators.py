@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
+from typing import Self
 
 import attrs
 import numpy as np
@@ -17,9 +18,9 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
 from sframe_spark.engine.physical.whole_input_strategies import bytes_gathered, bytes_of_range, partitions_of_join, ranges_for
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
-from sframe_spark.engine.runtime.exchange import Exchange
-from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
+from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
+from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionKernel, ShuffleStore, results_of, rows_of_task
 from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError
@@ -34,7 +35,7 @@ from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.types import INT
 
-# Range partitioning: the ranges come from a sample of the column, threads exchange the rows, and a kernel runs on each range.
+# Range partitioning: the ranges come from a sample of the column, the rows are shuffled, and a kernel runs on each range.
 
 
 def key_ranges_of(node: PlannerNode, most: int = costs.MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
@@ -84,17 +85,15 @@ def leading(values: pa.Array, max_bytes: int) -> pa.Array:
 
 
 @attrs.frozen(eq=False)
-class ExchangedRows:
-    """The result of a kernel over exchanged rows, computed range by range.
+class PartitionedResult:
+    """The result of a kernel over the rows of a shuffle store, computed range by range.
 
     Parameters
     ----------
-    exchange
-        The exchanged rows.
+    store
+        The rows.
     kernel
-        Returns the result for all rows of a range.
-    passing
-        Returns the result for a batch of a range whose rows the kernel leaves as they are.
+        Computes the result rows of a range.
     room
         The memory for ranges that are computed at the same time.
     passed
@@ -105,31 +104,28 @@ class ExchangedRows:
         For each of these ranges, whether it fits in memory.
     """
 
-    exchange: Exchange
-    kernel: Callable[[Chunk], Chunk]
-    passing: Callable[[Chunk], Chunk]
+    store: ShuffleStore
+    kernel: PartitionKernel
     room: BlockingReservation
     passed: np.ndarray
     left: np.ndarray
     have_room: np.ndarray = attrs.field(init=False)
 
     @classmethod
-    def of(
-        cls, exchange: Exchange, kernel: Callable[[Chunk], Chunk], passing: Callable[[Chunk], Chunk], passed: np.ndarray, most: int | None = None
-    ) -> ExchangedRows:
-        """Return the result over a filled exchange; only its first ``most`` rows if a number is given."""
-        # The exchange's buffers take memory, too.
-        room = BlockingReservation(max(0, work_memory() - exchange.buffered_bytes) // costs.COPIES_OF_GATHERED)
-        return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
+    def of(cls, store: ShuffleStore, kernel: PartitionKernel, passed: np.ndarray, most: int | None = None) -> Self:
+        """Return the result over a filled store; only its first ``most`` rows if a number is given."""
+        # The buffered rows of the store take memory, too.
+        room = BlockingReservation(max(0, work_memory() - store.buffered_bytes) // costs.COPIES_OF_GATHERED)
+        return cls(store, kernel, room, passed, rows_left(store.rows, most))
 
     @have_room.default
     def _have_room(self) -> np.ndarray:
         count = len(self.left)
-        return self.passed[:count] | (self.exchange.sizes[:count] <= max_at_once())
+        return self.passed[:count] | (self.store.sizes[:count] <= max_at_once())
 
     def groups(self, count: int) -> list[range]:
         """Divide the required ranges into at most ``count`` consecutive groups of about equally many rows."""
-        return split_evenly(self.exchange.rows[: len(self.left)], count)
+        return split_evenly(self.store.rows[: len(self.left)], count)
 
     def chunks(self, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Yield the result rows of some ranges."""
@@ -142,14 +138,9 @@ class ExchangedRows:
                     break
 
     def of_range(self, number: int) -> Iterator[Chunk]:
-        """Yield the result rows of one range."""
-        raise_if_cancelled()
-        if self.passed[number]:
-            yield from map(self.passing, self.exchange.passed(number))
-            return
-        with self.room.taken(int(self.exchange.sizes[number])):
-            result = self.kernel(self.exchange.take(number))
-        yield result
+        """Return an iterator over the result rows of one range."""
+        memory = self.room.taken(int(self.store.sizes[number]))
+        return results_of(self.kernel, self.store.partition(number), bool(self.passed[number]), memory)
 
 
 def max_at_once() -> int:
@@ -157,25 +148,22 @@ def max_at_once() -> int:
     return min(bytes_gathered(), MAX_BYTES_OF_ARRAY)
 
 
-def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartitioner) -> ExchangedRows:
-    """Return the result of a node's kernel over the exchanged rows of its input.
+def rows_by_ranges(node: PlannerNode, store: ShuffleStore, ranges: RangePartitioner) -> PartitionedResult:
+    """Return the result of a node's kernel over the rows of its input in a store.
 
     Raises
     ------
     MemoryReservationError
         If a range does not fit in memory.
     """
-    operator, facts, split = node.operator, [child.facts for child in node.inputs], range_split_of(node.operator)
+    split = range_split_of(node.operator)
     assert split is not None
-
-    def kernel(rows: Chunk) -> Chunk:
-        return require_inferred(operator, (), operator.kernel([rows], facts), node.schema)
-
-    exchanged = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(split, ranges), split.first_rows)
+    kernel = OperatorKernel(node.operator, node.inputs[0].facts, node.schema)
+    result = PartitionedResult.of(store, kernel, passed_on(split, ranges), split.first_rows)
     # At this point nothing has been computed or written.
-    if not exchanged.have_room.all():
+    if not result.have_room.all():
         raise MemoryReservationError
-    return exchanged
+    return result
 
 
 def rows_left(rows: np.ndarray, required: int | None) -> np.ndarray:
@@ -204,28 +192,22 @@ def split_evenly(rows: np.ndarray, count: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
 
 
-def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
-    """Return an empty exchange for the input of a kernel."""
+def partitioner_of(node: PlannerNode, ranges: RangePartitioner) -> RowRangePartitioner:
+    """Return the partitioner of the rows of a kernel's input, given the ranges of its column."""
     split = range_split_of(node.operator)
     assert split is not None
-    return Exchange(RowRangePartitioner(split.column, ranges), node.inputs[0].schema, bytes_gathered())
+    return RowRangePartitioner(split.column, ranges)
 
 
-def add_rows_of_task(exchange: Exchange, number: int, task: RangeTask) -> None:
-    """Run a task and add its rows to an exchange as the rows of task ``number``."""
-    for chunk in chunks_of(task):
-        exchange.add(number, chunk)
-
-
-# The exchanges of both sides and of the result share the memory of one exchange.
-EXCHANGES = 3
+# The stores of both sides and of the result share the memory of one store.
+STORES_OF_JOIN = 3
 # A row id is the number of the task, shifted left by so many bits, plus the position of the row in its task.
 BITS_OF_ROW = 40
 
 
 @attrs.define(eq=False)
 class PartitionedJoin:
-    """A partitioned hash join: both sides are exchanged by the hash of their keys, and the joined rows are exchanged by row id, into row order.
+    """A partitioned hash join: both sides are shuffled by the hash of their keys, and the joined rows are shuffled by row id, into row order.
 
     Parameters
     ----------
@@ -234,20 +216,20 @@ class PartitionedJoin:
     join
         What joins one hash partition of each side in memory.
     sides
-        The exchanges of both sides. Row ids are the last column of a side that decides the order of the result.
+        The rows of both sides. Row ids are the last column of a side that decides the order of the result.
     order
-        The exchange of the joined rows; None before it is created.
+        The joined rows; None before there are any.
     """
 
     node: PlannerNode
     join: PartitionJoining
-    sides: Sequence[Exchange]
-    order: Exchange | None = None
+    sides: Sequence[ShuffleStore]
+    order: ShuffleStore | None = None
     _open: ExitStack = attrs.field(factory=ExitStack, init=False)
 
     @classmethod
     def of(cls, node: PlannerNode) -> PartitionedJoin:
-        """Return a join for a node, with empty exchanges."""
+        """Return a join for a node, with empty stores."""
         joining, count = node.operator.joining, partitions_of_join(node)
         assert joining is not None and count is not None
         join, keys = joining.by_partitions, [[position for slot, position in pair] for pair in joining.keys]
@@ -257,7 +239,7 @@ class PartitionedJoin:
             positions = tuple(pair[slot] for pair in keys)
             partitioner = HashPartitioner(positions, tuple(side.schema[position] for position in positions), count)
             schema = (*side.schema, INT) if slot in join.numbered_slots else side.schema
-            sides.append(Exchange(partitioner, schema, room_of_exchange()))
+            sides.append(ShuffleStore(partitioner, schema, room_of_store()))
         return cls(node, join, sides)
 
     def __enter__(self) -> PartitionedJoin:
@@ -276,16 +258,15 @@ class PartitionedJoin:
     @property
     def written(self) -> int:
         """The bytes written to files so far."""
-        return sum(exchange.written + exchange.written_again for exchange in (*self.sides, self.order) if exchange is not None)
+        return sum(store.written for store in (*self.sides, self.order) if store is not None)
 
-    def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
-        """Run the tasks of a side and add their rows to its exchange."""
-        give = add_rows_of_task_with_ids if slot in self.join.numbered_slots else add_rows_of_task
-        callables = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
-        ThreadRunner().run(callables, f"exchanging for {self.node.operator.called()}", tasks)
+    def fill(self, slot: int, tasks: Sequence[RangeTask]) -> None:
+        """Run the tasks of a side and store its rows."""
+        rows_of = rows_with_ids if slot in self.join.numbered_slots else rows_of_task
+        self.sides[slot].fill(ThreadRunner(), tasks, f"exchanging for {self.node.operator.called()}", rows_of)
 
-    def rows_in_order(self) -> ExchangedRows:
-        """Join all hash partitions and return the result in row order; both sides must be exchanged before.
+    def rows_in_order(self) -> PartitionedResult:
+        """Join all hash partitions and return the result in row order; both sides must be filled before.
 
         Raises
         ------
@@ -299,13 +280,13 @@ class PartitionedJoin:
             self._streamed(number)
         ranges = self._ranges_of_rows(partitions)
         schema = (*self.node.schema, INT)
-        self.order = self._open.enter_context(Exchange(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_exchange()))
+        self.order = self._open.enter_context(ShuffleStore(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_store()))
         held = sum(side.buffered_bytes for side in self.sides) + self.order.room
         room = BlockingReservation(max(0, work_memory() - held) // costs.COPIES_OF_GATHERED)
         ThreadRunner().run([partial(self._join, number, room) for number in partitions], f"computing {self.node.operator.called()}")
         for side in self.sides:
-            side.clear()
-        return RowsByRowId.of(self.order, in_order, without_numbers, ranges.have_one_value)
+            side.discard()
+        return RowsByRowId.of(self.order, SortByRowId(), ranges.have_one_value)
 
     def _sizes(self, number: int) -> list[int]:
         return [int(side.sizes[number]) for side in self.sides]
@@ -338,9 +319,9 @@ class PartitionedJoin:
         """Yield the matches of a hash partition, all at once or batch by batch."""
         streamed = self._streamed(number)
         if streamed is None:
-            yield self._pairs_of([side.take(number) for side in self.sides])
+            yield self._pairs_of([side.partition(number).take() for side in self.sides])
             return
-        whole, is_filtered = self.sides[1 - streamed].take(number), streamed in self.node.operator.filtered_slots
+        whole, is_filtered = self.sides[1 - streamed].partition(number).take(), streamed in self.node.operator.filtered_slots
         alone = np.ones(whole.rows, dtype=bool)
         for part in parts_of(self.sides[streamed], number, max_at_once() - self._sizes(number)[1 - streamed]):
             pairs = self._pairs_of([part, whole] if streamed == 0 else [whole, part])
@@ -357,7 +338,7 @@ class PartitionedJoin:
         return self.join.pairs(rows, facts)
 
     def _join(self, number: int, room: BlockingReservation) -> None:
-        """Join a hash partition and add the rows to the exchange of the result, all as rows of one task.
+        """Join a hash partition and add the rows to the store of the result, all as rows of one task.
 
         One task is enough, as rows of one id come from one partition, in order.
         """
@@ -378,76 +359,75 @@ class PartitionedJoin:
                 size += pairs.size
                 rows += sum(int(side.rows[number]) for side in self.sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
-        needed = costs.UNEVENNESS_OF_RANGES * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
+        needed = costs.UNEVENNESS_OF_RANGES * size * total / max(1, rows) / max(1, bytes_of_range() // STORES_OF_JOIN)
         count = int(min(costs.MAX_RANGES, 1 + max(needed, costs.UNEVENNESS_OF_RANGES * local_threads())))
         return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *samples])), INT, True, count)
 
 
 @attrs.frozen(eq=False)
-class RowsByRowId(ExchangedRows):
-    """Exchanged rows to be sorted by row id, which is their last column."""
+class SortByRowId:
+    """Sorts rows by their row ids, which are the last column, and drops that column."""
+
+    def of_all(self, rows: Chunk) -> Chunk:
+        """Return all rows of a range in order."""
+        return self.of_batch(rows.rows_at(order_of([rows.columns[-1].to_numpy()])) if rows.rows else rows)
+
+    def of_batch(self, rows: Chunk) -> Chunk:
+        """Return rows that are in order."""
+        return Chunk(rows.columns[:-1], rows.rows)
+
+
+@attrs.frozen(eq=False)
+class RowsByRowId(PartitionedResult):
+    """Rows in the order of their row ids, which are their last column."""
 
     def of_range(self, number: int) -> Iterator[Chunk]:
-        """Yield the rows of a range in order. A range that turned out too large for memory is exchanged again by narrower ranges."""
+        """Yield the rows of a range in order. A range that turned out too large for memory is shuffled again by narrower ranges."""
         if self.have_room[number]:
             yield from super().of_range(number)
             return
-        exchange, ranges, most = self.exchange, self._ranges_within(number), room_of_exchange()
-        with Exchange(RowRangePartitioner(len(exchange.schema) - 1, ranges), exchange.schema, most) as again:
+        store, ranges, most = self.store, self._ranges_within(number), room_of_store()
+        with store.narrower(RowRangePartitioner(len(store.schema) - 1, ranges), most) as again:
             # The caller may pause for long, so the rows go to files and their memory is released.
             with self.room.taken(most):
-                for chunk in exchange.passed(number):
+                for chunk in store.partition(number).stream():
                     again.add(0, chunk)
                 again.flush_to_disk()
-            rows = attrs.evolve(self, exchange=again, passed=ranges.have_one_value, left=again.rows)
-            try:
-                yield from rows.chunks(range(ranges.count))
-            finally:
-                # The caller may stop before the end.
-                exchange.count_rewritten(again)
+            rows = attrs.evolve(self, store=again, passed=ranges.have_one_value, left=again.rows)
+            yield from rows.chunks(range(ranges.count))
 
     def _ranges_within(self, number: int) -> RangePartitioner:
         """Return narrower ranges of the row ids within a range."""
-        exchange = self.exchange
-        step = int(1 + exchange.rows[number] // costs.VALUES_OF_RANGE_SAMPLE)
+        store = self.store
+        step = int(1 + store.rows[number] // costs.VALUES_OF_RANGE_SAMPLE)
         # A slice would keep all rows in memory.
-        sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in exchange.passed(number)])
+        sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in store.partition(number).stream()])
         # With at least three ranges, one boundary lies within this range.
-        count = int(min(costs.MAX_RANGES, 3 + costs.UNEVENNESS_OF_RANGES * exchange.sizes[number] // max(1, room_of_exchange())))
+        count = int(min(costs.MAX_RANGES, 3 + costs.UNEVENNESS_OF_RANGES * store.sizes[number] // max(1, room_of_store())))
         return RangePartitioner.of(pa.array(sample), INT, True, count)
 
 
-def room_of_exchange() -> int:
-    """Return the limit in bytes for the buffers of one exchange."""
-    return bytes_gathered() // EXCHANGES
+def room_of_store() -> int:
+    """Return the limit in bytes for the buffers of one store."""
+    return bytes_gathered() // STORES_OF_JOIN
 
 
-def add_rows_of_task_with_ids(exchange: Exchange, number: int, task: RangeTask) -> None:
-    """Run a task and add its rows to an exchange, with their row ids as an additional last column."""
+def rows_with_ids(number: int, task: RangeTask) -> Iterator[Chunk]:
+    """Yield the rows of a task with their row ids as an additional last column."""
     row = number << BITS_OF_ROW
     for chunk in chunks_of(task):
-        exchange.add(number, Chunk((*chunk.columns, pa.array(np.arange(row, row + chunk.rows))), chunk.rows))
+        yield Chunk((*chunk.columns, pa.array(np.arange(row, row + chunk.rows))), chunk.rows)
         row += chunk.rows
 
 
-def parts_of(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Chunk]:
+def parts_of(store: ShuffleStore, number: int, max_bytes: int) -> Iterator[Chunk]:
     """Yield the rows of a hash partition in batches of about ``max_bytes`` bytes."""
     batch, size = list[Chunk](), 0
-    for chunk in exchange.passed(number):
+    for chunk in store.partition(number).stream():
         batch.append(chunk)
         size += chunk.size
         if size >= max_bytes:
-            yield concatenate(batch, exchange.schema)
+            yield concatenate(batch, store.schema)
             batch, size = [], 0
     if batch:
-        yield concatenate(batch, exchange.schema)
-
-
-def in_order(rows: Chunk) -> Chunk:
-    """Return rows sorted by their row ids, the last column, without that column."""
-    return without_numbers(rows.rows_at(order_of([rows.columns[-1].to_numpy()])) if rows.rows else rows)
-
-
-def without_numbers(rows: Chunk) -> Chunk:
-    """Return rows without their last column, the row ids."""
-    return Chunk(rows.columns[:-1], rows.rows)
+        yield concatenate(batch, store.schema)

@@ -16,11 +16,10 @@ from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
-    ExchangedRows,
     PartitionedJoin,
-    add_rows_of_task,
-    exchange_below,
+    PartitionedResult,
     key_ranges_of,
+    partitioner_of,
     passed_on,
     rows_by_ranges,
     split_evenly,
@@ -36,7 +35,6 @@ from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, 
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
 from sframe_spark.engine.physical.whole_input_strategies import bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks, sequential_if_faster
-from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads, require_inferred
 from sframe_spark.engine.runtime.result_storage import (
     PartialRows,
@@ -60,6 +58,7 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import (
     part_of_range,
     write_range,
 )
+from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, ShuffleFiles, ShuffleStore, write_results
 from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner, name_of
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation, fits_driver, plan_size_of, rows_fit
 from sframe_spark.engine.spark import query
@@ -264,18 +263,17 @@ class SectionRunner:
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
-        with exchange_below(node, ranges) as exchange:
-            callables = [partial(add_rows_of_task, exchange, number, task) for number, task in enumerate(tasks)]
-            workers.run(callables, f"exchanging for {node.operator.called()}", tasks)
-            self.spilled = exchange.written
-            rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
+        with ShuffleStore(partitioner_of(node, ranges), below.schema, bytes_gathered()) as store:
+            store.fill(workers, tasks, f"exchanging for {node.operator.called()}")
+            self.spilled = store.written
+            rows = f"{store.rows.sum()} rows, {store.written} bytes of them on disk"
             self.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")
             try:
-                exchanged = rows_by_ranges(node, exchange, ranges)
+                result = rows_by_ranges(node, store, ranges)
             except MemoryReservationError:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
                 return ReplanNeeded(node)
-            return self._from_exchanged(node, exchanged)
+            return self._from_partitions(node, result)
 
     def _joined(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Join hash partitions of both sides in threads. If a partition does not fit in memory, return the node to be planned again."""
@@ -283,16 +281,16 @@ class SectionRunner:
         self.tasks = sum(map(len, tasks))
         with PartitionedJoin.of(node) as joined:
             for slot, tasks_of_side in enumerate(tasks):
-                joined.give(slot, tasks_of_side)
+                joined.fill(slot, tasks_of_side)
             try:
-                exchanged = joined.rows_in_order()
+                rows = joined.rows_in_order()
             except MemoryReservationError:
                 self.spilled = joined.written
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
                 return ReplanNeeded(node)
             self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
-            result = self._from_exchanged(node, exchanged)
-            # Read afterwards, as ranges that turned out too large have been exchanged again.
+            result = self._from_partitions(node, rows)
+            # Read afterwards, as ranges that turned out too large have been shuffled again.
             self.spilled = joined.written
             return result
 
@@ -304,14 +302,13 @@ class SectionRunner:
         """
         workers, plan_size = SparkTaskRunner(), plan_size_of(node.inputs[0], costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
         assert plan_size is not None
-        handle = temporary_store().new_dataset()
-        try:
-            if not is_shared_with(workers, handle.directory):
+        with ShuffleFiles(temporary_store) as files:
+            if not is_shared_with(workers, files.directory):
                 self.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
                 return ReplanNeeded(node)
             # A large table in memory is written to files first, so that the tasks that sample the keys can read it, too.
-            node = node.with_inputs([with_stored_tables(node.inputs[0])])
-            tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(plan_size)
+            node = node.with_inputs([below := with_stored_tables(node.inputs[0])])
+            tasks, least = self.tasks_of(below, placement_of(below), workers), ranges_of_tasks(plan_size)
             # The number of tasks was not known when the section was planned. The least number of ranges is needed; one range for each core is only
             # desirable.
             most = costs.MAX_TASKS_TIMES_RANGES // len(tasks)
@@ -319,25 +316,22 @@ class SectionRunner:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
                 return ReplanNeeded(node)
             ranges = key_ranges_of(node, max(least, min(most, workers.parallelism())), workers)
+            store = ShuffleStore(partitioner_of(node, ranges), below.schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK, files)
+            store.fill(workers, tasks, f"exchanging for {node.operator.name}")
+            self.spilled = store.written
+            self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
             split = range_split_of(node.operator)
             assert split is not None
-            callables = [partial(write_exchange_rows, task, number, split.column, ranges, handle.directory) for number, task in enumerate(tasks)]
-            outputs: list[TaskOutput] = workers.run(callables, f"exchanging for {node.operator.name}", tasks)
-            self.spilled = sum(chunk.size for output in outputs for _, chunk in output.chunks)
-            temporary_store().usage.count(handle, self.spilled)
-            self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
             passed = passed_on(split, ranges)
-            if np.sum([output.sizes for output in outputs], axis=0).max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
+            if store.sizes.max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
                 return ReplanNeeded(node)
-            stored, count = ranges_of_outputs(outputs, passed), self.options.segments or config.default_segments
-            parts = split_evenly(np.array([part.rows for part in stored]), count) if count else [range(n, n + 1) for n in range(len(stored))]
-            write = partial(write_ranges, node.operator, node.inputs[0].facts, node.schema)
-            return self._written(node, workers, [partial(write, stored[part.start : part.stop]) for part in parts])
-        finally:
-            handle.discard()
+            count = self.options.segments or config.default_segments
+            parts = split_evenly(store.rows, count) if count else [range(number, number + 1) for number in range(ranges.count)]
+            write = partial(write_results, OperatorKernel(node.operator, below.facts, node.schema))
+            return self._written(node, workers, [partial(write, [(store.partition(n), bool(passed[n])) for n in part]) for part in parts])
 
-    def _from_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
+    def _from_partitions(self, node: PlannerNode, rows: PartitionedResult) -> PlannerNode:
         groups = rows.groups(self.options.segments or config.default_segments or costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads())
         if self.options.directory is not None:
             return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.chunks(numbers)).write, node.schema) for numbers in groups])

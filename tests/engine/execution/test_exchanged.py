@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -22,7 +23,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import materi
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
-from sframe_spark.engine.runtime.exchange import Exchange
+from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
@@ -168,7 +169,7 @@ def test_rows_that_are_not_kept_are_written(frame: SFrame, work: int | None, tmp
         materialize(made._node, NOTHING_SMALL)
     assert isinstance(made._node.operator, SegmentSource)
     assert rows_equal(rows_of(made), expected) and rows_equal(rows_of(load_sframe(str(tmp_path / "again"))), expected)
-    assert not any(name.startswith("exchange") for name in files_left())
+    assert not any(name.startswith("shuffle") for name in files_left())
 
 
 def test_what_was_put_on_disk_is_told(frame: SFrame) -> None:
@@ -242,7 +243,7 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
         made.save(str(tmp_path / "made"))
         materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(load_sframe(str(tmp_path / "made"))), expected) and rows_equal(rows_of(made), expected)
-    assert not any(name.startswith("exchange") for name in files_left())
+    assert not any(name.startswith("shuffle") for name in files_left())
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -252,13 +253,14 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
     monkeypatch.setattr(partitioned_operators.ThreadRunner, "parallelism", lambda self: threads)
     # Ranges of all sizes, from a thread's share to nearly all that there is.
     frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else key // 12)
-    take, seen, running, lock = Exchange.take, list[tuple[int, int]](), list[int](), threading.Lock()
+    take, seen, running, lock = PartitionRows.take, list[tuple[int, int]](), list[int](), threading.Lock()
+    stores, partition = list[ShuffleStore](), ShuffleStore.partition
 
-    def slow(self: Exchange, number: int) -> Any:
-        rows = take(self, number)
+    def slow(self: PartitionRows) -> Any:
+        rows = take(self)
         with lock:
             running.append(rows.size)
-            seen.append((len(running), self.buffered_bytes + costs.COPIES_OF_GATHERED * sum(running)))
+            seen.append((len(running), stores[0].buffered_bytes + costs.COPIES_OF_GATHERED * sum(running)))
         time.sleep(0.01)
         with lock:
             running.remove(rows.size)
@@ -266,7 +268,8 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
 
     with config.using(work_memory=work):
         made = frame.sort("k")
-        monkeypatch.setattr(Exchange, "take", slow)
+        monkeypatch.setattr(PartitionRows, "take", slow)
+        monkeypatch.setattr(ShuffleStore, "partition", lambda self, number: stores.append(self) or partition(self, number))
         materialize(made._node, NOTHING_SMALL)
     at_once = [size for count, size in seen if count > 1]
     assert bool(at_once) == (threads > 1) and max(at_once, default=0) <= work
@@ -309,12 +312,11 @@ def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, lengt
 
 
 def damaged(change: Callable[[bytes], bytes]) -> Callable[..., None]:
-    write = Exchange._write
+    write = ShuffleStore._write
 
-    def written(self: Exchange, full: Any, handle: Any, number: int) -> None:
-        write(self, full, handle, number)
-        path = Path(handle.directory, f"exchange-{number:06d}")
-        path.write_bytes(change(path.read_bytes()))
+    def written(self: ShuffleStore, full: Any, path: str, number: int) -> None:
+        write(self, full, path, number)
+        Path(path).write_bytes(change(Path(path).read_bytes()))
 
     return written
 
@@ -330,30 +332,30 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
 def test_damage_on_disk_is_told(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, made = expected_of("by texts", frame), PROGRAMS["by texts"](frame)
     with monkeypatch.context() as patch, config.using(work_memory=60_000):
-        patch.setattr(Exchange, "_write", damaged(CHANGES[change]))
+        patch.setattr(ShuffleStore, "_write", damaged(CHANGES[change]))
         with pytest.raises(StorageError, match=r"temporary rows in .* are not those that were written"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
 def test_files_that_somebody_deletes_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, made, take = expected_of("by texts", frame), PROGRAMS["by texts"](frame), Exchange.take
+    expected, made, take = expected_of("by texts", frame), PROGRAMS["by texts"](frame), PartitionRows.take
 
-    def taken(self: Exchange, number: int) -> Any:
-        for path in (file for place in os.scandir(scratch_store().directory) for file in Path(place).glob("exchange-*")):
+    def taken(self: PartitionRows) -> Any:
+        for path in (file for place in os.scandir(scratch_store().directory) for file in Path(place).glob("shuffle-*")):
             path.unlink(missing_ok=True)
-        return take(self, number)
+        return take(self)
 
     with monkeypatch.context() as patch, config.using(work_memory=60_000):
-        patch.setattr(Exchange, "take", taken)
+        patch.setattr(PartitionRows, "take", taken)
         with pytest.raises(StorageError, match="are missing: somebody has deleted what is in use; do the same again"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    chunks_of_range = Exchange._chunks
-    monkeypatch.setattr(Exchange, "_chunks", lambda self, number: list(chunks_of_range(self, number))[1:])
+    stream = PartitionRows.stream
+    monkeypatch.setattr(PartitionRows, "stream", lambda self: stream(attrs.evolve(self, runs=self.runs[1:])))
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(PROGRAMS["by texts"](frame)._node, NOTHING_SMALL)
 

@@ -21,6 +21,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import placement_and_blocking_inputs
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime import result_storage
+from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
@@ -79,9 +80,9 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def files_left() -> list[str]:
-    """Files of exchanges that are still there."""
+    """Files of shuffle stores that are still there."""
     store = temporary_store().directory
-    return [name for _, _, names in os.walk(store) for name in names if name.startswith("exchange")]
+    return [name for _, _, names in os.walk(store) for name in names if name.startswith("shuffle")]
 
 
 def made_of(name: str, frame: SFrame) -> SFrame:
@@ -154,27 +155,32 @@ def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pyt
 
 @pytest.mark.parametrize("change", ["one bit", "deleted"])
 def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), plan_executor.ranges_of_outputs
+    expected, made, fill = expected_of("by texts", frame), made_of("by texts", frame), ShuffleStore.fill
 
-    def damaged(given: Any, passed: Any) -> Any:
-        for path in Path(temporary_store().directory).rglob("exchange-*"):
+    def damaged(self: ShuffleStore, *given: Any) -> None:
+        fill(self, *given)
+        for path in Path(temporary_store().directory).rglob("shuffle-*"):
             if change == "deleted":
                 path.unlink()
             else:
                 content = path.read_bytes()
                 path.write_bytes(content[:900] + bytes([content[900] ^ 1]) + content[901:])
-        return found(given, passed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(plan_executor, "ranges_of_outputs", damaged)
+        patch.setattr(ShuffleStore, "fill", damaged)
         with pytest.raises(StorageError, match=r"temporary rows in .* are (not those that were written|missing)"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = plan_executor.ranges_of_outputs
-    monkeypatch.setattr(plan_executor, "ranges_of_outputs", lambda *given: [attrs.evolve(part, chunks=part.chunks[1:]) for part in found(*given)])
+    partition = ShuffleStore.partition
+
+    def short(self: ShuffleStore, number: int) -> PartitionRows:
+        rows = partition(self, number)
+        return attrs.evolve(rows, runs=rows.runs[1:])
+
+    monkeypatch.setattr(ShuffleStore, "partition", short)
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
 
@@ -200,13 +206,13 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
     monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 300)
-    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), plan_executor.ranges_of_outputs
+    expected, made, pieces, fill = expected_of("by texts", frame), made_of("by texts", frame), list[int](), ShuffleStore.fill
 
-    def counted(given: Any, passed: Any) -> Any:
-        pieces.append(len(given) * len(given[0].rows))
-        return found(given, passed)
+    def counted(self: ShuffleStore, workers: Any, tasks: Sequence[Any], *given: Any) -> None:
+        pieces.append(len(tasks) * len(self.rows))
+        fill(self, workers, tasks, *given)
 
-    monkeypatch.setattr(plan_executor, "ranges_of_outputs", counted)
+    monkeypatch.setattr(ShuffleStore, "fill", counted)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
     assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
 

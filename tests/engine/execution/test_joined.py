@@ -26,7 +26,7 @@ from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import whole_input_strategies
 from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
-from sframe_spark.engine.runtime.exchange import Exchange
+from sframe_spark.engine.runtime.shuffle_store import ShuffleStore
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -98,10 +98,10 @@ def expected_of(program: Callable[[], SFrame]) -> list[tuple[Any, ...]]:
 
 
 def files_left() -> list[str]:
-    """Those of exchanges: results may be in files, too."""
+    """Those of shuffle stores: results may be in files, too."""
     store = scratch_store().directory
     found = [name for place in os.listdir(store) if place.startswith("dataset-") for name in os.listdir(os.path.join(store, place))]
-    return [name for name in found if name.startswith("exchange-")]
+    return [name for name in found if name.startswith("shuffle-")]
 
 
 def modes(frame: SFrame) -> list[Mode]:
@@ -179,8 +179,8 @@ def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, ma
     expected, parts = expected_of(program), list[int]()
     cut = joined_module.parts_of
 
-    def counted(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Any]:
-        for part in cut(exchange, number, max_bytes):
+    def counted(store: ShuffleStore, number: int, max_bytes: int) -> Iterator[Any]:
+        for part in cut(store, number, max_bytes):
             parts.append(part.rows)
             yield part
 
@@ -234,24 +234,23 @@ def test_rows_are_counted_and_looked_at(sides: tuple[SFrame, SFrame]) -> None:
 
 
 def test_a_damaged_or_lost_file_is_told(sides: tuple[SFrame, SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
-    write = Exchange._write
+    write = ShuffleStore._write
 
-    def damaged(self: Exchange, full: Any, handle: Any, number: int) -> None:
-        write(self, full, handle, number)
-        path = os.path.join(handle.directory, f"exchange-{number:06d}")
+    def damaged(self: ShuffleStore, full: Any, path: str, number: int) -> None:
+        write(self, full, path, number)
         with open(path, "r+b") as file:
             file.seek(os.path.getsize(path) // 2)
             byte = file.read(1)
             file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte[0] ^ 1]))
 
-    monkeypatch.setattr(Exchange, "_write", damaged)
+    monkeypatch.setattr(ShuffleStore, "_write", damaged)
     with config.using(work_memory=WORK[1]), pytest.raises(StorageError, match="damaged"):
         sides[0].join(sides[1], on="k").materialize()
     assert files_left() == []
 
 
-@pytest.mark.parametrize("step", ["give", "_join"])
+@pytest.mark.parametrize("step", ["fill", "_join"])
 def test_an_error_or_ctrl_c_at_any_step_leaves_no_file(step: str, sides: tuple[SFrame, SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
     before, calls = getattr(joined_module.PartitionedJoin, step), [0]
 
@@ -268,10 +267,10 @@ def test_an_error_or_ctrl_c_at_any_step_leaves_no_file(step: str, sides: tuple[S
 
 
 def test_files_of_sides_go_before_rows_are_put_in_order(sides: tuple[SFrame, SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, before, in_order = list[int](), list[int](), joined_module.in_order
+    kept, before, in_order = list[int](), list[int](), joined_module.SortByRowId.of_all
     join = joined_module.PartitionedJoin._join
     monkeypatch.setattr(joined_module.PartitionedJoin, "_join", lambda self, *given: before.append(len(files_left())) or join(self, *given))
-    monkeypatch.setattr(joined_module, "in_order", lambda rows: kept.append(len(files_left())) or in_order(rows))
+    monkeypatch.setattr(joined_module.SortByRowId, "of_all", lambda self, rows: kept.append(len(files_left())) or in_order(self, rows))
     with config.using(work_memory=WORK[1]):
         sides[0].join(sides[1], on=["k", "s"]).materialize()
     assert before[0] > kept[0] and len(set(kept)) == 1
@@ -311,8 +310,8 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
     right = SFrame({"k": [*range(400), *(key for key, often in heavy.items() for _ in range(often))], "w": range(400 + sum(heavy.values()))})
     expected = expected_of(lambda: left.join(right, on="k", how="left"))
     monkeypatch.setattr(joined_module.PartitionedJoin, "_ranges_of_rows", lambda self, pieces: RangePartitioner.of(pa.array([0, 1]), INT, True, 2))
-    add, let_go, write = Exchange.add, Exchange.flush_to_disk, Exchange._write
-    rooms, held, again, written, lock = list[BlockingReservation](), list[int](), list[Exchange](), [0], threading.Lock()
+    add, let_go, write = ShuffleStore.add, ShuffleStore.flush_to_disk, ShuffleStore._write
+    rooms, held, again, written, lock = list[BlockingReservation](), list[int](), list[ShuffleStore](), [0], threading.Lock()
     made_of = RowsByRowId.of
 
     def of(*given: Any) -> RowsByRowId:
@@ -320,22 +319,22 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
         rooms.append(rows.room)
         return rows
 
-    def added(self: Exchange, task: int, chunk: Chunk) -> None:
+    def added(self: ShuffleStore, task: int, chunk: Chunk) -> None:
         add(self, task, chunk)
         if rooms:
             held.append(rooms[0]._taken - self.buffered_bytes)
 
-    def flush_to_disk(self: Exchange) -> None:
+    def flush_to_disk(self: ShuffleStore) -> None:
         let_go(self)
         again.append(self)
 
-    def count(self: Exchange, full: Any, handle: Any, number: int) -> None:
-        write(self, full, handle, number)
+    def count(self: ShuffleStore, full: Any, path: str, number: int) -> None:
+        write(self, full, path, number)
         with lock:
-            written[0] += os.path.getsize(os.path.join(handle.directory, f"exchange-{number:06d}"))
+            written[0] += os.path.getsize(path)
 
     for name, member in (("add", added), ("flush_to_disk", flush_to_disk), ("_write", count)):
-        monkeypatch.setattr(Exchange, name, member)
+        monkeypatch.setattr(ShuffleStore, name, member)
     monkeypatch.setattr(RowsByRowId, "of", of)
     with config.using(work_memory=60_000, kept_memory=kept):
         executor = Executor(MaterializeOptions(in_memory=0))
@@ -346,7 +345,7 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
         made = left.join(right, on="k", how="left")
         materialize(made._node, MaterializeOptions(in_memory=0))
     assert rows_equal(rows_of(made), expected) and files_left() == []
-    assert again and all(exchange.buffered_bytes == 0 for exchange in again) and min(held) >= 0
+    assert again and all(store.buffered_bytes == 0 for store in again) and min(held) >= 0
 
 
 @pytest.mark.spark
