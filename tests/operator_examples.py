@@ -21,6 +21,7 @@ from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import 
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import KINDS, Join
 from sframe_spark.operators.joins.hash_join import HashJoin
+from sframe_spark.operators.joins.interpolation import Interpolation
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.joins.union_of_sorted_inputs import MergeSorted
@@ -54,6 +55,7 @@ COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
     "sorted": (INT, [None, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 8, 9]),
     "whole": (INT, [-6, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 9, 9]),
     "labels": (INT, [-6, -6, 0, 3, 3, 9, 9, 9, 18, 21, 27, 27, 30]),
+    "known": (FLOAT, [0.5, 1.25, -0.25, 3.0, 2.0, -0.0, 0.0, 7.75, -8.0, 1.5, -3.0, 6.0, 0.5]),
     "runs": (STR, ["a", "a", None, None, "b", "b", "b", "a", "a", "b", "", "", ""]),
     "lists": (list_of(INT), [[1, 2], [], None, [None, 3], [4], [], [5, 5], [6], None, [7], [], [8, 9, 10], [11]]),
     "dicts": (dict_of(STR, FLOAT), [{"a": 1.5}, {}, None, {"b": None, "a": 2.0}, *[{"c": 0.5}] * 8, {"z": -1.0}]),
@@ -221,6 +223,13 @@ IN_ORDER = (
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
     example("rows with a key near", KeyWindow(0, (), 2, 1, AGGREGATIONS, (1, 0)), ["int", "mask"], ["sorted", "int"]),
     example("rows of the same text", KeyWindow(0, (1,), 3, 0, (Aggregation("concat", (0,)),)), ["int", "text"], ["sorted", "text"]),
+    example(
+        "points between values of a key",
+        Interpolation(0, 1, 2, (3,), (3,)),
+        ["labels", "float", "whole", "text"],
+        ["labels", "known", "whole", "text"],
+    ),
+    example("points by row number", Interpolation(0, 1, 0), ["labels", "int"], ["labels", "whole"]),
     example("rows of two tables in one order", MergeSorted(((0, True),), ("key",)), ["sorted", "text"], ["labels", "runs"]),
     example("in the order of two columns", MergeSorted(((1, True), (0, True)), ("b", "a")), ["sorted", "labels"], ["sorted", "whole"]),
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),

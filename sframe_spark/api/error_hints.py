@@ -138,7 +138,7 @@ COMMON = by_name(
         " reset_index set_index sort_index reindex",
         "rows are read forwards: add_row_number('row'), then sort('row', ascending=False)": "reverse",
         "say what is known of an order with assume_sorted(names)": "set_sorted",
-        "none: fill with the last value known by asof_join(), or with a function by apply()": "interpolate",
+        "use interpolate(column, on=name, by=keys) of a frame": "interpolate_by",
         "write signs between columns: sf['a'] + sf['b'], sf['a'] // 2, sf['a'] >= 2": "add radd sub rsub subtract mul rmul multiply div rdiv divide"
         " truediv rtruediv floordiv rfloordiv mod rmod rpow eq ne lt le gt ge",
         "fill with the last row known: rows = sf.add_row_number('row'); rows.asof_join(rows.dropna('a'), on='row')": "ffill bfill forward_fill"

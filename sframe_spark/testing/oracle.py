@@ -244,6 +244,58 @@ def key_window(operator: Any, inputs: Sequence[Table]) -> Rows:
     return result
 
 
+def interpolation(operator: Any, inputs: Sequence[Table]) -> Rows:
+    """Return the selected columns of each left row, followed by its value, or by a point between the known values around it."""
+    result: Rows = []
+    for row in inputs[0].rows:
+        number, value, place = (row[position] for position in (operator.on, operator.value, operator.along))
+        known = [other for other in inputs[1].rows if _key(other, operator.by) == _key(row, operator.by)]
+        before = [other for other in known if number is not None and other[operator.on] < number][-1:]
+        after = [other for other in known if number is not None and other[operator.on] > number][:1]
+        made = None if value is None else float(value)
+        if not is_key(value) and is_key(place) and before and after:
+            ends = [(other[operator.along], float(other[operator.value])) for other in (*before, *after)]
+            made = point_between(ends[0], place, ends[1])
+        result.append((*_part(row, operator.kept), made))
+    return result
+
+
+def point_between(first: tuple[Any, float], place: Any, last: tuple[Any, float]) -> float:
+    """Return the value at a position on the line between two points.
+
+    Examples
+    --------
+    >>> point_between((0, 1.0), 1, (4, 3.0)), point_between((2, 1.0), 2, (2, 3.0))
+    (1.5, 1.0)
+    """
+    share = share_between(first[0], place, last[0])
+    if share == 0.0 or first[1] == last[1]:
+        return first[1]
+    if share == 1.0:
+        return last[1]
+    rise = last[1] - first[1]
+    return first[1] + rise * share if math.isfinite(rise) else first[1] * (1.0 - share) + last[1] * share
+
+
+def share_between(first: Any, place: Any, last: Any) -> float:
+    """Return how much of the way between two positions lies before a third one; one end at infinity is left at once, two give NaN.
+
+    Examples
+    --------
+    >>> share_between(-math.inf, 1.0, 2.0), share_between(1.0, 2.0, math.inf), share_between(-1e308, 0.0, 1e308)
+    (1.0, 0.0, 0.5)
+    """
+    if place == first:
+        return 0.0
+    if place == last:
+        return 1.0
+    if isinstance(first, float) and math.inf in (-first, last):
+        return math.nan if -first == last else float(last != math.inf)
+    if isinstance(first, datetime):
+        return gap(place, first) / gap(last, first)
+    return float((Fraction(place) - Fraction(first)) / (Fraction(last) - Fraction(first)))
+
+
 def _aggregates(operator: Any, table: Table, rows: Rows) -> Iterator[Any]:
     """Yield the aggregates of an operator over some rows of a table."""
     for aggregation in operator.aggregations:
@@ -459,6 +511,7 @@ MEANINGS: dict[str, Meaning] = {
     "spark_source": _spark,
     "asof_join": asof_join,
     "key_window": key_window,
+    "interpolation": interpolation,
     "merge_sorted": lambda operator, inputs: sorted_rows([*inputs[0].rows, *inputs[1].rows], operator.by),
     "assign_intervals": _assign,
     "fill_intervals": _fill,

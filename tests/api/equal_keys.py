@@ -156,6 +156,22 @@ def smoothed(rows: Grouped) -> list[Any]:
     return result
 
 
+def with_gaps(frame: SFrame, keys: list[str]) -> SArray:
+    """Numbers of rows of which every second one of each key is left out and filled in, by their places among all rows."""
+    so_far = frame.running({"place in key": aggregate.COUNT()}, by=keys)
+    so_far["gaps"] = SArray.where(so_far["place in key"] % 2 == 1, so_far["n"], None, dtype=int)
+    return so_far.interpolate("gaps", on="n", by=keys)
+
+
+def filled_in(rows: Grouped) -> list[Any]:
+    """Beside each row its number, missing if it is the last of its key and an even one."""
+    found = []
+    for number, group in enumerate(rows.with_row(moment)):
+        is_left_out = group.index(number) % 2 == 1 and number == group[-1]
+        found.append((None if is_left_out else float(rows.rows[number]["n"]),))
+    return found
+
+
 def runs(rows: Grouped) -> list[Any]:
     """Numbers of the rows of each run."""
     return [([row["n"] for row in run],) for _, run in itertools.groupby(rows.rows, lambda row: rows.key(row, moment))]
@@ -276,6 +292,7 @@ MOMENTS: dict[str, Operation] = {
         lambda frame, keys: only(frame.running(COUNT_ALL, by=keys), "rows"), lambda rows: [(len(group),) for (group,) in so_far(rows)], in_order=True
     ),
     "exponential_smoothing": Operation(lambda frame, keys: frame.exponential_smoothing("v", half_life=1, by=keys), smoothed, in_order=True),
+    "interpolate": Operation(with_gaps, filled_in, in_order=True),
     "window": Operation(lambda frame, keys: only(frame.window("n", numbers(), before=99, after=99, by=keys), "rows"), beside(moment), in_order=True),
     "asof_join": Operation(
         lambda frame, keys: only(frame.asof_join(frame[[*keys, "n", "m"]], on="n", by=keys, allow_exact=False), "m.1"), earlier, in_order=True

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from sframe_spark.testing.oracle import point_between
 from sframe_spark.testing.oracle_functions import AGGREGATES, exact_sum, is_nan, mean, present, rank, smallest, squared_deviations, token
 
 Row = dict[str, Any]
@@ -202,6 +203,22 @@ def differences(values: Sequence[Any], count: int) -> list[Any]:
     pairs = zip(values, shifted(values, count, None), strict=True)
     found = [None if value is None or other is None else value - other for value, other in pairs]
     return [item.total_seconds() if isinstance(item, datetime.timedelta) else item for item in found]
+
+
+def interpolated(rows: Rows, on: str | None, by: Sequence[str]) -> list[Any]:
+    """The values ``v``, with points between those before and after in place of what is missing."""
+    result: list[Any] = []
+    for row in rows:
+        seen = [(place, other) for place, other in enumerate(other for other in rows if same(row, other, by))]
+        here = next(place for place, other in seen if other is row)
+        known = [(place, other) for place, other in seen if is_key(other["v"]) and (on is None or is_key(other[on]))]
+        before, after = [item for item in known if item[0] < here][-1:], [item for item in known if item[0] > here][:1]
+        value = None if row["v"] is None else float(row["v"])
+        if not is_key(value) and before and after and (on is None or is_key(row[on])):
+            ends = [(place if on is None else other[on], float(other["v"])) for place, other in (*before, *after)]
+            value = point_between(ends[0], here if on is None else row[on], ends[1])
+        result.append(value)
+    return result
 
 
 def smoothed(rows: Rows, half_life: Any, on: str | None, by: Sequence[str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Programs whose values depend on the rows before and after: cumulative, rolling, shift, running, smoothing."""
+"""Programs whose values depend on the rows before and after: cumulative, rolling, shift, running, smoothing, interpolation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sframe_spark import SArray, SFrame, aggregate
 from tests.ordered_matrix.case import Case, Programs
-from tests.ordered_matrix.expected import Rows, cumulative, differences, ordered, rolling, running, shifted, smoothed
+from tests.ordered_matrix.expected import Rows, cumulative, differences, interpolated, ordered, rolling, running, shifted, smoothed
 from tests.ordered_matrix.shapes import NAMES
 
 STATISTICS = ("sum", "mean", "min", "max", "std", "var")
@@ -131,6 +131,21 @@ def all_smoothing(case: Case) -> SFrame:
     )
 
 
+def all_interpolation(case: Case) -> SFrame:
+    """Points between known values by rows, by time, within groups."""
+    frame = case.frame.sort("t")
+    ways: dict[str, dict[str, Any]] = {"by rows": {}, "by rows in groups": {"by": "k"}}
+    ways |= {"by time": {"on": "t"}, "by time in groups": {"on": "t", "by": "k"}}
+    return with_columns(frame, {name: frame.interpolate("v", **way) for name, way in ways.items()})
+
+
+def interpolated_rows(case: Case) -> Rows:
+    """What it gives."""
+    rows = ordered(case.rows, ("t", True))
+    ways = {"by rows": (None, ()), "by rows in groups": (None, ["k"]), "by time": ("t", ()), "by time in groups": ("t", ["k"])}
+    return with_values(rows, {name: interpolated(rows, *way) for name, way in ways.items()})
+
+
 def smoothed_rows(case: Case) -> Rows:
     """What it gives."""
     rows = ordered(case.rows, ("t", True))
@@ -183,6 +198,7 @@ PROGRAMS.define(
     lambda case: running(case.rows, {"held": ALL["held"]}, ["k"]),
     [*NAMES, "held"],
 )
+PROGRAMS.define("interpolation", all_interpolation, interpolated_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
 PROGRAMS.define("exponential smoothing", all_smoothing, smoothed_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
 PROGRAMS.define(
     "shift_time, then sort",

@@ -106,7 +106,7 @@ def rounds(node: PlannerNode) -> bool:
     operator: Any = node.operator
     if node.operator_type in ("cumulative", "rolling"):
         return operator.kind in SPREADS
-    if node.operator_type == "exponential_smoothing":
+    if node.operator_type in ("exponential_smoothing", "interpolation"):
         return True
     aggregations = operator.aggregations if node.operator_type in AGGREGATING else ()
     return any(item.function in SPREADS for item in aggregations)

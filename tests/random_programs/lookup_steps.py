@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
+from sframe_spark.operators.joins.interpolation import interpolated
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.union_of_sorted_inputs import merge_sorted
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
 from tests.random_programs.growth import Growth
-from tests.random_programs.steps import has_columns, random_aggregation, sort_keys
+from tests.random_programs.steps import NUMBERS, has_columns, random_aggregation, sort_keys
 
 
 def numbered(node: PlannerNode) -> PlannerNode:
@@ -49,6 +50,17 @@ def window_some(growth: Growth) -> PlannerNode | None:
     before, after = growth.choose.choice((0, 1, 5)), growth.choose.choice((0, 2))
     window = KeyWindow(node.facts.width, tuple(by), before, after, tuple(wanted), tuple(kept))
     return growth.add(key_window(numbered(node), window))
+
+
+def interpolate_some(growth: Growth) -> PlannerNode | None:
+    """A column with its missing values filled, perhaps within equal values of another."""
+    column = growth.any_column(NUMBERS, growth.comparable)
+    if column is None:
+        return None
+    node, position = column
+    keys = sort_keys(growth, node)
+    chosen = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.5 else []
+    return growth.add(interpolated(node, position, None, chosen))
 
 
 def merge_some(growth: Growth) -> PlannerNode | None:

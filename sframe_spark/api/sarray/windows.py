@@ -1,4 +1,4 @@
-"""Members of SArray whose values depend on preceding or surrounding rows: cumulative and rolling aggregates, shifts and differences."""
+"""Members of SArray whose values depend on preceding or surrounding rows: cumulative and rolling aggregates, shifts, differences, interpolation."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.joins.interpolation import interpolated
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.rolling import rolling
 from sframe_spark.operators.window.running_by_group import running
@@ -391,6 +392,27 @@ class Windows:
         if not is_row_index(n):
             raise SchemaError(f"diff takes a number of rows, an int, got {n!r}")
         return make_array(apply_function("subtract", self._node, shift_rows(self._node, int(n))))
+
+    @call_example("sf['a'].interpolate(), or sf.interpolate('a', on='time', by='key') of a frame")
+    def interpolate(self) -> SArray:
+        """Return the values, with missing ones replaced by points on the straight line between the known values before and after them.
+
+        NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. All values become floats.
+
+        Raises
+        ------
+        TypeError
+            If the values are not of class int or float.
+
+        Source: ``interpolate`` of pandas and Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([1, None, None, 7, None]).interpolate())
+        [1.0, 3.0, 5.0, 7.0, None]
+        """
+        return make_array(interpolated(self._node, 0, None, ()))
 
 
 SUBTRACTABLE = ("int", "float", "datetime", "array")
