@@ -103,6 +103,7 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("key_window", "project"),
     ("merge_sorted", "project"),
     ("interpolation", "filter"),
+    ("explode", "filter"),
     ("streaming_group_by", "slice"),
     ("assign_intervals", "streaming_group_by"),
     ("map_cycles", "filter"),
