@@ -1,9 +1,10 @@
 """The contract kit for operators: checks on examples that what an operator declares about itself is true.
 
 An example is a node whose inputs are sources. Without Spark, :func:`check_operator` checks that the operator is a value that pickles, that
-inferred types, lengths and order agree with the rows, that any division into row ranges gives the same rows, and that the order of input rows does
-not matter where the operator declares so. :func:`check_lowering` checks on Spark that the lowering has the inferred types, a total order, true
-claims and the kernel's rows, and gives the same rows in the same order with 1 and 7 partitions (and 2, if a source has at most 7 rows).
+inferred types, lengths and order agree with the rows, that any division into row ranges gives the same rows, that its capabilities do, and that the
+order of input rows does not matter where the operator declares so. :func:`check_lowering` checks on Spark that the lowering has the inferred types, a
+total order, true claims and the kernel's rows, and gives the same rows in the same order with 1 and 7 partitions (and 2, if a source has at most 7
+rows).
 A package of operators needs one test::
 
     @pytest.mark.parametrize("example", EXAMPLES, ids=str)
@@ -19,8 +20,7 @@ from __future__ import annotations
 import array
 import math
 import pickle
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +28,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner
+from sframe_spark.compute.range_and_hash_partitioning import KINDS, HashPartitioner, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.join_match_first_row_and_group_probes import with_known_rows
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, placement_over
@@ -36,22 +36,23 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combi
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
+from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.base_and_segment_source import Source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.order import OrderingItem, OrderingProperties
-from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph_traversal import fold
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode, domain_of
 from sframe_spark.planner.node_facts import Facts, Length, Schema
-from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
-from sframe_spark.planner.operator_capabilities import range_split_of
+from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator
+from sframe_spark.planner.operator_capabilities import match_counting_of, operator_for_few_rows, range_split_of
 from sframe_spark.planner.operator_parameters import operator_parameters
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
 from sframe_spark.session.users_own_spark_session import keeping_active
+from sframe_spark.testing.order_claims import false_claims
+from sframe_spark.types import INT
 from sframe_spark.values.arrow_to_python import decode_columns
 
 Rows = list[tuple[Any, ...]]
@@ -234,6 +235,69 @@ def check_split(node: PlannerNode, rows: Rows) -> None:
         parts = [rows_of_range if passed[number] else node.operator.kernel([rows_of_range], facts) for number, rows_of_range in enumerate(inputs)]
         found = rows_of(concatenate(parts, node.schema), node.schema)[: split.first_rows]
         demand(same_rows(found, rows), node, f"{ranges.count} range(s) of values give the rows of one kernel call", f"{rows}\nbut {found}")
+
+
+def check_few_rows(node: PlannerNode, rows: Rows) -> None:
+    """Check that the operator that takes the place of an operator for few rows gives the same rows.
+
+    Raises
+    ------
+    ContractBroken
+        If it does not.
+    """
+    few = operator_for_few_rows(node.operator)
+    if few is not None:
+        found = kernel_rows(few.make_planner_node(*node.inputs))
+        demand(same_rows(found, rows), node, f"the operator for few rows, {few.name}, gives the same rows", f"{rows}\nbut {found}")
+
+
+def check_hash_partitions(node: PlannerNode, rows: Rows) -> None:
+    """Check that a join gives the same rows if hash partitions of its inputs are joined one by one, and rows put in order by their row ids.
+
+    Raises
+    ------
+    ContractBroken
+        If it does not.
+    """
+    joining = node.operator.joining
+    join = None if joining is None else joining.by_partitions
+    if joining is None or join is None:
+        return
+    count, sides, schemas = PARTITIONS[-1], [], []
+    for slot, child in enumerate(node.inputs):
+        keys, below, schema = tuple(pair[slot][1] for pair in joining.keys), read_all(child), child.schema
+        numbers = HashPartitioner(keys, tuple(schema[key] for key in keys), count).partition_numbers(below)
+        if slot in join.numbered_slots:
+            below, schema = Chunk((*below.columns, pa.array(np.arange(below.rows))), below.rows), (*schema, INT)
+        sides.append([below.rows_at(np.flatnonzero(numbers == number)) for number in range(count)])
+        schemas.append(schema)
+    parts = list[Chunk]()
+    for inputs in zip(*sides, strict=True):
+        facts = [Facts(schema, Length.exactly(chunk.rows)) for chunk, schema in zip(inputs, schemas, strict=True)]
+        parts += join.pairs(inputs, facts).chunks(1)
+    joined = concatenate(parts, (*node.schema, INT))
+    found = rows_of(joined.rows_at(np.argsort(joined.columns[-1].to_numpy(), kind="stable")).select(range(len(node.schema))), node.schema)
+    demand(same_rows(found, rows), node, "hash partitions give the rows of the whole", f"{rows}\nbut {found}")
+
+
+def check_matches(node: PlannerNode, rows: Rows) -> None:
+    """Check that the matches of each batch of the first input are as many as counted, and that a part of them is the same rows.
+
+    Raises
+    ------
+    ContractBroken
+        If they are not.
+    """
+    counting = match_counting_of(node.operator)
+    if counting is None:
+        return
+    left, lookup, facts, parts = read_all(node.inputs[0]), Lookup.of(source_of(node.inputs[1])), [child.facts for child in node.inputs], []
+    for start, stop in batch_bounds(0, left.rows):
+        inputs = [left.slice(start, stop), lookup]
+        count = counting.count(inputs, facts)
+        parts += [counting.rows_between(inputs, facts, first, last, ALL_ROWS) for first, last in pairwise((0, count // 2, count))]
+    found = rows_of(concatenate([part for part in parts if part is not None], node.schema), node.schema)
+    demand(same_rows(found, rows), node, "matches that are counted are the rows", f"{rows}\nbut {found}")
 
 
 def batch_bounds(first: int, last: int) -> list[tuple[int, int]]:
@@ -471,6 +535,9 @@ def check_operator(example: Example) -> None:
         # So that any failure is due to the example's operator.
         demand(child.operator.is_source, node, "an example's inputs are sources", child.operator_type)
     if not runs_as_kernel(node):
+        few = operator_for_few_rows(node.operator)
+        if few is not None:
+            check_hash_partitions(node, kernel_rows(few.make_planner_node(*node.inputs)))
         return
     rows = check_kernel(node)
     check_facts(node, len(rows))
@@ -478,6 +545,9 @@ def check_operator(example: Example) -> None:
     check_ranges(node, rows)
     check_parts(node, rows)
     check_split(node, rows)
+    check_few_rows(node, rows)
+    check_hash_partitions(node, rows)
+    check_matches(node, rows)
     check_order_needs(node, rows, kernel_rows)
 
 
@@ -498,6 +568,7 @@ def check_lowering(example: Example) -> None:
     else:
         check_facts(node, len(rows))
         check_claims(node, rows)
+        check_few_rows(node, rows)
         check_order_needs(node, rows, lambda reordered: run_lowering(reordered, PARTITIONS[1]))
 
 
@@ -633,104 +704,6 @@ def operators_without_examples(package: str, examples: Iterable[Example]) -> lis
     covered = {example.operator for example in examples}
     own = [name for name in registered_names() if planner_node_name_to_type(name).__module__.split(".")[0] == package]
     return [name for name in own if name not in covered]
-
-
-# Comparison of rows with claims about them.
-
-Row = Sequence[Any]
-
-
-def rank(value: Any) -> tuple[int, Any]:
-    """Return a key that sorts values as the engine does in ascending order: missing values first, NaN last, datetimes by instant.
-
-    Values that the engine does not sort, such as lists, are sorted by their ``repr``.
-
-    Examples
-    --------
-    >>> sorted([2.0, float("nan"), None, -0.0], key=rank)
-    [None, -0.0, 2.0, nan]
-    """
-    if value is None:
-        return (0, 0)
-    if isinstance(value, float) and math.isnan(value):
-        return (2, 0)
-    if isinstance(value, datetime):
-        return (1, _instant(value))
-    return (1, value if isinstance(value, (int, float, str)) else repr(value))
-
-
-def tie(row: Row, columns: Sequence[Hashable]) -> tuple[Any, ...]:
-    """Return the sort keys of a row's values in some columns, without hidden columns."""
-    return tuple(rank(row[column]) for column in columns if isinstance(column, int))
-
-
-def out_of_order(before: Row, after: Row, items: Sequence[OrderingItem]) -> bool:
-    """Return whether two consecutive rows are in the wrong order, in an ordering of visible columns."""
-    for item in items:
-        first, second = rank(before[item.column]), rank(after[item.column])  # type: ignore[call-overload]
-        if first == second:
-            continue
-        if (first[0] == 0) != (second[0] == 0):
-            return (second[0] == 0) == (item.nulls == "nulls_first")
-        return bool(second < first) == (item.direction == "asc")
-    return False
-
-
-def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[str]:
-    """Return the claims about visible columns that the rows contradict, each as a sentence.
-
-    Examples
-    --------
-    >>> known = RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]]))
-    >>> false_claims(known, [(1,), (1,), (3,)])
-    ['rows 0 and 1 are equal on the key (0,)']
-    """
-    order = properties.order
-    found = [f"column {c} is not constant" for c in order.constants if len({rank(row[c]) for row in rows}) > 1]  # type: ignore[call-overload]
-    for group in order.equivalences:
-        columns = [column for column in group if isinstance(column, int)]
-        found += [f"columns {columns} differ in row {i}" for i, row in enumerate(rows) if len({rank(row[c]) for c in columns}) > 1][:1]
-    for items in order.orderings:
-        if all(isinstance(item.column, int) and item.direction != "any" for item in items):
-            wrong = [i for i, (a, b) in enumerate(pairwise(rows)) if out_of_order(a, b, items)]
-            found += [f"rows {i} and {i + 1} are not in the order {items}" for i in wrong[:1]]
-    found += false_dependencies(order, rows)
-    found += [f"column {c} has a missing value" for c in order.not_null if isinstance(c, int) and any(row[c] is None for row in rows)]
-    for column, (low, high) in properties.bounds.items():
-        values = [rank(bound_scale(row[column])) for row in rows]
-        if any(not rank(low) <= value <= rank(high) for value in values):
-            found.append(f"column {column} has values outside of {low}..{high}")
-    return found
-
-
-def bound_scale(value: Any) -> Any:
-    """Convert a value to the scale of recorded bounds: datetimes to microseconds of their instants."""
-    if isinstance(value, datetime):
-        return (_instant(value) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-    return value
-
-
-def _instant(value: datetime) -> datetime:
-    return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-
-
-def false_dependencies(order: OrderingProperties, rows: Sequence[Row]) -> list[str]:
-    """Return the keys and functional dependencies of visible columns that the rows contradict, each as a sentence."""
-    found = []
-    for key in order.keys:
-        if all(isinstance(column, int) for column in key):
-            seen: dict[Any, int] = {}
-            for i, row in enumerate(rows):
-                first = seen.setdefault(tie(row, key), i)
-                if first != i:
-                    found.append(f"rows {first} and {i} are equal on the key {key}")
-                    break
-    for determinant, dependent in order.functional_dependencies:
-        if all(isinstance(column, int) for column in (*determinant, *dependent)):
-            values: dict[Any, Any] = {}
-            if any(values.setdefault(tie(row, determinant), tie(row, dependent)) != tie(row, dependent) for row in rows):
-                found.append(f"columns {determinant} do not determine {dependent}")
-    return found
 
 
 __all__ = [

@@ -25,7 +25,8 @@ from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.program_and_filter_properties import monotone_step
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, rank, read_all, same_value
+from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, read_all, same_value
+from sframe_spark.testing.order_claims import rank
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode, infer_type
 

@@ -22,7 +22,7 @@ from sframe_spark.explain.verification_of_facts_and_stored_rows import (
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.testing.contract import out_of_order, rank
+from sframe_spark.testing.order_claims import out_of_order, rank
 from sframe_spark.types import FLOAT, INT, STR
 
 NAN = float("nan")

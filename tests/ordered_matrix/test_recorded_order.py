@@ -20,8 +20,8 @@ from sframe_spark.planner.length_and_order_inference import is_in_order, propert
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
 from sframe_spark.storage.segments.writer import SegmentWriter
-from sframe_spark.testing.contract import false_claims
 from sframe_spark.testing.oracle_functions import rank, rows_equal
+from sframe_spark.testing.order_claims import false_claims
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from tests.examples import examples
 from tests.random_tables import column_array

@@ -23,9 +23,9 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.printed_plans import plan_text, trace_text
 from sframe_spark.rewrite_laws import builtin_optimizer
-from sframe_spark.testing.contract import false_claims
 from sframe_spark.testing.oracle import Meaning, Oracle, Rows, rows_of
 from sframe_spark.testing.oracle_functions import rows_equal
+from sframe_spark.testing.order_claims import false_claims
 from sframe_spark.types import PYTHON_CLASS
 from tests.random_programs.plans import RandomProgram
 from tests.random_tables import table_source

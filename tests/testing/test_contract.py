@@ -10,7 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from sframe_spark import SFrame
 from sframe_spark.errors import ContractBroken
+from sframe_spark.operators.joins.hash_join import HashedPartitions, HashJoin, JoinOfPartitions
+from sframe_spark.operators.joins.sorted_join import CountedMatches, SearchedMatches, SortedJoin
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.order import OrderingProperties
@@ -22,6 +25,7 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, 
 from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.plugin import node_of
 from sframe_spark.testing.contract import (
     Example,
     check_contract,
@@ -290,6 +294,71 @@ class SplitInVain(Doubled):
         return WholeKernel(RangeSplit(0))
 
 
+@attrs.frozen
+class Negated(Doubled):
+    """Takes the place of an operator that doubles."""
+
+    name: ClassVar[str] = "sample_negated"
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return Chunk.of([pc.negate(inputs[0].columns[0])])
+
+
+@attrs.frozen
+class OtherForFewRows(Doubled):
+    """Says that another operator gives the same rows."""
+
+    whole_kernel: ClassVar[WholeKernel] = WholeKernel(for_few_rows=Negated())
+
+
+@attrs.frozen
+class OrderedByTheOtherSide(HashJoin):
+    """Says that row ids of the right rows restore the order, which is that of the left rows."""
+
+    name: ClassVar[str] = "sample_ordered_by_the_other_side"
+
+    @property
+    def joining(self) -> HashedPartitions:
+        return RightRowsNumbered(self.key_pairs, self)
+
+
+@attrs.frozen
+class RightRowsNumbered(HashedPartitions):
+    """The false capability of the join above."""
+
+    @property
+    def by_partitions(self) -> JoinOfPartitions:
+        return JoinOfPartitions((1,), self.join)
+
+
+@attrs.frozen
+class CountsTooFew(SortedJoin):
+    """Counts fewer matches than there are."""
+
+    name: ClassVar[str] = "sample_counts_too_few"
+
+    @property
+    def joining(self) -> SearchedMatches:
+        return TooFewMatches(self.key_pairs, self)
+
+
+@attrs.frozen
+class TooFewMatches(SearchedMatches):
+    """The false capability of the join above."""
+
+    @property
+    def match_counting(self) -> CountedMatches:
+        return CountedButOne(self.join)
+
+
+@attrs.frozen
+class CountedButOne(CountedMatches):
+    """Counts one match less than there are."""
+
+    def count(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
+        return max(0, super().count(inputs, facts) - 1)
+
+
 def example(operator_class: type[Operator]) -> Example:
     """The operator over a column with missing values."""
     register(operator_class)
@@ -314,11 +383,26 @@ def example(operator_class: type[Operator]) -> Example:
         (EmptyCase, "a row range gives the inferred types"),
         (Counting, r"2 row range\(s\) give the rows of one kernel call"),
         (SplitInVain, r"range\(s\) of values give the rows of one kernel call"),
+        (OtherForFewRows, "the operator for few rows, sample_negated, gives the same rows"),
     ],
 )
 def test_lies_are_found_without_spark(operator_class: type[Operator], rule: str) -> None:
     with pytest.raises(ContractBroken, match=f"(?s){operator_class.name}.* breaks the rule that .*{rule}"):
         check_operator(example(operator_class))
+
+
+@pytest.mark.parametrize(
+    ("join", "rule"),
+    [
+        (OrderedByTheOtherSide((0,), (0,), "inner"), "hash partitions give the rows of the whole"),
+        (CountsTooFew(0, 0, "inner"), "matches that are counted are the rows"),
+    ],
+)
+def test_lies_of_joins_are_found_without_spark(join: Operator, rule: str) -> None:
+    register(type(join))
+    left, right = (node_of(SFrame({"k": keys, "v": keys})) for keys in ([4, 1, 3], [1, 2, 3, 4]))
+    with pytest.raises(ContractBroken, match=f"(?s){join.name}.* breaks the rule that .*{rule}"):
+        check_operator(Example(join.name, "ints", lambda: join.make_planner_node(left, right)))
 
 
 @pytest.mark.spark
