@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "storage": (("filesystem",), ("hybrid_calendar",), ("manifest",), ("parquet",), ("segments",), ("datasets",), ("external", NO_ROOM)),
     "expressions": (("functions",), ("aggregates", NO_ROOM)),
     "operators": (("sources",), (NO_ROOM,), ("groupby",), ("window",), ("lookup",), ("joins",), ("user_function_calls_and_result_memos",)),
-    "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("execution",)),
+    "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("shapes",), ("execution",)),
     "api": ((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "saved_frame_maintenance")),
 }
 # As many modules as one looks through.

@@ -14,7 +14,6 @@ import pytest
 
 import sframe_spark as sfs
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -42,6 +41,7 @@ from sframe_spark.plugin import (
     reduce,
 )
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
+from tests.strategies import PARTIAL_STATES_BY_THREADS, STREAM_BY_THREADS, WHOLE_BY_THREADS
 
 VALUES = [float(i % 7 + 1) if i % 5 else None for i in range(60)]
 KEYS = [i % 3 for i in range(60)]
@@ -112,7 +112,7 @@ WITH_FUNCTIONS_OF_OURS = {
     "running": lambda sf: sf.running({"g": aggregate("test_geometric_mean", "v")}),
     "window": lambda sf: sf.window("w", {"g": aggregate("test_geometric_mean", "v")}, before=2.0),
 }
-HERE = {Mode.THREADS, Mode.PARTS_OF_THREADS, Mode.GATHERED}
+HERE = {STREAM_BY_THREADS, PARTIAL_STATES_BY_THREADS, WHOLE_BY_THREADS}
 
 
 @pytest.mark.parametrize("name", WITH_FUNCTIONS_OF_OURS)
@@ -120,10 +120,10 @@ def test_threads_do_not_call_what_was_not_written_for_threads(name: str, tmp_pat
     frame().save(str(tmp_path / "frame"))
     with sfs.config.using(small_rows=5, segment_rows=20):
         saved = sfs.load_sframe(str(tmp_path / "frame"))
-        assert {section.mode for section in plan_dry_run((saved["w"] + 1.0)._node).sections} == {Mode.THREADS}
+        assert {section.strategy for section in plan_dry_run((saved["w"] + 1.0)._node).sections} == {STREAM_BY_THREADS}
         sections = plan_dry_run(WITH_FUNCTIONS_OF_OURS[name](saved)._node).sections
     calling = [section for section in sections if any("test_" in node.operator.describe() for node in postorder([section.root]))]
-    assert calling and not any(section.mode in HERE for section in calling)
+    assert calling and not any(section.strategy in HERE for section in calling)
 
 
 @pytest.mark.spark

@@ -70,7 +70,7 @@ ALLOWED = {
     ("planner/plan_json.py", "table_of"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
     ("engine/spark/executor_version_checks.py", "import_module"): "this package, by its own name",
     ("engine/runtime/shuffle_store.py", "from_stream"): "rows that this process wrote, once their check sum was compared",
-    ("engine/execution/plan_executor.py", "from_stream"): "rows of our own tasks",
+    ("engine/shapes/stream.py", "from_stream"): "rows of our own tasks",
     (
         "storage/manifest/sidecar_file_of_segment_statistics_and_checksums.py",
         "table_of",

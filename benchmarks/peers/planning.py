@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.peers.__main__ import NAMES
 from benchmarks.peers.data import Place, make
 from benchmarks.peers.ours import Programs
-from sframe_spark.engine.physical.physical_planner import SectionPlanner
+from sframe_spark.engine.shapes.section_planner import SectionPlanner
 from sframe_spark.planner.optimizer import Optimizer
 
 RUNS = 5

@@ -115,11 +115,11 @@ class FakeCluster:
                 f"{engine}.spark.page_header_checks.run_callables": self.run_callables,
                 f"{engine}.runtime.result_storage.query.write_parquet": self.query,
                 # Which reads some rows.
-                f"{engine}.execution.plan_executor.has_few_groups": lambda node, keys: not self.many_groups,
+                f"{engine}.shapes.query.has_few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.physical.placement_and_blocking_inputs.is_spark_local": lambda: False,
                 f"{engine}.physical.placement_and_blocking_inputs.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
-                f"{engine}.physical.whole_input_strategies.MAX_EXCHANGE_RUNS": 0,
+                f"{engine}.costs.MAX_TASKS_TIMES_RANGES": 0,
                 f"{engine}.runtime.result_storage.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.checksums.VERIFIED_COLUMNS": VerifiedColumns(),

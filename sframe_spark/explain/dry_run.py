@@ -4,58 +4,37 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, require_owned, run_action, why_first
+from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action, why_first
 from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import is_to_be_counted
-from sframe_spark.engine.physical.physical_planner import SectionPlanner
-from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import adds_up_floats
+from sframe_spark.engine.shapes.count_matches import is_to_be_counted
+from sframe_spark.engine.shapes.hash_join import HASH_JOIN
+from sframe_spark.engine.shapes.section_planner import SectionPlanner
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, Alternative, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.shapes.stream import STORED
+from sframe_spark.engine.shapes.udf_planning import require_owned
 from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_TIES
-from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length
 from sframe_spark.planner.handles import Handle, reachable_directly
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.rewrite_laws.sort_elimination import full_sort
 
-# What may be decided differently while a section of a mode runs.
-ALTERNATIVES = {
-    Mode.FIRST_ROWS: Alternative.ALL_ROWS,
-    Mode.DRIVER: Alternative.TOO_LARGE,
-    Mode.WHOLE: Alternative.TOO_LARGE,
-    Mode.GATHERED: Alternative.NO_ROOM,
-    Mode.EXCHANGED: Alternative.EXCHANGE,
-    Mode.JOINED: Alternative.HASH_PARTITIONS,
-    Mode.EXCHANGED_BY_TASKS: Alternative.EXCHANGE_OF_TASKS,
-}
-
 
 def alternatives_of(section: Section) -> list[Alternative]:
     """Return the decisions about a section that are made only while it runs, because they depend on what is unknown before."""
-    root, mode = section.root, section.mode
-    nodes = list(postorder([root]))
-    alternatives = [Alternative.LARGE_PARTS] if mode.makes_parts else []
-    if mode in ALTERNATIVES:
-        alternatives.append(ALTERNATIVES[mode])
-    if mode is Mode.THREADS and not fits_driver(root, MaterializeOptions().in_memory):
-        alternatives.append(Alternative.STAYS_IN_MEMORY)
+    nodes = list(postorder([section.root]))
+    alternatives = list(section.shape.alternatives(section))
     # The number or the size of the rows may be smaller than its bound.
-    if mode is not Mode.DONE and any(isinstance(node.operator, SectionResult) for node in nodes):
+    if any(isinstance(node.operator, SectionResult) for node in nodes):
         alternatives.append(Alternative.FEW_ROWS)
     if any(map(is_to_be_counted, nodes)):
         alternatives.append(Alternative.MATCHES_COUNTED)
-    if mode is Mode.QUERY and root.operator.group_keys is not None:
-        alternatives.append(Alternative.FEW_GROUPS)
-    if mode is Mode.QUERY and any(map(adds_up_floats, nodes)) and not calls_user_functions(root):
-        alternatives.append(Alternative.MORE_DIGITS)
     # Sorting only ties works for few rows even if all of them tie.
     limited = [node for node in nodes if node.length.at_most is None or node.length.at_most > MAX_TIES]
     if any(full_sort(node) is not None for node in limited):
         alternatives.append(Alternative.TOO_MANY_TIES)
-    return alternatives
+    return sorted(alternatives, key=list(Alternative).index)
 
 
 @attrs.define(eq=False)
@@ -119,7 +98,7 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
         # The placeholders replace nodes of the graph, not of the plans that were made before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
         for section in new_sections(last, dry_run):
-            if section.mode.runs_in_other_processes:
+            if section.workers.are_in_other_processes:
                 require_owned(section.root, chosen.owned)
         return last
 
@@ -134,9 +113,9 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
     for section in new:
         section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
         # The number of rows of this kind of join is known only after it has run, and decides how later sections run.
-        is_later = is_later or section.mode is Mode.JOINED
+        is_later = is_later or section.shape == HASH_JOIN
     dry_run.sections += new
-    if last.mode is not Mode.DONE:
+    if last.shape != STORED:
         with GRAPH_LOCK:
             root.splice(SectionResult.of(last))
 
@@ -144,4 +123,4 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
 def new_sections(last: Section, dry_run: DryRun) -> list[Section]:
     """Return the sections that have to run for a section, without sections that earlier actions have planned."""
     known = set(map(id, dry_run.sections))
-    return [section for section in in_order_of_running([last]) if id(section) not in known and section.mode is not Mode.DONE]
+    return [section for section in in_order_of_running([last]) if id(section) not in known and section.shape != STORED]

@@ -10,7 +10,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import SectionOutcome
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, Section, SectionResult
+from sframe_spark.engine.shapes.section_tree import Section, SectionResult, Workers
 from sframe_spark.engine.spark.shuffle_partitions import explanation_of_exchanges
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import in_words, visible
@@ -124,13 +124,13 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
     rows = root.length.at_most
     return ExplainedSection(
         section.number,
-        section.mode.value,
+        section.strategy.text,
         section.reason,
         tuple(below.number for below in section.inputs),
         tuple(nodes),
         rows,
         None if rows is None else int(rows * row_bytes(sizes_of(root)[id(root)], 0)),
-        explanation_of_exchanges(root) if section.mode is Mode.QUERY else None,
+        explanation_of_exchanges(root) if section.workers is Workers.SPARK else None,
         tuple(alternative.text(config.small_rows, MAX_TIES) for alternative in section.alternatives),
         tuple(outcomes.get(section.number, ())),
     )
@@ -502,11 +502,12 @@ def estimate(section: ExplainedSection) -> str:
 
 def what_ran(outcome: SectionOutcome, section: ExplainedSection | None = None) -> str:
     """Return how a section ran, in one line."""
-    where = outcome.mode.value if section is None or outcome.mode.value != section.where else ""
+    how = outcome.strategy.text
+    where = how if section is None or how != section.where else ""
     number = "" if section is not None and outcome.number == section.number else f"{outcome.number} "
     operators = "" if section is not None and not number else f" ({', '.join(outcome.operators)})"
     if outcome.is_given_up and outcome.rows is None:
-        return f"ran {number}{where or outcome.mode.value}{operators}: given up after {outcome.seconds:.3f} s"
+        return f"ran {number}{how}{operators}: given up after {outcome.seconds:.3f} s"
     parts = [f"{outcome.rows} rows"]
     if outcome.size is not None:
         parts[0] += f" ({in_words(outcome.size)}{' on disk' if outcome.is_on_disk else ' in memory'})"
@@ -518,7 +519,7 @@ def what_ran(outcome: SectionOutcome, section: ExplainedSection | None = None) -
     if outcome.queries is not None and outcome.queries > 1:
         parts.append(f"{outcome.queries} queries, as the first had not all digits of its sums")
     discarded = ", thrown away: it ran again otherwise" if outcome.is_given_up else ""
-    instead = f", instead of: {outcome.instead_of.value}" if outcome.instead_of and outcome.instead_of is not outcome.mode else ""
+    instead = f", instead of: {outcome.instead_of.text}" if outcome.instead_of and outcome.instead_of != outcome.strategy else ""
     return f"ran {number}{where}{operators}{': ' if where or number else ''}{', '.join(parts)}{instead}{discarded}".replace("ran : ", "ran: ")
 
 

@@ -14,13 +14,15 @@ import attrs
 
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
-from sframe_spark.engine.execution.plan_executor import Executor, ReplanNeeded, SectionRunner
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, placement_of
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, Section
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.task_runners import TaskRunner
+from sframe_spark.engine.shapes.section_runner import SectionRunner
+from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section, Workers
+from sframe_spark.engine.shapes.stream import STREAM
 from sframe_spark.engine.spark.shuffle_partitions import fits_one_task
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
@@ -350,9 +352,10 @@ class RecordingExecutor(Executor):
         with recorded_plans() as plans:
             result = super().run_as_planned(section)
         if isinstance(result, PlannerNode):
-            where = QUERY if section.mode is Mode.QUERY else TASKS if section.mode.is_on_spark else DRIVER
-            is_dense = section.mode.is_over_ranges and placement_of(section.root).dense
-            ranges = tuple(self.ranges) if section.mode.is_over_ranges else ()
+            where = QUERY if section.workers is Workers.SPARK else TASKS if section.workers.are_on_spark else DRIVER
+            is_over_ranges = section.shape == STREAM and section.workers is not Workers.DRIVER
+            is_dense = is_over_ranges and placement_of(section.root).dense
+            ranges = tuple(self.ranges) if is_over_ranges else ()
             self.sections.append(ExecutedSection(where, section.root, result, plans, ranges, is_dense))
         return result
 

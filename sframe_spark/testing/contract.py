@@ -30,10 +30,10 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS, HashPartitioner, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import with_known_rows
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, placement_over
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combine_states
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import combined_parts, summarize
+from sframe_spark.engine.shapes.count_matches import with_known_rows
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.operators.lookup.cached_reader import Lookup

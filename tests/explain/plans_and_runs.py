@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.engine.execution.direct_execution_of_few_rows import needs_no_plan
+from sframe_spark.engine.execution.direct_execution_of_few_rows import DIRECTLY, needs_no_plan
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.run_log import SectionOutcome
-from sframe_spark.engine.physical.section_tree_and_run_modes import Alternative, Mode
+from sframe_spark.engine.shapes.section_tree import Alternative, Strategy
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -24,7 +24,7 @@ class Printed:
     """A section as ``explain`` prints it."""
 
     number: str
-    mode: Mode
+    strategy: Strategy
     operators: tuple[str, ...]
     reads: tuple[str, ...]
     reason: str
@@ -33,7 +33,7 @@ class Printed:
     def ran_as(self, outcome: SectionOutcome) -> bool:
         """Whether a section that ran is this one."""
         same = without_sources(outcome.operators) == without_sources(self.operators) and outcome.reads == self.reads
-        return same and outcome.mode is self.mode and outcome.reason == self.reason
+        return same and outcome.strategy == self.strategy and outcome.reason == self.reason
 
 
 def printed(node: PlannerNode) -> list[Printed]:
@@ -41,7 +41,7 @@ def printed(node: PlannerNode) -> list[Printed]:
     return [
         Printed(
             section.number,
-            section.mode,
+            section.strategy,
             tuple(below.operator_type for below in postorder([section.root])),
             tuple(below.number for below in section.inputs),
             section.reason,
@@ -78,7 +78,7 @@ def compared(node: PlannerNode) -> list[str]:
     plan, is_few = printed(node), needs_no_plan(node)
     node.ran = None
     materialize(node)
-    if node.ran is not None and [outcome.mode for outcome in node.ran.outcomes] == [Mode.FEW]:
+    if node.ran is not None and [outcome.strategy for outcome in node.ran.outcomes] == [DIRECTLY]:
         # The sections would have run otherwise.
         return [] if is_few else ["few rows were computed without a plan, which was not printed"]
     return differences(plan, [] if node.ran is None else node.ran.outcomes)

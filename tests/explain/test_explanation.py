@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import SectionOutcome
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, Section
+from sframe_spark.engine.shapes.section_tree import Section
 from sframe_spark.explain import explanation_text_graph_and_pictures as explanation
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -22,6 +22,7 @@ from sframe_spark.explain.explanation_text_graph_and_pictures import Explanation
 from sframe_spark.operators.sort_top_rows_and_assumed_order import Sort
 from sframe_spark.operators.sources.in_memory import range_source
 from tests.random_programs.plans import DRIVER_STEPS, random_program
+from tests.strategies import FIRST_ROWS_ON_DRIVER, SPARK_QUERY, STREAM_BY_TASKS, STREAM_ON_DRIVER
 
 Box = tuple[float, float, float, float]
 
@@ -139,7 +140,7 @@ def test_analyze_counts_tasks_of_spark(spark: Any) -> None:
         frame = SFrame({"k": [number % 7 for number in range(1_000)], "v": list(range(1_000))})
         plan = frame.groupby("k", {"s": aggregate.CONCAT("v")}).explain(analyze=True)
     (outcome,) = (outcome for section in plan.sections for outcome in section.outcomes)
-    assert (outcome.mode, outcome.rows, outcome.spilled) == (Mode.QUERY, 7, 0)
+    assert (outcome.strategy, outcome.rows, outcome.spilled) == (SPARK_QUERY, 7, 0)
     assert outcome.tasks is not None and outcome.tasks >= 1
 
 
@@ -166,19 +167,19 @@ def test_what_ran_last_is_told() -> None:
 )
 def test_partitions_of_exchanges_are_told_of_queries(rows: int, told: list[str]) -> None:
     plan = Sort(((0, False),)).make_planner_node(range_source(0, rows))
-    section = Section(Mode.QUERY, plan, "the result")
+    section = Section(*SPARK_QUERY, plan, "the result")
     section.number = "1"
     lines = physical_lines(explained_sections([section], ColumnNames.of_plan(plan, ["n"])))
     assert [line for line in lines if "exchanges:" in line] == told
-    elsewhere = Section(Mode.TASKS, plan, "the result")
+    elsewhere = Section(*STREAM_BY_TASKS, plan, "the result")
     elsewhere.number = "1"
     assert not [line for line in physical_lines(explained_sections([elsewhere], ColumnNames.of_plan(plan, ["n"]))) if "exchanges:" in line]
 
 
 def test_what_was_tried_and_given_up_is_told() -> None:
-    tried = SectionOutcome("2", Mode.FIRST_ROWS, ("slice",), (), "the result", seconds=0.5, is_given_up=True)
+    tried = SectionOutcome("2", FIRST_ROWS_ON_DRIVER, ("slice",), (), "the result", seconds=0.5, is_given_up=True)
     assert what_ran(tried) == "ran 2 driver, until there are enough rows (slice): given up after 0.500 s"
-    again = SectionOutcome("2.1", Mode.DRIVER, ("sort",), (), "the result", 0.25, 4, 96, instead_of=Mode.QUERY)
+    again = SectionOutcome("2.1", STREAM_ON_DRIVER, ("sort",), (), "the result", 0.25, 4, 96, instead_of=SPARK_QUERY)
     assert what_ran(again) == "ran 2.1 driver (sort): 4 rows (96 bytes in memory), 0.250 s, instead of: Spark query"
 
 

@@ -12,16 +12,17 @@ import pytest
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine import costs
-from sframe_spark.engine.execution.plan_executor import task_runner_for
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical import placement_and_blocking_inputs
-from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Alternative, Mode
+from sframe_spark.engine.shapes.section_runner import task_runner_for
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, Alternative, Strategy, Workers
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.plugin import aggregate as requested, define_aggregate, list_of
 from tests.examples import part
 from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
 from tests.random_programs.plans import DRIVER_STEPS, random_program
+from tests.strategies import SPARK_QUERY, STREAM_BY_PROCESSES, STREAM_BY_TASKS, STREAM_BY_THREADS, STREAM_ON_DRIVER, WHOLE_BY_THREADS
 
 ROWS = 300
 
@@ -77,10 +78,10 @@ def test_an_exchange_that_few_rows_may_make_needless_says_so(monkeypatch: pytest
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: runs)
     with config.using(small_rows=100):
         *_, applied, sort = printed(filtered_applied_sorted(3.0)._node)
-    assert (applied.mode, sort.mode, sort.reads) == (Mode.TASKS if runs else Mode.PROCESSES, Mode.GATHERED, (applied.number,))
+    assert (applied.strategy, sort.strategy, sort.reads) == (STREAM_BY_TASKS if runs else STREAM_BY_PROCESSES, WHOLE_BY_THREADS, (applied.number,))
     assert {Alternative.FEW_ROWS, Alternative.NO_ROOM} <= set(sort.alternatives)
     with config.using(small_rows=100, work_memory=0):
-        assert printed(filtered_applied_sorted(3.0)._node)[-1].mode is Mode.QUERY
+        assert printed(filtered_applied_sorted(3.0)._node)[-1].strategy == SPARK_QUERY
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -124,8 +125,8 @@ def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyP
     rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
     requests = [aggregate.CONCAT("s"), aggregate.CONCAT("l"), requested("lists_by_python", "s")]
     with config.using(small_rows=20):
-        modes = [printed(lists_of(rows, name, {"c": request})._node)[-1].mode for request in requests]
-    assert modes == [Mode.THREADS, Mode.THREADS, Mode.PROCESSES]
+        modes = [printed(lists_of(rows, name, {"c": request})._node)[-1].strategy for request in requests]
+    assert modes == [STREAM_BY_THREADS, STREAM_BY_THREADS, STREAM_BY_PROCESSES]
 
 
 # What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.
@@ -149,9 +150,9 @@ def test_what_is_printed_of_programs_with_looks_before_runs_on_spark(seed: int, 
             assert compared(frame._node) == [], program.lines
 
 
-@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.runs_in_other_processes or mode in (Mode.THREADS, Mode.PARTS_OF_THREADS)])
-def test_plans_and_runs_agree_on_who_may_call_no_function_of_others(mode: Mode) -> None:
-    assert task_runner_for(mode).is_out_of_process is mode.runs_in_other_processes
+@pytest.mark.parametrize("workers", [each for each in Workers if each not in (Workers.NONE, Workers.DRIVER, Workers.SPARK)])
+def test_plans_and_runs_agree_on_who_may_call_no_function_of_others(workers: Workers) -> None:
+    assert task_runner_for(workers).is_out_of_process is workers.are_in_other_processes
 
 
 def test_rows_made_first_keep_their_reason_where_they_are_the_result() -> None:
@@ -178,14 +179,14 @@ def test_rows_that_are_there_need_no_section() -> None:
 
 
 def test_the_comparison_finds_what_was_not_announced() -> None:
-    plan = [Printed("1", Mode.TASKS, ("section", "sort"), (), THE_RESULT, ())]
+    plan = [Printed("1", STREAM_BY_TASKS, ("section", "sort"), (), THE_RESULT, ())]
 
-    def ran(number: str, mode: Mode, operator: str, reason: str = THE_RESULT) -> SectionOutcome:
-        return SectionOutcome(number, mode, ("memory_source", operator), (), reason)
+    def ran(number: str, strategy: Strategy, operator: str, reason: str = THE_RESULT) -> SectionOutcome:
+        return SectionOutcome(number, strategy, ("memory_source", operator), (), reason)
 
-    assert differences(plan, [ran("1", Mode.TASKS, "sort")]) == []
-    assert differences(plan, [ran("1", Mode.DRIVER, "sort")]) != []
-    assert differences(plan, [ran("1", Mode.TASKS, "filter_rows")]) != []
-    assert differences(plan, [ran("1", Mode.TASKS, "sort", "its rows are made all at once")]) != []
+    assert differences(plan, [ran("1", STREAM_BY_TASKS, "sort")]) == []
+    assert differences(plan, [ran("1", STREAM_ON_DRIVER, "sort")]) != []
+    assert differences(plan, [ran("1", STREAM_BY_TASKS, "filter_rows")]) != []
+    assert differences(plan, [ran("1", STREAM_BY_TASKS, "sort", "its rows are made all at once")]) != []
     assert differences(plan, []) != []
-    assert differences(plan, [ran("1", Mode.TASKS, "sort"), ran("2", Mode.DRIVER, "project")]) != []
+    assert differences(plan, [ran("1", STREAM_BY_TASKS, "sort"), ran("2", STREAM_ON_DRIVER, "project")]) != []

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical import physical_planner, placement_and_blocking_inputs, whole_input_strategies
-from sframe_spark.engine.physical.udf_planning import calls_pure_functions
-from sframe_spark.engine.physical.whole_input_strategies import can_stay, is_cheaper_locally
+from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.shapes import gathered_rows, joins_in_memory, partial_states, stream
+from sframe_spark.engine.shapes.joins_in_memory import can_stay
+from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
+from sframe_spark.engine.shapes.udf_planning import calls_pure_functions
 from sframe_spark.planner import chunk
 from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice
 from tests.random_programs.equivalence import AnyPathRunner, check_program
@@ -30,7 +32,8 @@ def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
-    monkeypatch.setattr(physical_planner, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
+    for module in (stream, partial_states):
+        monkeypatch.setattr(module, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
     monkeypatch.setattr(costs, "STEPS_OF_SMALL_ROW", 10_000)
 
 
@@ -40,7 +43,7 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         choose = random.Random(block)
         monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
-        for module in (whole_input_strategies, physical_planner):
+        for module in (gathered_rows, partial_states, stream):
             monkeypatch.setattr(module, "is_cheaper_locally", lambda root: choose.random() < 0.3 and is_cheaper_locally(root))
         monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 50)
 
@@ -50,7 +53,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other pair of blocks two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 4 >= 2:
         choose = random.Random(block)
-        monkeypatch.setattr(whole_input_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(joins_in_memory, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MAX_TIES", 1)
 

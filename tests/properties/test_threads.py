@@ -11,15 +11,17 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.engine import costs
-from sframe_spark.engine.execution.plan_executor import SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.whole_input_strategies import can_stay
 from sframe_spark.engine.runtime import task_runners
+from sframe_spark.engine.shapes import joins_in_memory
+from sframe_spark.engine.shapes.joins_in_memory import can_stay
+from sframe_spark.engine.shapes.section_runner import SectionRunner
+from sframe_spark.engine.shapes.section_tree import Strategy
 from sframe_spark.planner import chunk
 from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice
 from tests.random_programs.equivalence import EngineRunner, check_program
 from tests.random_programs.plans import ALL_STEPS, random_program
+from tests.strategies import HASH_JOIN_BY_THREADS
 
 BLOCKS, PROGRAMS, FIRST = 6, 8, 700_000
 # Programs of what is seldom met among all steps.
@@ -52,7 +54,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other block two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 2:
         choose = random.Random(block)
-        monkeypatch.setattr(whole_input_strategies, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(joins_in_memory, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MAX_TIES", 1)
 
@@ -69,11 +71,11 @@ def test_programs(spark: Any, block: int) -> None:
 @pytest.mark.usefixtures("perhaps_without_few")
 @pytest.mark.parametrize("block", [1, 3])
 def test_programs_of_joins(spark: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran, run = list[str](), SectionRunner.run
-    monkeypatch.setattr(SectionRunner, "run", lambda self, section: ran.append(section.mode.name) or run(self, section))
+    ran, run = list[Strategy](), SectionRunner.run
+    monkeypatch.setattr(SectionRunner, "run", lambda self, section: ran.append(section.strategy) or run(self, section))
     for seed in range(FIRST + 500 + 4 * PROGRAMS * block, FIRST + 500 + 4 * PROGRAMS * (block + 1)):
         check(seed, most_steps=5, kinds=OF_JOINS)
-    assert ran.count("JOINED") > PROGRAMS
+    assert ran.count(HASH_JOIN_BY_THREADS) > PROGRAMS
 
 
 @pytest.mark.campaign

@@ -13,8 +13,9 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark.engine.execution import plan_executor
-from sframe_spark.engine.execution.plan_executor import Executor, SectionRunner
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import session
 from sframe_spark.session.session import SessionHolder
@@ -102,8 +103,8 @@ def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, m
     run = SectionRunner.run
 
     def runs(self: SectionRunner, section: Any) -> Any:
-        told.append(section.mode.value)
-        if section.mode.is_on_spark:
+        told.append(section.strategy.text)
+        if section.workers.are_on_spark:
             raise InterruptedError
         return run(self, section)
 

@@ -167,24 +167,6 @@ class ActionPlan:
     run_log: RunLog = attrs.Factory(RunLog)
 
 
-def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
-    """Require that all users' functions that a plan calls may be called in Spark tasks.
-
-    Raises
-    ------
-    UnownedCallsError
-        If other plans would call them for the same rows.
-    """
-    unowned = not_owned(plan, owned)
-    if unowned:
-        raise UnownedCallsError(unowned)
-
-
-def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
-    """Return the ``id`` of the memos whose functions Spark tasks may not call, as other plans would call them for the same rows."""
-    return [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
-
-
 @attrs.define(eq=False)
 class PlanAttempts:
     """The attempts of one action: each plan heeds what was learned from the failures of earlier plans.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pyarrow as pa
@@ -17,8 +17,9 @@ from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode
 from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.shapes.section_runner import SectionRunner
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, PlanPart, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import arranged_origins
@@ -39,6 +40,24 @@ FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, Me
 
 class _NeedsPlanError(Exception):
     """The rows need a plan: they come from files or Spark, call users' functions or plug-ins, or are too many."""
+
+
+@attrs.frozen
+class FewRowsShape(Shape):
+    """Few rows in memory, for which a program runs as it is in place of a plan: the planner gives this shape to no part of a plan."""
+
+    name: ClassVar[str] = "few rows"
+
+    def workers_for(self, part: PlanPart) -> Workers | None:
+        """Return the driver if the rows can probably be computed without a plan."""
+        return Workers.DRIVER if needs_no_plan(part.root) else None
+
+    def run(self, section: Section, runner: SectionRunner) -> PlannerNode | ReplanNeeded:
+        """Compute the rows and return a source of them; if they need a plan, return the node to be planned."""
+        return direct_source(section.root) or ReplanNeeded(section.root)
+
+
+DIRECTLY = Strategy(FewRowsShape(), Workers.DRIVER)
 
 
 def few_rows(root: PlannerNode) -> Chunk | None:
@@ -83,7 +102,7 @@ def _run_directly(root: PlannerNode) -> DirectRun | None:
         operators, rows = tuple(step.node.operator_type for step in run.order), run.result
         number = root.ran.next_number("")
         root.ran.outcomes.append(
-            SectionOutcome(number, Mode.FEW, operators, (), THE_RESULT, time.perf_counter() - began, rows=rows.rows, size=rows.size)
+            SectionOutcome(number, DIRECTLY, operators, (), THE_RESULT, time.perf_counter() - began, rows=rows.rows, size=rows.size)
         )
     return run
 

@@ -10,13 +10,14 @@ from typing import Protocol, TypeVar
 from sframe_spark.config import config
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
-from sframe_spark.engine.execution.plan_executor import Executor, task_runner_for
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.physical_planner import over_ranges
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
+from sframe_spark.engine.shapes.section_runner import task_runner_for
+from sframe_spark.engine.shapes.section_tree import Workers
+from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -57,12 +58,12 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
 
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
     ready = executor.ready(executor.plan(plan))
-    is_over_ranges = ready.mode is Mode.DONE or ready.mode.is_over_ranges or (ready.mode is Mode.DRIVER and not is_small(ready.root))
+    is_over_ranges = ready.shape == STORED or (ready.shape == STREAM and (ready.workers is not Workers.DRIVER or not is_small(ready.root)))
     section = ready.root if is_over_ranges else executor.run(ready)
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_faster_locally(section):
         return _run_in_this_process(section, placement, work, staging.local)
-    workers = task_runner_for(over_ranges(section))
+    workers = task_runner_for(workers_over_ranges(section))
     tasks = executor.new_section_runner().tasks_of(section, placement, workers)
     directory = staging.local if workers.is_on_this_machine else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)

@@ -23,11 +23,11 @@ from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import arranged_columns
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import are_few_to_compute, base_of_rows, is_much_to_compute, may_have_many
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import keep_frames, remember_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.result_storage import has_room
+from sframe_spark.engine.shapes.count_matches import are_few_to_compute, base_of_rows, is_much_to_compute, may_have_many
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.groupby.groupby import count_all

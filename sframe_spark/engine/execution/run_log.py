@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, Strategy
 
 
 @attrs.define
@@ -15,8 +15,8 @@ class SectionOutcome:
     ----------
     number
         The section's number in the plan; ``2.1`` is the first section that section 2 needed when it was planned again during the run.
-    mode
-        How the section was run.
+    strategy
+        How the section was run: its shape, and by whom.
     operators
         The names of its operators, inputs first.
     reads
@@ -36,13 +36,13 @@ class SectionOutcome:
     is_on_disk
         Whether the rows are in files.
     instead_of
-        The mode that was planned, if the section ran in a different one.
+        What was planned, if the section ran in a different way.
     is_given_up
         Whether the rows were not used, as the plan or this section was run again in another way.
     """
 
     number: str
-    mode: Mode
+    strategy: Strategy
     operators: tuple[str, ...]
     reads: tuple[str, ...]
     reason: str
@@ -53,7 +53,7 @@ class SectionOutcome:
     spilled: int | None = None
     queries: int | None = None
     is_on_disk: bool = False
-    instead_of: Mode | None = None
+    instead_of: Strategy | None = None
     is_given_up: bool = False
 
 

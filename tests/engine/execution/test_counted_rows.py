@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize_module
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import is_much_to_compute
+from sframe_spark.engine.shapes.count_matches import is_much_to_compute
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.rewrite_laws import optimize
 

@@ -18,12 +18,10 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine import costs
-from sframe_spark.engine.execution import partitioned_operators
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
+from sframe_spark.engine.shapes import gathered_rows, partitioned_operators, range_shuffle
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
@@ -36,6 +34,7 @@ from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.testing.oracle_functions import rows_equal
 from tests.examples import part, square
+from tests.strategies import RANGE_SHUFFLE_BY_THREADS, SPARK_QUERY
 
 ROWS, SEGMENT_ROWS = 1_500, 350
 Program = Callable[[SFrame], SFrame]
@@ -135,7 +134,7 @@ def files_left() -> list[str]:
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
     expected, made = expected_of(name, frame), PROGRAMS[name](frame)
     with config.using(work_memory=work):
-        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].strategy == RANGE_SHUFFLE_BY_THREADS
         materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
     assert isinstance(made._node.operator, MemorySource) and files_left() == []
     assert rows_equal(rows_of(made), expected)
@@ -154,7 +153,7 @@ def test_many_first_rows_are_those_of_the_first_ranges(
     monkeypatch.setattr(sort_operators.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
     with config.using(work_memory=work):
         made = FIRST[name](frame)
-        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].strategy == RANGE_SHUFFLE_BY_THREADS
         materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
     assert rows_equal(rows_of(made), expected) and files_left() == []
     # What comes behind the rows that are wanted is not put in order.
@@ -183,7 +182,7 @@ def test_what_was_put_on_disk_is_told(frame: SFrame) -> None:
 @pytest.mark.parametrize("name", ["by texts", "all values of groups"])
 def test_too_many_ranges_are_a_query(frame: SFrame, name: str) -> None:
     with config.using(work_memory=500):
-        assert plan_dry_run(PROGRAMS[name](frame)._node).sections[-1].mode is Mode.QUERY
+        assert plan_dry_run(PROGRAMS[name](frame)._node).sections[-1].strategy == SPARK_QUERY
 
 
 def saved(tmp_path: Path, share: float, length: Callable[[int], int]) -> SFrame:
@@ -211,7 +210,7 @@ def test_a_range_without_room_is_a_query_that_finds_nothing_written(spark: Any, 
         expected = rows_of(HEAVY[name](frame))
     with config.using(work_memory=160_000, kept_memory=kept):
         made = HEAVY[name](frame)
-        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].strategy == RANGE_SHUFFLE_BY_THREADS
         made.save(str(tmp_path / "made"))
         looked_at = HEAVY[name](frame)
         materialize(looked_at._node, NOTHING_SMALL)
@@ -239,7 +238,7 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
         expected = rows_of(frame.sort("k", ascending))
     with config.using(work_memory=80_000, kept_memory=kept):
         made = frame.sort("k", ascending)
-        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].strategy == RANGE_SHUFFLE_BY_THREADS
         made.save(str(tmp_path / "made"))
         materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(load_sframe(str(tmp_path / "made"))), expected) and rows_equal(rows_of(made), expected)
@@ -249,7 +248,8 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
 @pytest.mark.parametrize("threads", [1, 4])
 def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = 400_000
-    monkeypatch.setattr(whole_input_strategies, "local_threads", lambda: threads)
+    for module in (gathered_rows, range_shuffle):
+        monkeypatch.setattr(module, "local_threads", lambda: threads)
     monkeypatch.setattr(partitioned_operators.ThreadRunner, "parallelism", lambda self: threads)
     # Ranges of all sizes, from a thread's share to nearly all that there is.
     frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else key // 12)

@@ -19,10 +19,11 @@ from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import placement_and_blocking_inputs
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
+from sframe_spark.engine.shapes import range_shuffle, section_runner
+from sframe_spark.engine.shapes.query import QueryShape
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -32,6 +33,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.testing.oracle_functions import rows_equal
 from tests.engine.execution.test_exchanged import PROGRAMS, ROWS, SEGMENT_ROWS, expected_of, frame, rows_of, saved_rows
 from tests.examples import part
+from tests.strategies import PARTIAL_STATES_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, SPARK_QUERY, STREAM_BY_TASKS
 
 __all__ = ["frame", "saved_rows"]
 NOTHING_SMALL = MaterializeOptions(in_memory=0)
@@ -68,9 +70,10 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
-    monkeypatch.setattr(plan_executor, "SparkTaskRunner", SentToThreads)
+    for module in (range_shuffle, section_runner):
+        monkeypatch.setattr(module, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(plan_executor, "start_ahead", lambda: None)
-    monkeypatch.setattr(plan_executor, "is_shared_with", lambda workers, directory: True)
+    monkeypatch.setattr(range_shuffle, "is_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 9_000)
     monkeypatch.setattr(costs, "BYTES_BUFFERED_BY_SHUFFLE_TASK", 10_000)
     directory = str(tmp_path / "temporary")
@@ -88,7 +91,7 @@ def files_left() -> list[str]:
 def made_of(name: str, frame: SFrame) -> SFrame:
     """A program that tasks are to exchange rows for."""
     made = PROGRAMS[name](frame)
-    assert plan_dry_run(made._node).sections[-1].mode in (Mode.EXCHANGED_BY_TASKS, Mode.PARTS)
+    assert plan_dry_run(made._node).sections[-1].strategy in (RANGE_SHUFFLE_BY_TASKS, PARTIAL_STATES_BY_TASKS)
     return made
 
 
@@ -102,7 +105,7 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | 
 
 def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SFrame, tmp_path: Path) -> None:
     running = SFrame({"sum": frame.sort("s")["t"].cumulative_sum()})
-    assert [section.mode for section in plan_dry_run(running._node).sections] == [Mode.EXCHANGED_BY_TASKS, Mode.TASKS]
+    assert [section.strategy for section in plan_dry_run(running._node).sections] == [RANGE_SHUFFLE_BY_TASKS, STREAM_BY_TASKS]
     with config.using(small_rows=10 * ROWS):
         expected = list(frame.sort("s")["t"].cumulative_sum())
     assert list(running["sum"]) == expected
@@ -112,7 +115,7 @@ def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SF
 
 def test_what_a_query_reads_stays_in_the_query(frame: SFrame) -> None:
     made = frame.sort("s").join(frame[["i", "f"]], on="i", how="outer")
-    assert [section.mode for section in plan_dry_run(made._node).sections] == [Mode.QUERY]
+    assert [section.strategy for section in plan_dry_run(made._node).sections] == [SPARK_QUERY]
 
 
 @pytest.mark.parametrize("why", ["all to Spark", "too many pieces", "too many segments", "elsewhere", "here"])
@@ -127,8 +130,8 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
     if why == "here":
         monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: True)
     with config.using(**changed):
-        modes = {section.mode for section in plan_dry_run(PROGRAMS["by texts"](frame)._node).sections}
-    assert Mode.EXCHANGED_BY_TASKS not in modes
+        modes = {section.strategy for section in plan_dry_run(PROGRAMS["by texts"](frame)._node).sections}
+    assert RANGE_SHUFFLE_BY_TASKS not in modes
 
 
 def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +149,7 @@ def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pyt
     monkeypatch.setattr(SentToThreads, "run", recorded)
     keys = [f"key {row * 7 % ROWS}" for row in range(ROWS)]
     made = SFrame({"k": keys, "t": range(ROWS)}).sort("k")
-    assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED_BY_TASKS
+    assert plan_dry_run(made._node).sections[-1].strategy == RANGE_SHUFFLE_BY_TASKS
     materialize(made._node, NOTHING_SMALL)
     # The sample, what tasks write, and what is made of each range; some keys are ends of ranges.
     assert len(sent) == 3 and not any(b"key 1234" in each and b"key 345" in each for each in sent)
@@ -192,7 +195,7 @@ def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.Mon
     with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
         expected = rows_of(frame.sort("k", ascending))
     asked, made = list[Any](), frame.sort("k", ascending)
-    monkeypatch.setattr(plan_executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(QueryShape, "run", lambda self, section, runner: asked.append(section.root) or StopIteration)
     materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(made), expected) and not asked
 
@@ -220,13 +223,13 @@ def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, 
 @pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
 def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(plan_executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(QueryShape, "run", lambda self, section, runner: asked.append(section.root) or StopIteration)
     if why == "no room":
         monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_OF_TASK", 100)
     elif why == "too many tasks":
         monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 100)
     else:
-        monkeypatch.setattr(plan_executor, "is_shared_with", lambda workers, directory: False)
+        monkeypatch.setattr(range_shuffle, "is_shared_with", lambda workers, directory: False)
     made = made_of("by texts", frame)
     with pytest.raises(AttributeError):
         materialize(made._node, MaterializeOptions(in_memory=0, segments=50))

@@ -19,14 +19,13 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner
 from sframe_spark.engine import costs
-from sframe_spark.engine.execution import partitioned_operators as joined_module
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
-from sframe_spark.engine.execution.partitioned_operators import RowsByRowId
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.shuffle_store import ShuffleStore
+from sframe_spark.engine.shapes import joins_in_memory, partitioned_operators as joined_module
+from sframe_spark.engine.shapes.partitioned_operators import RowsByRowId
+from sframe_spark.engine.shapes.section_tree import Strategy
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -40,6 +39,7 @@ from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import INT
 from tests.examples import examples, square
 from tests.explain.plans_and_runs import compared
+from tests.strategies import HASH_JOIN_BY_THREADS
 
 ROWS, SEGMENT_ROWS = 400, 150
 # Bytes of work: too few for both sides, and very few.
@@ -104,8 +104,8 @@ def files_left() -> list[str]:
     return [name for name in found if name.startswith("shuffle-")]
 
 
-def modes(frame: SFrame) -> list[Mode]:
-    return [section.mode for section in plan_dry_run(frame._node).sections]
+def modes(frame: SFrame) -> list[Strategy]:
+    return [section.strategy for section in plan_dry_run(frame._node).sections]
 
 
 def derived(rows: SFrame, name: str) -> SFrame:
@@ -126,7 +126,7 @@ def test_rows_are_those_of_one_join(sides: tuple[SFrame, SFrame], join: tuple[st
 
     expected, made = expected_of(program), program()
     with config.using(work_memory=work):
-        assert modes(made) == [Mode.JOINED]
+        assert modes(made) == [HASH_JOIN_BY_THREADS]
         if segments == 7:
             made.save(str(tmp_path / "saved"))
         materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
@@ -157,12 +157,12 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
     with pytest.MonkeyPatch.context() as patch:
         for module in (algorithm_choice, algorithm_choice):
             patch.setattr(module, "MAX_TIES", 1)
-        patch.setattr(whole_input_strategies, "result_memory_left", lambda: 0)
+        patch.setattr(joins_in_memory, "result_memory_left", lambda: 0)
         # Whatever the sizes: a piece that has no room would be Spark's.
         patch.setattr(joined_module, "max_at_once", lambda: 1 << 20)
         with config.using(small_rows=1, work_memory=work, batch_rows=batch):
             made = program()
-            assert not any(mode.is_on_spark for mode in modes(made))
+            assert not any(strategy.workers.are_on_spark for strategy in modes(made))
             materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
         assert rows_of(made) == expected
 
@@ -193,7 +193,7 @@ def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, ma
     monkeypatch.setattr(BlockingReservation, "taken", lambda self, size: taken.append(size) or take(self, size))
     with config.using(work_memory=200_000):
         made, most = program(), joined_module.max_at_once()
-        assert modes(made) == [Mode.JOINED]
+        assert modes(made) == [HASH_JOIN_BY_THREADS]
         materialize(made._node, MaterializeOptions(in_memory=0))
     assert len(parts) > 2 and rows_equal(rows_of(made), expected) and files_left() == []
     # A part is somewhat longer than there is room for, by the rows that one task gave at a time.
@@ -289,11 +289,11 @@ def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: st
 
     expected = expected_of(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whole_input_strategies, "result_memory_left", lambda: 0)
+        patch.setattr(joins_in_memory, "result_memory_left", lambda: 0)
         # All keys are in one piece.
         patch.setattr(HashPartitioner, "partition_numbers", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
         with config.using(work_memory=200_000):
-            assert modes(program()) == [Mode.JOINED]
+            assert modes(program()) == [HASH_JOIN_BY_THREADS]
             executor = Executor(MaterializeOptions(in_memory=0))
             found = executor.execute(optimize(program()._node))
     assert not any(line.startswith("no room") for line in executor.log) and any(line.startswith("joined") for line in executor.log)

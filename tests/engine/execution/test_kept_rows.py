@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.result_storage import in_one_chunk, may_stay, reservation_for_results
+from sframe_spark.engine.shapes import stream
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
@@ -69,7 +69,7 @@ def datasets() -> list[str]:
 def give_room(monkeypatch: pytest.MonkeyPatch, size: int, max_in_column: int = 1 << 31) -> MemoryReservation:
     """Let the next result have so many bytes."""
     room = MemoryReservation(size, max_in_column)
-    monkeypatch.setattr(plan_executor, "reservation_for_results", lambda: room)
+    monkeypatch.setattr(stream, "reservation_for_results", lambda: room)
     return room
 
 
@@ -84,8 +84,8 @@ def test_rows_stay_in_memory(frame: SFrame) -> None:
 @pytest.mark.parametrize("share", [0, 1, 5, 40, 80, 99])
 def test_rows_that_find_no_room_are_written_with_those_that_did(frame: SFrame, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     expected, made, calls = expected_of(frame), derived(frame), []
-    take = plan_executor.chunks_of
-    monkeypatch.setattr(plan_executor, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
+    take = stream.chunks_of
+    monkeypatch.setattr(stream, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
     size = sum(column.nbytes for column in derived(frame).to_arrow().columns)
     give_room(monkeypatch, size * share // 100)
     materialize(made._node, NONE_IN_MEMORY)

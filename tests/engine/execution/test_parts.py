@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, config, load_sframe
-from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.shapes import stream
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -79,7 +79,7 @@ def test_results_of_a_function_are_neither_written_nor_computed_twice(saved: str
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("rows are written")
 
-    monkeypatch.setattr(plan_executor, "write_range", refuse)
+    monkeypatch.setattr(stream, "write_range", refuse)
     results = load_sframe(saved)["row"].apply(lambda number: number + 1, dtype=int)
     assert results.sum() == ROWS * (ROWS + 1) // 2
     assert list(results.sort(ascending=False).head(2)) == [ROWS, ROWS - 1]

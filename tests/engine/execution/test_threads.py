@@ -13,8 +13,8 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical import placement_and_blocking_inputs
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
+from sframe_spark.engine.shapes.section_tree import Strategy
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -22,6 +22,16 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.session.spark_locality import is_spark_local
 from sframe_spark.testing.oracle_functions import rows_equal
+from tests.strategies import (
+    PARTIAL_STATES_BY_TASKS,
+    PARTIAL_STATES_BY_THREADS,
+    SPARK_QUERY,
+    STREAM_BY_PROCESSES,
+    STREAM_BY_TASKS,
+    STREAM_BY_THREADS,
+    STREAM_ON_DRIVER,
+    WHOLE_BY_THREADS,
+)
 
 ROWS = 3_000
 KEYS = 40
@@ -76,22 +86,22 @@ def other(sf: SFrame) -> SFrame:
     return chosen.append(SFrame({"i": [-1, 5], "f": [0.5, 0.25]}))
 
 
-PROGRAMS: dict[str, tuple[Mode, Program]] = {
-    "filter and assign": (Mode.THREADS, derived),
-    "running values": (Mode.THREADS, lambda sf: SFrame({"sum": sf["t"].cumulative_sum(), "mean": sf["t"].rolling_mean(-3, 2)})),
-    "running values of a filter": (Mode.THREADS, lambda sf: SFrame({"sum": derived(sf)["more"].cumulative_sum()})),
-    "few groups": (Mode.PARTS_OF_THREADS, grouped),
-    "all values of groups": (Mode.GATHERED, lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("i")})),
-    "sort": (Mode.GATHERED, lambda sf: sf.sort([("k", False), ("f", True)])),
-    "sort by text": (Mode.GATHERED, lambda sf: sf.sort("s")),
-    "running values of a sort": (Mode.THREADS, lambda sf: SFrame({"sum": sf.sort("i")["t"].cumulative_sum()})),
-    "columns of a sort beside each other": (Mode.THREADS, lambda sf: doubled(sf.sort([("s", True), ("i", False)]))),
-    "groups of a sort": (Mode.PARTS_OF_THREADS, lambda sf: grouped(sf.sort("i"))),
-    "a filter of all values of groups": (Mode.DRIVER, lambda sf: many_groups(sf)[many_groups(sf)["n"] > 1]),
-    "join with rows in no order": (Mode.THREADS, lambda sf: sf.join(other(sf), on="i")),
-    "left join with rows in no order": (Mode.THREADS, lambda sf: derived(sf).join(other(sf), on="i", how="left")),
-    "groups of a join": (Mode.PARTS_OF_THREADS, lambda sf: grouped(sf.join(other(sf)[["i"]], on="i"))),
-    "unique": (Mode.PARTS_OF_THREADS, lambda sf: sf[["k", "s"]].unique()),
+PROGRAMS: dict[str, tuple[Strategy, Program]] = {
+    "filter and assign": (STREAM_BY_THREADS, derived),
+    "running values": (STREAM_BY_THREADS, lambda sf: SFrame({"sum": sf["t"].cumulative_sum(), "mean": sf["t"].rolling_mean(-3, 2)})),
+    "running values of a filter": (STREAM_BY_THREADS, lambda sf: SFrame({"sum": derived(sf)["more"].cumulative_sum()})),
+    "few groups": (PARTIAL_STATES_BY_THREADS, grouped),
+    "all values of groups": (WHOLE_BY_THREADS, lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("i")})),
+    "sort": (WHOLE_BY_THREADS, lambda sf: sf.sort([("k", False), ("f", True)])),
+    "sort by text": (WHOLE_BY_THREADS, lambda sf: sf.sort("s")),
+    "running values of a sort": (STREAM_BY_THREADS, lambda sf: SFrame({"sum": sf.sort("i")["t"].cumulative_sum()})),
+    "columns of a sort beside each other": (STREAM_BY_THREADS, lambda sf: doubled(sf.sort([("s", True), ("i", False)]))),
+    "groups of a sort": (PARTIAL_STATES_BY_THREADS, lambda sf: grouped(sf.sort("i"))),
+    "a filter of all values of groups": (STREAM_ON_DRIVER, lambda sf: many_groups(sf)[many_groups(sf)["n"] > 1]),
+    "join with rows in no order": (STREAM_BY_THREADS, lambda sf: sf.join(other(sf), on="i")),
+    "left join with rows in no order": (STREAM_BY_THREADS, lambda sf: derived(sf).join(other(sf), on="i", how="left")),
+    "groups of a join": (PARTIAL_STATES_BY_THREADS, lambda sf: grouped(sf.join(other(sf)[["i"]], on="i"))),
+    "unique": (PARTIAL_STATES_BY_THREADS, lambda sf: sf[["k", "s"]].unique()),
 }
 
 
@@ -101,7 +111,7 @@ def test_rows_are_those_of_few_rows(place: str, name: str) -> None:
     mode, program = PROGRAMS[name]
     frame = program(load_sframe(place))
     sections = plan_dry_run(frame._node).sections
-    assert sections[-1].mode is mode and not any(section.mode.is_on_spark for section in sections)
+    assert sections[-1].strategy == mode and not any(section.workers.are_on_spark for section in sections)
     with config.using(small_rows=10 * ROWS):
         expected = list(program(load_sframe(place)))
     frame.materialize()
@@ -128,20 +138,20 @@ def test_a_save_of_what_threads_make(place: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["sort", "all values of groups"])
 def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
     with config.using(work_memory=0):
-        assert plan_dry_run(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].mode is Mode.QUERY
+        assert plan_dry_run(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].strategy == SPARK_QUERY
 
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: runs)
-    sf, mode = load_sframe(place), Mode.TASKS if runs else Mode.PROCESSES
-    assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is mode
-    assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].mode is mode
-    assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.THREADS
+    sf, mode = load_sframe(place), STREAM_BY_TASKS if runs else STREAM_BY_PROCESSES
+    assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].strategy == mode
+    assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].strategy == mode
+    assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].strategy == STREAM_BY_THREADS
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
-    assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
+    assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].strategy == STREAM_BY_TASKS
     with config.using(small_rows=0):
-        assert plan_dry_run(derived(sf)._node).sections[-1].mode is Mode.TASKS
+        assert plan_dry_run(derived(sf)._node).sections[-1].strategy == STREAM_BY_TASKS
 
 
 @pytest.mark.parametrize("variable", ["PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"])
@@ -152,7 +162,7 @@ def test_who_has_a_cluster_wants_it_to_work(place: str, monkeypatch: pytest.Monk
     monkeypatch.setenv(variable, "somewhere")
     assert not is_spark_local()
     with config.using(memory_budget=20 * ROWS):
-        assert plan_dry_run(derived(load_sframe(place))._node).sections[-1].mode is Mode.TASKS
+        assert plan_dry_run(derived(load_sframe(place))._node).sections[-1].strategy == STREAM_BY_TASKS
 
 
 NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a filter of all values of groups"]
@@ -163,10 +173,10 @@ NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a fil
 def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     mode, program = PROGRAMS[name]
-    assert plan_dry_run(program(load_sframe(place))._node).sections[-1].mode is mode
+    assert plan_dry_run(program(load_sframe(place))._node).sections[-1].strategy == mode
     for refused in ({"small_rows": 0}, {"memory_budget": 4 * ROWS}):
         with config.using(**refused):
-            assert plan_dry_run(program(load_sframe(place))._node).sections[-1].mode.is_on_spark
+            assert plan_dry_run(program(load_sframe(place))._node).sections[-1].workers.are_on_spark
     with config.using(small_rows=10 * ROWS):
         expected = list(program(load_sframe(place)))
     frame = program(load_sframe(place))
@@ -179,16 +189,16 @@ def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypat
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     monkeypatch.setattr(costs, "MIN_ROWS_FOR_EACH_READ_LATE", 10)
     with config.using(memory_budget=20 * ROWS):
-        assert plan_dry_run(load_sframe(place).topk("f", 5)._node).sections[-1].mode is Mode.PARTS_OF_THREADS
-        assert plan_dry_run(load_sframe(place).topk("f", ROWS // 9)._node).sections[-1].mode is Mode.PARTS
+        assert plan_dry_run(load_sframe(place).topk("f", 5)._node).sections[-1].strategy == PARTIAL_STATES_BY_THREADS
+        assert plan_dry_run(load_sframe(place).topk("f", ROWS // 9)._node).sections[-1].strategy == PARTIAL_STATES_BY_TASKS
 
 
 def test_what_is_elsewhere_is_a_clusters(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
     load_sframe(place).save("memory://few-bytes-elsewhere")
-    assert plan_dry_run(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].mode is Mode.TASKS
+    assert plan_dry_run(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].strategy == STREAM_BY_TASKS
     sf = load_sframe(place)
-    assert plan_dry_run(sf["t"].astype(str)._node).sections[-1].mode is Mode.THREADS
+    assert plan_dry_run(sf["t"].astype(str)._node).sections[-1].strategy == STREAM_BY_THREADS
 
 
 def test_results_come_in_order_and_the_first_error_ends_the_rest() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from sframe_spark import config
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.whole_input_strategies import bytes_gathered, ranges_for
+from sframe_spark.engine.shapes import gathered_rows
+from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, ranges_for
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
@@ -18,7 +18,7 @@ GIB = 1 << 30
 @pytest.mark.parametrize("work", [1 << 27, GIB, 16 * GIB, 64 * GIB, 4096 * GIB])
 @pytest.mark.parametrize("row", [8, 400, 20_000, 3_000_000])
 def test_a_range_has_room_for_its_rows_and_copies_in_arrays(row: int, work: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_input_strategies, "local_threads", lambda: threads)
+    monkeypatch.setattr(gathered_rows, "local_threads", lambda: threads)
     with config.using(work_memory=work):
         for size in (work // 100, work // 4, work, 10 * work):
             count = ranges_for(PlanSize(size // row, size))

@@ -17,15 +17,16 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize_module
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import whole_input_strategies
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import may_have_many
-from sframe_spark.engine.physical.physical_planner import SectionPlanner
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, in_order_of_running
+from sframe_spark.engine.shapes import gathered_rows, hash_join, joins_in_memory
+from sframe_spark.engine.shapes.count_matches import may_have_many
+from sframe_spark.engine.shapes.section_planner import SectionPlanner
+from sframe_spark.engine.shapes.section_tree import Strategy, in_order_of_running
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.operators.joins.equi_join import KINDS
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice, optimize
 from tests.examples import examples, square
+from tests.strategies import HASH_JOIN_BY_THREADS, SPARK_QUERY, STREAM_BY_THREADS, WHOLE_BY_THREADS
 
 INTS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "a\0"]))
@@ -48,15 +49,15 @@ def nothing_is_few() -> Iterator[None]:
         yield
 
 
-def modes(frame: SFrame) -> list[Mode]:
+def modes(frame: SFrame) -> list[Strategy]:
     """How the sections of a frame's plan would run, in order."""
     section = SectionPlanner().plan(optimize(frame._node))
-    return [each.mode for each in in_order_of_running([section])]
+    return [each.strategy for each in in_order_of_running([section])]
 
 
 def rows_of(frame: SFrame) -> list[dict[str, Any]]:
     """All rows, made by threads alone."""
-    assert not any(mode.is_on_spark for mode in modes(frame))
+    assert not any(strategy.workers.are_on_spark for strategy in modes(frame))
     frame.materialize()
     return list(frame)
 
@@ -115,8 +116,8 @@ def test_saved_sides_are_read_into_memory(how: str, on: str, nothing_is_few: Non
 
 def test_a_searched_side_is_sorted_and_the_other_streams(nothing_is_few: None) -> None:
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
-    assert modes(left[left["v"] > 0].join(right, on="k")) == [Mode.GATHERED, Mode.THREADS]
-    assert modes(left.join(right, on="k", how="outer")) == [Mode.THREADS]
+    assert modes(left[left["v"] > 0].join(right, on="k")) == [WHOLE_BY_THREADS, STREAM_BY_THREADS]
+    assert modes(left.join(right, on="k", how="outer")) == [STREAM_BY_THREADS]
 
 
 def test_joins_of_joins(nothing_is_few: None) -> None:
@@ -145,7 +146,7 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
 
 # No memory for the rows, or too little for the row ids that a join makes of them.
 @pytest.mark.parametrize(
-    ("module", "refused", "value"), [(whole_input_strategies, "result_memory_left", lambda: 0), (costs, "BYTES_OF_ROW_OF_HASH_JOIN", 1 << 60)]
+    ("module", "refused", "value"), [(joins_in_memory, "result_memory_left", lambda: 0), (costs, "BYTES_OF_ROW_OF_HASH_JOIN", 1 << 60)]
 )
 @pytest.mark.parametrize("how", ["inner", "outer"])
 def test_without_room_pieces_are_joined_or_a_query_joins(
@@ -153,22 +154,23 @@ def test_without_room_pieces_are_joined_or_a_query_joins(
 ) -> None:
     monkeypatch.setattr(module, refused, value)
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
-    assert modes(left.join(right, on="k", how=how)) == [Mode.JOINED]
+    assert modes(left.join(right, on="k", how=how)) == [HASH_JOIN_BY_THREADS]
     # No piece has room either.
-    monkeypatch.setattr(whole_input_strategies, "work_memory", lambda: 0)
-    assert modes(left.join(right, on="k", how=how)) == [Mode.QUERY]
+    for module in (gathered_rows, joins_in_memory):
+        monkeypatch.setattr(module, "work_memory", lambda: 0)
+    assert modes(left.join(right, on="k", how=how)) == [SPARK_QUERY]
 
 
 def test_keys_that_python_compares_are_a_query_s(nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_input_strategies, "result_memory_left", lambda: 0)
+    monkeypatch.setattr(joins_in_memory, "result_memory_left", lambda: 0)
     left, right = SFrame({"k": [{"a": 1}, {"b": 2}], "v": [1, 2]}), SFrame({"k": [{"b": 2}, {"a": 1}], "w": [1, 2]})
-    assert modes(left.join(right, on="k")) == [Mode.QUERY]
+    assert modes(left.join(right, on="k")) == [SPARK_QUERY]
 
 
 @pytest.mark.parametrize("how", KINDS)
 def test_sides_that_find_no_room_are_cut_into_pieces(how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # There was room when the join was planned.
-    monkeypatch.setattr("sframe_spark.engine.execution.plan_executor.reservation_for_results", lambda: MemoryReservation(0, 0))
+    monkeypatch.setattr("sframe_spark.engine.shapes.stream.reservation_for_results", lambda: MemoryReservation(0, 0))
     left, right = SFrame({"s": ["b", "a", "b"], "v": [1, 2, 3]}), SFrame({"s": ["b", "c", "a"], "w": [1, 2, 3]})
     wanted = left.join(right, on="s", how=how)
     for name, frame in (("left", left), ("right", right)):
@@ -251,6 +253,6 @@ def test_no_function_is_called_to_count(nothing_is_few: None) -> None:
 
 def test_a_bound_that_no_source_has_tells_nothing_of_how_many_pieces_there_are() -> None:
     many = SFrame({"k": [1, 2, 3] * 50, "v": range(150)})
-    assert whole_input_strategies.has_rows_of_sources(many[many["v"] > 3]._node)
-    assert whole_input_strategies.has_rows_of_sources(many.append(many)._node)
-    assert not whole_input_strategies.has_rows_of_sources(many.join(many, on="k")._node)
+    assert hash_join.has_rows_of_sources(many[many["v"] > 3]._node)
+    assert hash_join.has_rows_of_sources(many.append(many)._node)
+    assert not hash_join.has_rows_of_sources(many.join(many, on="k")._node)

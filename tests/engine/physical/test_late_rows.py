@@ -12,7 +12,7 @@ from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import late_materialization
+from sframe_spark.engine.shapes import late_materialization
 from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.sort_top_rows_and_assumed_order import first_positions
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource

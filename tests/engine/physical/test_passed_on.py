@@ -12,12 +12,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode
 from sframe_spark.explain.dry_run import plan_dry_run
+from tests.strategies import (
+    PARTIAL_STATES_BY_THREADS,
+    RANGE_SHUFFLE_BY_THREADS,
+    STREAM_BY_PROCESSES,
+    STREAM_BY_TASKS,
+    STREAM_BY_THREADS,
+    STREAM_ON_DRIVER,
+    WHOLE_BY_THREADS,
+)
 
 ROWS = 700
 pytestmark = pytest.mark.usefixtures("over_ranges")
-HERE = {Mode.THREADS, Mode.PARTS_OF_THREADS, Mode.GATHERED, Mode.EXCHANGED, Mode.DRIVER}
+HERE = {STREAM_BY_THREADS, PARTIAL_STATES_BY_THREADS, WHOLE_BY_THREADS, RANGE_SHUFFLE_BY_THREADS, STREAM_ON_DRIVER}
 Program = Callable[[SFrame], SFrame]
 
 
@@ -134,7 +142,7 @@ def shown(sf: SFrame) -> list[str]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_threads_move_them(place: str, name: str) -> None:
     frame = PROGRAMS[name](load_sframe(place))
-    assert {section.mode for section in plan_dry_run(frame._node).sections} <= HERE
+    assert {section.strategy for section in plan_dry_run(frame._node).sections} <= HERE
     with config.using(small_rows=10 * ROWS):
         expected = shown(PROGRAMS[name](load_sframe(place)))
     frame.materialize()
@@ -152,8 +160,8 @@ def test_threads_move_them(place: str, name: str) -> None:
 )
 def test_those_that_python_makes_or_looks_into_are_worth_processes(place: str, program: Program) -> None:
     found = program(load_sframe(place))
-    modes = {section.mode for section in plan_dry_run(found._node).sections}
-    assert modes & {Mode.PROCESSES, Mode.TASKS}
+    modes = {section.strategy for section in plan_dry_run(found._node).sections}
+    assert modes & {STREAM_BY_PROCESSES, STREAM_BY_TASKS}
 
 
 def test_files_of_others_are_decoded_where_they_have_another_form(tmp_path: Path) -> None:
@@ -164,6 +172,6 @@ def test_files_of_others_are_decoded_where_they_have_another_form(tmp_path: Path
         path = str(tmp_path / f"{name}.parquet")
         pq.write_table(pa.table({"i": numbers, "c": pa.array(cells[name], kind)}), path)
         sf = SFrame.read_parquet(path)
-        modes = {section.mode for section in plan_dry_run(sf[sf["i"] > 5]._node).sections}
-        assert modes <= HERE if name == "lists" else modes & {Mode.PROCESSES, Mode.TASKS}
+        modes = {section.strategy for section in plan_dry_run(sf[sf["i"] > 5]._node).sections}
+        assert modes <= HERE if name == "lists" else modes & {STREAM_BY_PROCESSES, STREAM_BY_TASKS}
         assert list(sf[sf["i"] > 5]["c"])[:2] == [cells[name][6], cells[name][7]]

@@ -11,8 +11,10 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
-from sframe_spark.engine.execution.plan_executor import Executor, SectionRunner
+from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.shapes import whole
+from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.rewrite_laws import optimize
 
@@ -24,13 +26,13 @@ def test_a_node_that_is_spliced_while_a_plan_runs_changes_nothing(monkeypatch: p
     distinct = SFrame({"t": moments, "v": [1, 2, 3]}).drop_duplicates(["t"])
     # What another thread finds meanwhile, and puts in the node's place.
     found = compute(distinct._node)
-    original = SectionRunner._whole
+    original = whole.whole
 
     def spliced_meanwhile(self: SectionRunner, node: Any) -> Any:
         distinct._node.splice(found)
         return original(self, node)
 
-    monkeypatch.setattr(SectionRunner, "_whole", spliced_meanwhile)
+    monkeypatch.setattr(whole, "whole", spliced_meanwhile)
     # Few rows need no plan.
     monkeypatch.setattr(costs, "MAX_ROWS_RUN_DIRECTLY", -1)
     again = source_of(compute(distinct._node)).read_all()

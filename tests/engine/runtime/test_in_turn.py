@@ -12,13 +12,13 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark.config import config
-from sframe_spark.engine.execution import plan_executor as section_runs
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import task_runners
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks, sequential_if_faster
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import collect_rows
 from sframe_spark.engine.runtime.task_runners import SequentialRunner, ThreadRunner
+from sframe_spark.engine.shapes import stream
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import from_stream
@@ -75,7 +75,7 @@ def test_rows_are_the_same_in_turn_and_side_by_side(stored: tc.SFrame, name: str
 def test_rows_that_find_no_room_are_written_in_turn(stored: tc.SFrame, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, passes = PROGRAMS[name]
     _, expected = run_by(1 + passes, program(stored))
-    monkeypatch.setattr(section_runs, "reservation_for_results", lambda: MemoryReservation(60_000))
+    monkeypatch.setattr(stream, "reservation_for_results", lambda: MemoryReservation(60_000))
     with config.using(segment_rows=4_200, batch_rows=1_500, memory_budget=1):
         log, found = run_by(1 + passes, program(stored))
     assert found == expected and any(line.startswith("disk: ") for line in log)

@@ -15,8 +15,8 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.physical_planner import SectionPlanner
-from sframe_spark.engine.physical.section_tree_and_run_modes import Mode, in_order_of_running
+from sframe_spark.engine.shapes.section_planner import SectionPlanner
+from sframe_spark.engine.shapes.section_tree import in_order_of_running
 from sframe_spark.errors import TooLargeError
 from sframe_spark.expressions.aggregates import collected_values, distinct_values, vectors
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -31,6 +31,7 @@ from sframe_spark.testing.oracle_functions import AGGREGATES, rows_equal, token
 from sframe_spark.types import INT, list_of
 from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
+from tests.strategies import PARTIAL_STATES_BY_TASKS, STREAM_BY_TASKS
 
 NAN = math.nan
 UTC = datetime.UTC
@@ -379,6 +380,6 @@ def test_no_query_of_spark_makes_running_values() -> None:
             section = planner.plan(optimize(program._node))
             for each in in_order_of_running(planner.waiting or [section]):
                 if any(isinstance(node.operator, Running) for node in postorder([each.root])):
-                    found.append(each.mode)
+                    found.append(each.strategy)
     assert len(found) >= len(programs)
-    assert {*found} <= {Mode.TASKS, Mode.PARTS}
+    assert {*found} <= {STREAM_BY_TASKS, PARTIAL_STATES_BY_TASKS}

@@ -1,4 +1,4 @@
-"""Physical planning: divides an optimized plan into a tree of sections, and chooses the mode in which each section runs, before anything runs."""
+"""Divides an optimized plan into a tree of sections, and gives each its shape and its workers, before anything runs."""
 
 from __future__ import annotations
 
@@ -6,49 +6,55 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.config import config
-from sframe_spark.engine import costs
-from sframe_spark.engine.physical.join_match_first_row_and_group_probes import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     Placement,
     blocking_inputs,
-    is_at_hand,
-    is_for_threads,
     is_small,
     needs_this_process,
     placed_over,
     placement_of,
     spark_can_inline,
-    streams_faster_locally,
     suits_processes,
     suits_threads,
     why_blocked,
 )
-from sframe_spark.engine.physical.section_tree_and_run_modes import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
-from sframe_spark.engine.physical.udf_planning import called_again, calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import require_fixed
-from sframe_spark.engine.physical.whole_input_strategies import (
-    are_parts_cheaper_locally,
-    gathered_mode,
-    is_cheaper_locally,
-    is_exchanged_by_tasks,
-    local_join,
-    partitions_of_join,
-    query_again,
+from sframe_spark.engine.shapes.count_matches import counted_join, is_to_be_counted
+from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
+from sframe_spark.engine.shapes.hash_join import HASH_JOIN
+from sframe_spark.engine.shapes.joins_in_memory import local_join, query_again
+from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
+from sframe_spark.engine.shapes.query import QUERY
+from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
+from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
+from sframe_spark.engine.shapes.section_tree import (
+    THE_RESULT,
+    PlanPart,
+    Section,
+    SectionResult,
+    Shape,
+    Strategy,
+    Workers,
+    in_order_of_running,
+    sections_in,
 )
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, rows_fit
+from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
+from sframe_spark.engine.shapes.udf_planning import called_again, calls_hashing_functions, calls_pure_functions
+from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key
-from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, postorder, rebuild
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.operator_capabilities import match_counting_of, operator_for_few_rows
-from sframe_spark.planner.operator_declarations import RowSlice
 
 Placed = tuple[PlannerNode, Placement]
 MADE_WITHOUT_SPARK = "its rows are computed without Spark, so that the operator that reads them may need no Spark either"
+# Shapes of a node that may require all rows of an input that is read range by range: the first that applies makes the node a section of its own.
+SHAPES_OF_ONE_NODE: tuple[Shape, ...] = (WHOLE, PARTIAL_STATES, FIRST_ROWS)
+# Shapes of a part of a plan: the first that applies runs it.
+SHAPES: tuple[Shape, ...] = (STORED, STREAM, HASH_JOIN, RANGE_SHUFFLE, WHOLE, QUERY)
 WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 
 
@@ -81,7 +87,7 @@ class SectionPlanner:
     free
         ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes_to_materialize_first`).
     refused
-        Modes that the root must not get, as it has failed in them.
+        Shapes and workers that the root must not get, as it has failed with them.
     waiting
         Filled with the sections whose rows decide how many rows a join has. They have to run before the rest is planned again.
     section_origins
@@ -91,7 +97,7 @@ class SectionPlanner:
     """
 
     free: frozenset[int] = frozenset()
-    refused: frozenset[Mode] = frozenset()
+    refused: frozenset[Strategy] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
     section_origins: dict[int, SectionOrigin] = attrs.Factory(dict)
     gathers: bool = False
@@ -114,7 +120,7 @@ class SectionPlanner:
         # Sections that depend on the waiting ones are planned again later, so they do not count.
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = inside._has_gathered and any(map(needs_spark, decided))
-        if not in_vain and not (inside._has_exchanged and any(planned.mode is Mode.QUERY for planned in decided)):
+        if not in_vain and not (inside._has_exchanged and any(planned.shape == QUERY for planned in decided)):
             self.waiting, self.section_origins = inside.waiting, inside.section_origins
             return section
         return self._planned(root, reason)
@@ -127,7 +133,7 @@ class SectionPlanner:
             if fragment is not root:
                 fragment.operator.section.reason = reason
             return fragment.operator.section
-        return Section(mode_of(fragment, placement, self.refused), fragment, reason, placement=placement)
+        return Section(*strategy_for(fragment, placement, self.refused), fragment, reason, placement=placement)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return a plan as one Spark query, with its placement; everything that cannot be part of a query becomes a section."""
@@ -182,7 +188,7 @@ class SectionPlanner:
                 return ordered
             if self.gathers and (join := local_join(node, children)) is not None:
                 return self._joined(node, join)
-            if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
+            if self.gathers and strategy_for(current, placement, self.refused if node is self._root else frozenset()).shape == HASH_JOIN:
                 return self._joined_by_partitions(node, current, placement)
             children = [self._fit_for_query(child, item) for child, item in children]
             # The inputs may turn out to be few rows only now.
@@ -194,11 +200,11 @@ class SectionPlanner:
 
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
         """Return the result of a section that gathers or exchanges all input rows of a node; None if a query computes the node."""
-        mode = mode_of(current, placement)
-        if not mode.gathers_locally and mode is not Mode.EXCHANGED_BY_TASKS:
+        strategy = strategy_for(current, placement)
+        if strategy.shape == QUERY:
             return None
         self._origins[id(current)] = SectionOrigin(node)
-        if mode.gathers_locally:
+        if strategy.workers is Workers.THREADS:
             self._has_gathered = True
             return self._first(current, placement, "threads of this process put all its rows in order")
         self._has_exchanged = True
@@ -246,25 +252,11 @@ class SectionPlanner:
         below, placement = children[0]
         if not placement.segment:
             return None
-        mode = self._mode_alone(node, below, placement)
-        if mode is None or (node is self._root and mode in self.refused):
+        part = PlanPart(node.with_inputs([below]), None, placement)
+        strategy = first_that_applies(SHAPES_OF_ONE_NODE, part)
+        if strategy is None or (node is self._root and strategy in self.refused):
             return None
-        return Section(mode, node.with_inputs([below]), "its rows are made all at once")
-
-    def _mode_alone(self, node: PlannerNode, below: PlannerNode, placement: Placement) -> Mode | None:
-        operator = node.operator
-        kernel = operator.whole_kernel
-        if kernel is not None and kernel.for_few_rows is None and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
-            return Mode.WHOLE
-        if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_cheaper_locally(node.with_inputs([below]))):
-                return Mode.PARTS_OF_THREADS
-            if needs_this_process() or calls_hashing_functions(below):
-                return Mode.PARTS_IN_TURN
-            return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
-        if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
-            return Mode.FIRST_ROWS
-        return None
+        return Section(*strategy, part.root, "its rows are made all at once")
 
     def _unblocked(self, node: PlannerNode, children: Sequence[Placed]) -> list[Placed]:
         """Return the inputs of a node, with blocking ones replaced by sections; an input that is read in several slots becomes one section."""
@@ -285,7 +277,8 @@ class SectionPlanner:
         is_foreign = lacks_key(node.operator)
         if node.operator.is_source and not is_foreign:
             return node, placement
-        section = Section(over_ranges(node) if is_foreign else mode_of(node, placement), node, reason, placement=placement)
+        strategy = Strategy(STREAM, workers_over_ranges(node)) if is_foreign else strategy_for(node, placement)
+        section = Section(*strategy, node, reason, placement=placement)
         self.section_origins[id(section)] = self._origins[id(node)]
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
@@ -308,34 +301,30 @@ def as_one_query(root: PlannerNode, reason: str) -> Section:
     def with_key(node: PlannerNode) -> PlannerNode:
         if not lacks_key(node.operator):
             return node
-        return SectionResult.of(Section(over_ranges(node), node, WITHOUT_KEY, placement=placement_of(node)))
+        return SectionResult.of(Section(STREAM, workers_over_ranges(node), node, WITHOUT_KEY, placement=placement_of(node)))
 
-    return Section(Mode.QUERY, rebuild(root, with_key), reason)
+    return Section(QUERY, Workers.SPARK, rebuild(root, with_key), reason)
 
 
-def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = frozenset()) -> Mode:
-    """Return the mode in which a part of a plan runs."""
-    if root.operator.is_source:
-        return Mode.DONE
-    if not placement.segment:
-        if Mode.JOINED not in refused and partitions_of_join(root) is not None:
-            return Mode.JOINED
-        return gathered_mode(root, refused) or (Mode.EXCHANGED_BY_TASKS if is_exchanged_by_tasks(root, refused) else Mode.QUERY)
-    return Mode.DRIVER if is_small(root) or streams_faster_locally(root) else over_ranges(root)
+def strategy_for(root: PlannerNode, placement: Placement, refused: frozenset[Strategy] = frozenset()) -> Strategy:
+    """Return how a part of a plan runs, over inputs that can be read as they are."""
+    strategy = first_that_applies(SHAPES, PlanPart(root, placement, refused=refused))
+    assert strategy is not None, "everything that has no row ranges can be a query"
+    return strategy
+
+
+def first_that_applies(shapes: Sequence[Shape], part: PlanPart) -> Strategy | None:
+    """Return the first of some shapes that a part of a plan may have, with its workers; None if it may have none of them."""
+    for shape in shapes:
+        workers = shape.workers_for(part)
+        if workers is not None:
+            return Strategy(shape, workers)
+    return None
 
 
 def needs_spark(section: Section) -> bool:
     """Return whether a section certainly runs on Spark. If the number of rows of an input is unknown, it may not: the rows may turn out to be few."""
-    return section.mode.is_on_spark and all(below.root.length.rows is not None for below in section.inputs)
-
-
-def over_ranges(root: PlannerNode) -> Mode:
-    """Return the mode of a section that computes rows range by range."""
-    if suits_threads(root) or is_cheaper_locally(root) or calls_pure_functions(root):
-        return Mode.THREADS
-    if needs_this_process() or calls_hashing_functions(root):
-        return Mode.IN_TURN
-    return Mode.PROCESSES if suits_processes() else Mode.TASKS
+    return section.workers.are_on_spark and all(below.root.length.rows is not None for below in section.inputs)
 
 
 def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
@@ -348,33 +337,7 @@ def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
     return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_hashing_functions(root)
 
 
-def takes_first_rows(row_range: RowSlice, below: PlannerNode, placement: Placement) -> bool:
-    """Return whether a slice takes first rows, or few rows of a join, that can be found without computing all rows."""
-    stop = below.length.rows if row_range.stop is None else row_range.stop
-    if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
-        return False
-    return may_probe_first_rows(below, stop) or takes_few_of_join(row_range, below, stop)
-
-
-def takes_few_of_join(row_range: RowSlice, below: PlannerNode, stop: int) -> bool:
-    """Return whether a slice takes so few rows of a join that they can be found by counting matches."""
-    rows = stop - row_range.start
-    return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
-
-
 def is_few_at_hand(node: PlannerNode) -> bool:
     """Return whether a node is a source of so few rows that they are sorted or joined in memory."""
     most = node.length.at_most
     return node.operator.is_source and is_small(node) and most is not None and most <= sort_operators.MAX_TIES
-
-
-def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
-    """Return whether the partial states of tasks fit in the driver's memory. Only states that hold rows of the input may be too large.
-
-    The number of groups is unknown before the tasks run. If there are too many, the rows are computed again in another mode: so a group-by over calls
-    of users' functions is not decomposed.
-    """
-    if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
-        return False
-    rows = operator.rows_of_part
-    return not rows or bytes_of_rows(below, rows) <= costs.MAX_BYTES_SENT

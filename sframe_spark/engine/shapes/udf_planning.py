@@ -5,13 +5,32 @@ from __future__ import annotations
 from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, moves_only, runs_on_other_machines, runs_our_code
-from sframe_spark.engine.physical.whole_input_strategies import is_near
+from sframe_spark.engine.shapes.rows_near_this_process import is_near
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
+from sframe_spark.errors import UnownedCallsError
 from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of, memos_in
 from sframe_spark.planner.graph_traversal import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
+
+
+def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
+    """Require that all users' functions that a plan calls may be called in Spark tasks.
+
+    Raises
+    ------
+    UnownedCallsError
+        If other plans would call them for the same rows.
+    """
+    unowned = not_owned(plan, owned)
+    if unowned:
+        raise UnownedCallsError(unowned)
+
+
+def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
+    """Return the ``id`` of the memos whose functions Spark tasks may not call, as other plans would call them for the same rows."""
+    return [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
 
 
 def calls_hashing_functions(root: PlannerNode) -> bool:

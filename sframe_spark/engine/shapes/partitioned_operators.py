@@ -14,14 +14,17 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
+from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
-from sframe_spark.engine.physical.whole_input_strategies import bytes_gathered, bytes_of_range, partitions_of_join, ranges_for
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads
+from sframe_spark.engine.runtime.result_storage import PartialRows, partial_rows, reservation_for_results
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionKernel, ShuffleStore, results_of, rows_of_task
 from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
+from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, bytes_of_range, ranges_for
+from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.project_zip_arrange import project
@@ -185,6 +188,17 @@ def passed_on(split: RangeSplit, ranges: RangePartitioner) -> np.ndarray:
     return ranges.have_one_value & split.leaves_equal_rows
 
 
+def from_partitions(runner: SectionRunner, node: PlannerNode, rows: PartitionedResult) -> PlannerNode:
+    """Compute the result of exchanged rows in threads, and return a source of it."""
+    groups = rows.groups(runner.options.segments or config.default_segments or costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads())
+    if runner.options.directory is not None:
+        return runner.written(node, ThreadRunner(), [partial(PartialRows([], rows.chunks(numbers)).write, node.schema) for numbers in groups])
+    reservation = reservation_for_results()
+    callables = [partial(partial_rows, rows.chunks(numbers), reservation) for numbers in groups]
+    produced = ThreadRunner().run(callables, f"computing {node.operator.called()}")
+    return runner.keep_or_spill(node, ThreadRunner(), produced, reservation)
+
+
 def split_evenly(rows: np.ndarray, count: int) -> list[range]:
     """Divide ranges into at most ``count`` consecutive groups of about equally many rows."""
     ends = rows.cumsum()
@@ -228,10 +242,10 @@ class PartitionedJoin:
     _open: ExitStack = attrs.field(factory=ExitStack, init=False)
 
     @classmethod
-    def of(cls, node: PlannerNode) -> PartitionedJoin:
-        """Return a join for a node, with empty stores."""
-        joining, count = node.operator.joining, partitions_of_join(node)
-        assert joining is not None and count is not None
+    def of(cls, node: PlannerNode, count: int) -> PartitionedJoin:
+        """Return a join for a node in a number of hash partitions, with empty stores."""
+        joining = node.operator.joining
+        assert joining is not None
         join, keys = joining.by_partitions, [[position for slot, position in pair] for pair in joining.keys]
         assert join is not None
         sides = []

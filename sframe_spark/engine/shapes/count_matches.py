@@ -1,0 +1,141 @@
+"""Counts the rows of joins without computing them, so that what is above a join can be planned for as many rows as it has."""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_alone, placement_of, suits_threads
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
+from sframe_spark.engine.shapes.joins_in_memory import local_join
+from sframe_spark.engine.shapes.section_tree import sections_in
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, plan_size_of
+from sframe_spark.operators.elementwise import calls_python
+from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.sources.base_and_segment_source import source_of
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts, Length
+from sframe_spark.planner.operator_capabilities import match_counting_of
+from sframe_spark.planner.operator_declarations import RowChoice
+from sframe_spark.process.memory import memory_for_batches
+
+
+def is_to_be_counted(node: PlannerNode) -> bool:
+    """Return whether the rows of a join should be counted once its inputs are computed.
+
+    If an input is computed by another section, its rows may turn out to be few, so only the bound of the join decides.
+    """
+    counting = node.operator.counting
+    if counting is not None:
+        return not counting.is_counted
+    if match_counting_of(node.operator) is None or node.length.rows is not None:
+        return False
+    bound, left = node.length.at_most, node.inputs[0]
+    if any(sections_in(child) for child in node.inputs):
+        return bound is None or bound > config.small_rows
+    return bound is not None and bound > config.small_rows and can_be_counted(left)
+
+
+def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
+    """Return a join over sources with its number of rows, which its operator counts, or which is counted match by match."""
+    return with_counted_rows(node, placement.rows_to_run) if node.operator.counting is None else with_known_rows(node)
+
+
+@memory_for_batches()
+def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
+    """Return a join that searches its right input with its number of rows, by counting its matches."""
+    counting, (left, right) = match_counting_of(node.operator), node.inputs
+    assert counting is not None
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows)
+    rows = sum(counting.count([batch, lookup], facts) for batch in batches)
+    return PlannerNode(node.operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+
+
+def with_known_rows(node: PlannerNode) -> PlannerNode:
+    """Return an operator over sources with its number of rows, which the operator counts."""
+    facts, counting = [child.facts for child in node.inputs], node.operator.counting
+    assert counting is not None
+    operator = counting.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
+    return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
+
+
+def join_below(node: PlannerNode) -> PlannerNode | None:
+    """Return the node below all row-wise nodes if it is a join whose rows can be counted, else None."""
+    node = below_columns(node)
+    return node if node.operator.counting is not None or match_counting_of(node.operator) is not None else None
+
+
+def below_columns(node: PlannerNode) -> PlannerNode:
+    """Return the highest node that is not row-wise with one input."""
+    while node.operator.row_wise and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node
+
+
+def base_of_rows(node: PlannerNode) -> PlannerNode:
+    """Return the lowest node below a node, following first inputs, that has the same row domain."""
+    while node.inputs and all(child.facts.domain is node.facts.domain for child in node.inputs):
+        node = node.inputs[0]
+    return node
+
+
+def can_be_counted(side: PlannerNode) -> bool:
+    """Return whether one side of a join has few rows and calls no users' functions, which would be called again for the result."""
+    return is_small(side) and not any(map(calls_python, postorder([side])))
+
+
+def may_have_many(plan: PlannerNode) -> bool:
+    """Return whether a plan is a join that may have many rows and whose matches can be counted."""
+    join = below_columns(plan)
+    if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= config.small_rows):
+        return False
+    if join_below(join) is not None and all(map(can_be_counted, join.inputs)):
+        return join.length.at_most is not None
+    if can_be_searched(join):
+        return True
+    sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
+    return len(sides) == len(join.inputs) and local_join(join, sides) is not None
+
+
+def are_few_to_compute(node: PlannerNode) -> bool:
+    """Return whether a node has so few rows that computing them is faster than planning to count them."""
+    most = node.length.at_most
+    return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
+
+
+def is_much_to_compute(plan: PlannerNode) -> bool:
+    """Return whether a plan over stored rows, without users' functions, may have too many rows to compute them just to count them."""
+    nodes = list(postorder([plan]))
+    if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, nodes)):
+        return False
+    if bytes_of_rows(plan, plan.length.at_most) <= config.memory_budget:
+        return False
+    # Filters and row-wise operators need no row ranges of their own.
+    return runs_over_ranges(plan) or all(
+        runs_over_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.row_choice is RowChoice.FILTER
+        for node in nodes
+    )
+
+
+def runs_over_ranges(plan: PlannerNode) -> bool:
+    """Return whether the last node of a plan runs as kernels over row ranges, and nothing below it has to be materialised first."""
+    placement = placement_alone(plan)
+    return placement is not None and placement.segment
+
+
+def can_be_searched(join: PlannerNode) -> bool:
+    """Return whether threads can count the matches of a join: the right side is a source, and the left one can be computed by row ranges."""
+    if match_counting_of(join.operator) is None:
+        return False
+    left, right = join.inputs
+    return right.operator.is_source and suits_threads(left) and runs_over_ranges(left)
+
+
+def with_all_counted(root: PlannerNode) -> PlannerNode:
+    """Return the root of a section with its number of rows, if it is a join that can be counted; else the root itself."""
+    if root.length.rows is not None or not can_be_searched(root):
+        return root
+    return with_counted_rows(root, placement_of(root).rows_to_run)

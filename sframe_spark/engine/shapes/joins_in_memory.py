@@ -1,0 +1,76 @@
+"""Joins that threads run with sides in memory: the right side is sorted and searched, or the keys of both sides are numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_for_threads, placement_of, suits_threads
+from sframe_spark.engine.shapes.gathered_rows import size_of_all
+from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
+from sframe_spark.engine.shapes.section_tree import PlanPart, SectionResult, Workers
+from sframe_spark.engine.shapes.whole import WHOLE
+from sframe_spark.operators.project_zip_arrange import Project
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_declarations import SourceKind
+from sframe_spark.process.memory import result_memory_left, work_memory
+
+
+def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
+    """Return the join that threads of this process run over placed inputs; None if a query is to run it.
+
+    If possible, the right side is sorted and searched; otherwise it is a hash join, which numbers the keys of both sides.
+    """
+    joining = node.operator.joining
+    numbered = None if joining is None else joining.in_memory()
+    if joining is None or numbered is None or numbered.counting is None or not is_for_threads(node):
+        return None
+    sides = [side for side, placement in children if placement.segment and suits_threads(side)]
+    if len(sides) < len(children):
+        return None
+    search = joining.searching(node.inputs, sides)
+    if search is not None and is_put_in_order(search.inputs[1]) and can_stay(sides[1:]):
+        return search
+    return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
+
+
+def query_again(node: PlannerNode) -> PlannerNode:
+    """Return the join that a query runs in place of an uncounted hash join of which a side is on disk, where random access is slow.
+
+    Return all other nodes unchanged.
+    """
+    operator = node.operator
+    if operator.counting is not None and not operator.counting.is_counted and any(map(is_spilled, node.inputs)):
+        return operator.as_read().make_planner_node(*node.inputs)
+    return node
+
+
+def can_stay(sides: Sequence[PlannerNode]) -> bool:
+    """Return whether the sides of a join fit in memory, together with what the join needs."""
+    if any(is_spilled(node) for side in sides for node in postorder([side])):
+        return False
+    together = size_of_all(sides)
+    if together is None:
+        return False
+    needed = costs.COPIES_OF_GATHERED * together.size + costs.BYTES_OF_ROW_OF_HASH_JOIN * together.rows
+    return together.size <= result_memory_left() and needed <= work_memory()
+
+
+def is_spilled(node: PlannerNode) -> bool:
+    """Return whether a node is a source of rows that were computed and written to disk."""
+    return isinstance(node.operator, SegmentSource) and node.operator.handle is not None
+
+
+def in_memory(side: PlannerNode) -> PlannerNode:
+    """Return a side of a join as a node whose rows are computed into memory: a file source becomes a projection of all its columns."""
+    operator = side.operator
+    is_computed = operator.source_kind is SourceKind.MEMORY or isinstance(operator, SectionResult) or not operator.is_source
+    return side if is_computed else Project(tuple(range(side.facts.width))).make_planner_node(side)
+
+
+def is_put_in_order(side: PlannerNode) -> bool:
+    """Return whether threads bring all rows of a sort together, or exchange them."""
+    part = PlanPart(side, placement_of(side))
+    return any(shape.workers_for(part) is Workers.THREADS for shape in (RANGE_SHUFFLE, WHOLE))

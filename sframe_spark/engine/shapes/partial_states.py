@@ -1,0 +1,127 @@
+"""Partial states: each row range yields a state, and the states of all ranges are merged into the result in the user's process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical.placement_and_blocking_inputs import (
+    is_for_threads,
+    needs_this_process,
+    placement_of,
+    suits_processes,
+    suits_threads,
+)
+from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, combined_parts, part_of_range
+from sframe_spark.engine.runtime.task_runners import TaskRunner, name_of
+from sframe_spark.engine.shapes.late_materialization import NumberedRows, numbered_rows
+from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
+from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
+from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Workers
+from sframe_spark.engine.shapes.udf_planning import calls_hashing_functions, calls_pure_functions
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
+from sframe_spark.process.memory import memory_for_batches, work_memory
+
+
+@attrs.frozen
+class PartialStatesShape(Shape):
+    """An operator that decomposes over the row ranges of its input, as an aggregate or the first rows in some order do."""
+
+    name: ClassVar[str] = "partial states"
+
+    def workers_for(self, part: PlanPart) -> Workers | None:
+        """Return who computes the states, as for rows that are computed range by range, if the states of all ranges fit in the driver's memory."""
+        node = part.root
+        operator = node.operator
+        if part.below is None or not isinstance(operator, DecomposableOperator):
+            return None
+        below = node.inputs[0]
+        if not operator.decomposes([below.facts]) or not parts_are_small(operator, below):
+            return None
+        if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_cheaper_locally(node)):
+            return Workers.THREADS
+        if needs_this_process() or calls_hashing_functions(below):
+            return Workers.CALLING_PROCESS
+        return Workers.PROCESSES if suits_processes() else Workers.SPARK_TASKS
+
+    def alternatives(self, section: Section) -> Sequence[Alternative]:
+        """Return what happens if there are too many groups."""
+        return [Alternative.LARGE_PARTS]
+
+    @memory_for_batches()
+    def run(self, section: Section, runner: SectionRunner) -> PlannerNode | ReplanNeeded:
+        """Compute the states, merge them, and return a source of the rows."""
+        return from_parts(runner, section.root, task_runner_for(section.workers))
+
+
+PARTIAL_STATES: Shape = PartialStatesShape()
+
+
+def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
+    """Return whether the partial states of tasks fit in the driver's memory. Only states that hold rows of the input may be too large.
+
+    The number of groups is unknown before the tasks run. If there are too many, the rows are computed again in another way: so a group-by over calls
+    of users' functions is not decomposed.
+    """
+    if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
+        return False
+    rows = operator.rows_of_part
+    return not rows or bytes_of_rows(below, rows) <= costs.MAX_BYTES_SENT
+
+
+def are_parts_cheaper_locally(node: PlannerNode) -> bool:
+    """Return whether an operator's input runs faster in this process.
+
+    For an operator that chooses rows by the values of some columns, it suffices that these columns are computed faster in this process.
+    """
+    if not config.small_rows:
+        return False
+    if is_cheaper_locally(node.inputs[0]):
+        return True
+    numbered = numbered_rows(node)
+    return numbered is not None and is_cheaper_locally(numbered.deciding)
+
+
+def from_parts(runner: SectionRunner, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
+    """Merge the partial states of row ranges, computed by tasks, into the result.
+
+    If the states are too large, return the node to be planned again.
+    """
+    below, operator = node.inputs[0], node.operator
+    assert isinstance(operator, DecomposableOperator)
+    numbered = numbered_rows(node)
+    if numbered is not None:
+        return read_late(runner, node, numbered, workers)
+    placement = placement_of(below)
+    tasks = runner.tasks_of(below, placement, workers)
+    runner.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
+    max_bytes = max(costs.MIN_BYTES_OF_PARTIAL_STATE, min(costs.MAX_BYTES_OF_PARTIAL_STATES, work_memory() // costs.COPIES_OF_PARTIAL_STATES))
+    most = max(max_bytes // len(tasks), min(costs.MIN_BYTES_OF_PARTIAL_STATE, costs.MAX_BYTES_OF_PARTIAL_STATES_SENT // len(tasks)))
+    early_stop = EarlyStop()
+    callables = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]
+    part = combined_parts(operator, workers.run(callables, f"computing {node.operator.called()}", tasks), [below.facts], max_bytes)
+    if part is TOO_LARGE:
+        runner.log.append(f"too many: {node.operator_type} has more groups than are put together here")
+        return ReplanNeeded(node)
+    return runner.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
+
+
+def read_late(runner: SectionRunner, node: PlannerNode, numbered: NumberedRows, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
+    """Late materialization: read all columns of only those rows whose row ids the node has chosen."""
+    inner = runner.into_memory()
+    top = from_parts(inner, numbered.top, workers)
+    runner.tasks = inner.tasks
+    if isinstance(top, ReplanNeeded):
+        return ReplanNeeded(node)
+    runner.log.append(f"driver: {top.length.known_rows} rows of {numbered.source.operator_type} by number")
+    return runner.keep(require_inferred(node.operator, (), numbered.rows(top), node.schema), node)

@@ -1,0 +1,182 @@
+"""Range shuffle: threads or Spark tasks exchange rows by ranges of a column's values, then the kernel runs on each range at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+import attrs
+
+from sframe_spark.compute.range_and_hash_partitioning import KINDS
+from sframe_spark.config import config
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, placement_of, runs_on_other_machines
+from sframe_spark.engine.runtime.pipeline import local_threads
+from sframe_spark.engine.runtime.result_storage import with_stored_tables
+from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, ShuffleFiles, ShuffleStore, write_results
+from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, TaskRunner, ThreadRunner
+from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, gathered_size, ranges_for, runs_over_row_ranges
+from sframe_spark.engine.shapes.partitioned_operators import from_partitions, key_ranges_of, partitioner_of, passed_on, rows_by_ranges, split_evenly
+from sframe_spark.engine.shapes.section_runner import SectionRunner
+from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.shapes.whole import WHOLE
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
+from sframe_spark.errors import MemoryReservationError, NotSharedError
+from sframe_spark.paths_and_uris import is_remote_location
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_capabilities import range_split_of
+from sframe_spark.process.memory import memory_for_batches
+from sframe_spark.session import is_remote
+from sframe_spark.session.session import get_session
+from sframe_spark.session.spark_locality import reads_our_files
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_root, temporary_store
+
+
+@attrs.frozen
+class RangeShuffleShape(Shape):
+    """A kernel that needs all rows of its input, and may run on each range of a column's values separately."""
+
+    name: ClassVar[str] = "range shuffle"
+
+    def workers_for(self, part: PlanPart) -> Workers | None:
+        """Return threads if the rows do not fit in memory, or are so many that ranges of them are sorted sooner.
+
+        Spark tasks are for rows of a cluster that no other shape brings together here.
+        """
+        if not part.is_without_ranges:
+            return None
+        plan_size = gathered_size(part.root)
+        if plan_size is not None and Strategy(self, Workers.THREADS) not in part.refused and is_worth_exchanging(part.root, plan_size):
+            return Workers.THREADS
+        is_for_tasks = (
+            Strategy(self, Workers.SPARK_TASKS) not in part.refused and WHOLE.workers_for(part) is None and is_exchanged_by_tasks(part.root)
+        )
+        return Workers.SPARK_TASKS if is_for_tasks else None
+
+    def alternatives(self, section: Section) -> Sequence[Alternative]:
+        """Return what happens if a range is too large, or if tasks and this process share no files."""
+        return [Alternative.EXCHANGE if section.workers is Workers.THREADS else Alternative.EXCHANGE_OF_TASKS]
+
+    @memory_for_batches()
+    def run(self, section: Section, runner: SectionRunner) -> PlannerNode | ReplanNeeded:
+        """Exchange the rows and run the kernel on each range."""
+        return exchanged(runner, section.root) if section.workers is Workers.THREADS else exchanged_by_tasks(runner, section.root)
+
+
+RANGE_SHUFFLE: Shape = RangeShuffleShape()
+
+
+def is_worth_exchanging(root: PlannerNode, plan_size: PlanSize) -> bool:
+    """Return whether threads exchange the rows of a kernel's input, which they can compute."""
+    # If only first rows are required, finding them among all rows is faster than exchanging all rows.
+    is_quicker = not needs_first_rows_only(root) and plan_size.rows >= costs.MIN_ROWS_SPLIT and local_threads() > 1
+    return (is_quicker or plan_size.size > bytes_gathered()) and can_split(root) and ranges_for(plan_size) <= costs.MAX_RANGES
+
+
+def is_exchanged_by_tasks(root: PlannerNode) -> bool:
+    """Return whether Spark tasks run a built-in kernel on each range of a column: only if Spark uses other machines.
+
+    With very many rows, there would be too many chunks to read; Spark's own exchange merges them.
+    """
+    if not config.small_rows or len(root.inputs) != 1 or root.operator.whole_kernel is None:
+        return False
+    # If only first rows are required, each Spark task selects the first of its own rows.
+    if needs_first_rows_only(root):
+        return False
+    below = root.inputs[0]
+    if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+        return False
+    plan_size = plan_size_of(below, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) if runs_over_row_ranges(below) else None
+    if plan_size is None:
+        return False
+    tasks = max(-(-plan_size.rows // config.segment_rows), config.default_segments or 0)
+    return ranges_of_tasks(plan_size) * tasks <= costs.MAX_TASKS_TIMES_RANGES
+
+
+def ranges_of_tasks(plan_size: PlanSize) -> int:
+    """Return the number of ranges for Spark tasks: a range has about as many rows as a segment, or fewer if rows are long."""
+    return 1 + int(max(plan_size.size // costs.BYTES_OF_RANGE_OF_TASK, plan_size.rows // config.segment_rows))
+
+
+def can_split(root: PlannerNode) -> bool:
+    """Return whether a kernel can run on each range of a column's values separately."""
+    split = range_split_of(root.operator)
+    return split is not None and root.inputs[0].schema[split.column].kind in KINDS
+
+
+def needs_first_rows_only(root: PlannerNode) -> bool:
+    """Return whether only the first rows of the ranges of a kernel are required."""
+    split = range_split_of(root.operator)
+    return split is not None and split.first_rows is not None
+
+
+def exchanged(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
+    """Run a kernel on each range of a column's values, after threads have exchanged the rows.
+
+    If a range does not fit in memory, return the node to be planned again.
+    """
+    below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
+    tasks = runner.tasks_of(below, placement, workers)
+    ranges = key_ranges_of(node)
+    with ShuffleStore(partitioner_of(node, ranges), below.schema, bytes_gathered()) as store:
+        store.fill(workers, tasks, f"exchanging for {node.operator.called()}")
+        runner.spilled = store.written
+        rows = f"{store.rows.sum()} rows, {store.written} bytes of them on disk"
+        runner.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")
+        try:
+            result = rows_by_ranges(node, store, ranges)
+        except MemoryReservationError:
+            runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
+            return ReplanNeeded(node)
+        return from_partitions(runner, node, result)
+
+
+def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
+    """Run a kernel on each range of a column's values, after Spark tasks have exchanged the rows.
+
+    Return the node to be planned again if tasks and this process share no files, there would be too many files, or a range is too large for a
+    task.
+    """
+    workers, plan_size = SparkTaskRunner(), plan_size_of(node.inputs[0], costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
+    assert plan_size is not None
+    with ShuffleFiles(temporary_store) as files:
+        if not is_shared_with(workers, files.directory):
+            runner.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
+            return ReplanNeeded(node)
+        # A large table in memory is written to files first, so that the tasks that sample the keys can read it, too.
+        node = node.with_inputs([below := with_stored_tables(node.inputs[0])])
+        tasks, least = runner.tasks_of(below, placement_of(below), workers), ranges_of_tasks(plan_size)
+        # The number of tasks was not known when the section was planned. The least number of ranges is needed; one range for each core is only
+        # desirable.
+        most = costs.MAX_TASKS_TIMES_RANGES // len(tasks)
+        if least > most:
+            runner.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
+            return ReplanNeeded(node)
+        ranges = key_ranges_of(node, max(least, min(most, workers.parallelism())), workers)
+        store = ShuffleStore(partitioner_of(node, ranges), below.schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK, files)
+        store.fill(workers, tasks, f"exchanging for {node.operator.name}")
+        runner.spilled = store.written
+        runner.log.append(f"exchanged by tasks: {node.operator_type}, {runner.spilled} bytes on disk, in {ranges.count} ranges of their keys")
+        split = range_split_of(node.operator)
+        assert split is not None
+        passed = passed_on(split, ranges)
+        if store.sizes.max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
+            runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
+            return ReplanNeeded(node)
+        count = runner.options.segments or config.default_segments
+        parts = split_evenly(store.rows, count) if count else [range(number, number + 1) for number in range(ranges.count)]
+        write = partial(write_results, OperatorKernel(node.operator, below.facts, node.schema))
+        return runner.written(node, workers, [partial(write, [(store.partition(n), bool(passed[n])) for n in part]) for part in parts])
+
+
+def is_shared_with(workers: TaskRunner, directory: str) -> bool:
+    """Return whether Spark's tasks and this process see each other's files in a directory."""
+    if is_remote(get_session()) or not reads_our_files(get_session()):
+        return False
+    try:
+        workers.require_writable(directory)
+    except NotSharedError:
+        return False
+    return True

@@ -1,0 +1,98 @@
+"""What all shapes need while they run: rows are kept in memory or written to disk, and row ranges become the tasks of a section's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import attrs
+
+from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
+from sframe_spark.engine.runtime.result_storage import PartialRows, new_dataset, rows_as_produced, with_stored_tables, write_in_memory
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
+from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner
+from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section, Workers
+from sframe_spark.engine.shapes.udf_planning import require_owned
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
+from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
+from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.planner.chunk import Chunk, ChunkedRows
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.manifest.manifest import SegmentEntry
+
+# A function that writes rows to a directory as the segment of a given number.
+Writing = Callable[[str, int], SegmentEntry]
+
+
+@attrs.define(eq=False)
+class SectionRunner:
+    """Runs sections whose inputs are sources.
+
+    Parameters
+    ----------
+    options
+        Options of the materialisation.
+    log
+        Filled with one line for each section that ran: how it ran, its operator and its number of rows.
+    owned
+        ``id`` of the result memo of each call of a user's function that this action may run in other processes.
+    tasks
+        How many tasks computed the rows; None if there were no tasks, or if a Spark query computed them.
+    spilled
+        How many bytes were written to disk to exchange rows; None if no rows were exchanged by threads or tasks.
+    """
+
+    options: MaterializeOptions
+    log: list[str]
+    owned: frozenset[int]
+    tasks: int | None = None
+    spilled: int | None = None
+
+    def run(self, section: Section) -> PlannerNode | ReplanNeeded:
+        """Run a section and return a source of its rows, or what is to be planned again."""
+        return section.shape.run(section, self)
+
+    def into_memory(self) -> SectionRunner:
+        """Return a runner for a step of a section, whose rows do not go to the directory of the options."""
+        return attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
+
+    def keep(self, rows: Chunk | ChunkedRows, node: PlannerNode) -> PlannerNode:
+        """Return a source of rows: in memory, or written as segments if the options name a directory."""
+        if self.options.directory is not None:
+            return write_in_memory(rows, node.schema, self.options, recorded_order(node))
+        return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node)))
+
+    def written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
+        """Run functions that write one segment each, and return a source of the segments."""
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            workers.require_writable(dataset.directory)
+            callables = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
+            manifest = dataset.publish(workers.run(callables, f"materialising {node.operator.called()}", tasks))
+        return segment_source(manifest, dataset.handle)
+
+    def keep_or_spill(self, node: PlannerNode, workers: TaskRunner, produced: Sequence[PartialRows], reservation: MemoryReservation) -> PlannerNode:
+        """Return a source of rows that threads have computed: in memory if all rows fit, else of segments."""
+        if not reservation.is_full:
+            return self.keep(rows_as_produced(produced, node.schema), node)
+        self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
+        return self.written(node, workers, [partial(part.write, node.schema) for part in produced])
+
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
+        """Divide a section into tasks. If they run in other processes, large tables in memory are written to files first."""
+        if workers.is_out_of_process:
+            require_owned(node, self.owned)
+            node = with_stored_tables(node, workers.is_on_this_machine)
+        tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers)
+        self.tasks = len(tasks)
+        return tasks
+
+
+def task_runner_for(workers: Workers) -> TaskRunner:
+    """Return what runs the tasks of a section's workers."""
+    if workers is Workers.THREADS:
+        return ThreadRunner()
+    if workers is Workers.CALLING_PROCESS:
+        return InProcessRunner()
+    return ProcessRunner() if workers is Workers.PROCESSES else SparkTaskRunner()
