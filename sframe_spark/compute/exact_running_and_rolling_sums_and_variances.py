@@ -9,21 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
-    BITS,
-    LOWEST_PLACE,
-    PAIR_ERROR,
-    Digits,
-    deviations_from_pairs,
-    first_place,
-    nearest_deviations,
-    non_finite_sums,
-    rounded_or_nan,
-    squarable_parts,
-    squares_are_exact,
-    sums_and_squares,
-)
-from sframe_spark.compute.exact_running_sums_in_two_words import LOWER, UPPER, WORDS_BLOCK, TwoInts, as_floats, carry, grouped_cumsum
+from sframe_spark.compute.exact_running_sums_in_two_words import LOWER, UPPER, WORDS_BLOCK, grouped_cumsum
+from sframe_spark.compute.exact_squared_deviations import PAIR_ERROR, deviations_from_pairs, nearest_deviations, rounded_or_nan
 from sframe_spark.compute.exact_sum_and_variance import (
     LOWEST,
     MAX_EXPONENT,
@@ -32,6 +19,18 @@ from sframe_spark.compute.exact_sum_and_variance import (
     scratch_arrays,
     split_int_digit,
     squares_with_errors,
+)
+from sframe_spark.compute.exact_sums_of_groups import (
+    BITS,
+    LOWEST_PLACE,
+    Digits,
+    Pair,
+    TwoWords,
+    first_place,
+    non_finite_sums,
+    squarable_parts,
+    squares_are_exact,
+    sums_and_squares,
 )
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
@@ -232,23 +231,19 @@ def window_slices(count: int) -> Iterator[slice]:
     return (slice(start, start + WORDS_BLOCK) for start in range(0, count, WORDS_BLOCK))
 
 
-def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> tuple[Numbers, Numbers]:
+def pairs_of_windows(running: TwoWords, starts: Positions, stops: Positions) -> Pair:
     """Return the sum of each window as a pair of floats: the nearest float and its rounding error."""
-    every_high, every_low, unit, bits = running
-    high, low = every_high[stops], every_low[stops]
-    high -= every_high[starts]
-    low -= every_low[starts]
-    carry(high, low, bits)
-    above, below = as_floats(high, unit + bits), as_floats(low, unit)
-    total = above + below
-    return total, below - (total - above)
+    high, low = running.high[stops], running.low[stops]
+    high -= running.high[starts]
+    low -= running.low[starts]
+    return TwoWords.of_ints(high, low, running.unit, running.bits).pairs(last=True)
 
 
-def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -> TwoInts | None:
+def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -> TwoWords | None:
     """Return running sums, starting with zero, whose differences over at most ``longest`` rows are exact; None if two ints cannot hold all bits.
 
-    Overflow beyond 64 bits cancels out in differences. If ``rests`` is given, it has a float for each number, to which the bits below the two ints
-    are added.
+    The ints are not carried, and their overflow beyond 64 bits cancels out in differences. If ``rests`` is given, it has a float for each number, to
+    which the bits below the two ints are added.
     """
     largest, length = largest_magnitude(numbers), longest.bit_length()
     top_bit = math.frexp(largest)[1] + length + 1
@@ -267,4 +262,4 @@ def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -
             rests[start : start + WORDS_BLOCK] += left
         elif left.any():
             return None
-    return TwoInts(np.cumsum(high, out=high), np.cumsum(low, out=low), unit, bits)
+    return TwoWords(np.cumsum(high, out=high), np.cumsum(low, out=low), unit, bits)

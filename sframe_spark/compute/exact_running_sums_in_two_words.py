@@ -6,7 +6,7 @@ Usually two words can hold all bits, and this takes a third of the time of sums 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from sframe_spark.compute.exact_sum_and_variance import (
     MIN_EXPONENT,
     largest_magnitude,
     rounding_constant,
-    rounding_constant_bits,
     scratch_arrays,
     split_int_digit,
 )
+from sframe_spark.compute.exact_sums_of_groups import ExactSums, TwoWords
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 
 # Rows per block.
@@ -27,33 +27,6 @@ WORDS_BLOCK = 1 << 16
 UPPER, LOWER = 51, 46
 # Differences of ints of this many bits are floats without rounding.
 MAX_FLOAT_BITS = 52
-
-
-class TwoInts(NamedTuple):
-    """Sums as pairs of ints: ``(high * 2**bits + low) * 2**unit``.
-
-    Parameters
-    ----------
-    high, low
-        The two ints of each sum; both convert to floats without rounding.
-    unit, bits
-        The exponents in the formula above.
-    """
-
-    high: np.ndarray
-    low: np.ndarray
-    unit: int
-    bits: int
-
-
-class EarlierSums(Protocol):
-    """Sums of earlier rows, one for each group."""
-
-    def max_bits(self) -> int:
-        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
-
-    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return high and low words of the sums, see :class:`TwoInts`; None if a sum has bits below ``2**unit``."""
 
 
 def grouped_cumsum(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -92,7 +65,7 @@ class WordScratch(NamedTuple):
         return cls(part, left, new_array(rows, np.complex128))
 
 
-def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums) -> TwoInts | None:
+def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: ExactSums) -> TwoWords | None:
     """Return running sums of at most a block of rows within groups; None if two ints cannot hold all bits."""
     largest = largest_magnitude(numbers)
     top_bit = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.max_bits()) + 1
@@ -104,27 +77,17 @@ def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: Earli
     words = None if left.any() else before.words(unit, LOWER)
     if words is None:
         return None
-    high, low = grouped_cumsum(high, starts, words[0]), grouped_cumsum(low, starts, words[1])
-    carry(high, low, LOWER)
-    return TwoInts(high, low, unit, LOWER)
+    return TwoWords.of_ints(grouped_cumsum(high, starts, words[0]), grouped_cumsum(low, starts, words[1]), unit, LOWER)
 
 
-def rounded_words(words: TwoInts) -> np.ndarray:
-    """Return the float nearest to each carried sum; the ints are overwritten."""
-    # Both words are exact as floats, so their sum is rounded once.
-    above, below = as_floats(words.high, words.unit + words.bits), as_floats(words.low, words.unit)
-    return np.add(above, below, out=above)
-
-
-def words_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return two floats for every ``width`` consecutive numbers, whose sum is the exact sum; None if two words cannot hold all running sums.
+def words_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> TwoWords | None:
+    """Return the sums of every ``width`` consecutive numbers, in two floats each; None if two words cannot hold all running sums.
 
     The results are in scratch arrays; ``scratch`` has one row more than there are numbers.
 
     Examples
     --------
-    >>> high, low = words_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), 3, WordScratch.of(5))
-    >>> (high + low).tolist()
+    >>> words_of_windows(np.array([1e9, 0.1, 0.2, 0.3]), 3, WordScratch.of(5)).rounded().tolist()
     [1000000000.3, 0.6]
     """
     largest, length = largest_magnitude(numbers), len(numbers).bit_length()
@@ -140,7 +103,7 @@ def words_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> t
     np.cumsum(sums, out=sums)
     rows = len(numbers) - width + 1
     high = np.subtract(sums.real[width:], sums.real[:-width], out=part[:rows])
-    return high, np.subtract(sums.imag[width:], sums.imag[:-width], out=left[:rows])
+    return TwoWords(high, np.subtract(sums.imag[width:], sums.imag[:-width], out=left[:rows]))
 
 
 def split_into_words(numbers: np.ndarray, places: tuple[int, int], scratch: tuple[np.ndarray, np.ndarray], words: np.ndarray) -> bool:
@@ -158,18 +121,3 @@ def rounded_to(numbers: np.ndarray, exponent: int, out: np.ndarray) -> np.ndarra
     constant = rounding_constant(exponent)
     np.add(numbers, constant, out=out)
     return np.subtract(out, constant, out=out)
-
-
-def carry(high: np.ndarray, low: np.ndarray, bits: int) -> None:
-    """Carry from the lower to the upper ints, in place, so that the lower ints have at most ``bits`` bits."""
-    more = (low + (1 << (bits - 1))) >> bits
-    high += more
-    low -= more << bits
-
-
-def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
-    """Return ints whose absolute value is below ``2**51`` times ``2**exponent`` as floats; the array of ints is overwritten."""
-    numbers += rounding_constant_bits(exponent)
-    floats = numbers.view(np.float64)
-    floats -= rounding_constant(exponent)
-    return floats

@@ -17,8 +17,8 @@ from itertools import pairwise
 import attrs
 import numpy as np
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BITS as DIGIT_BITS, Digits
 from sframe_spark.compute.exact_sum_and_variance import SPLITTER
+from sframe_spark.compute.exact_sums_of_groups import BITS as DIGIT_BITS, Digits
 
 # Bits of a digit: 64 bits hold the sum of the digits of 2**32 rows.
 BITS = 30

@@ -12,10 +12,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum, exact_sum_and_variance
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import FIRST_PLACE, Digits, digits_to_lists, squared_deviations
+from sframe_spark.compute import exact_squared_deviations, exact_sum_and_variance, exact_sums_of_groups
+from sframe_spark.compute.exact_squared_deviations import squared_deviations
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
-from sframe_spark.expressions.aggregates.float_sums import ExactSums
+from sframe_spark.compute.exact_sums_of_groups import FIRST_PLACE, Digits, digits_to_lists
+from sframe_spark.compute.row_groups import GroupsOfRows
+from sframe_spark.expressions.aggregates.float_sums import FloatSum
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.state_columns import joined
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys
 from sframe_spark.planner.chunk import Chunk
@@ -40,7 +44,7 @@ def exact(digits: Digits, group: int = 0) -> Fraction:
 def blocks(request: Any, monkeypatch: Any) -> None:
     """Blocks of few rows, or as they are."""
     if request.param:
-        for module in (exact_sum_and_variance, exact_grouped_sum, exact_sum_and_variance):
+        for module in (exact_sum_and_variance, exact_sums_of_groups):
             monkeypatch.setattr(module, "BLOCK", request.param)
 
 
@@ -90,7 +94,7 @@ def test_sums_of_groups_are_exact() -> None:
             assert exact(digits, group) == sum(numbers, Fraction(0))
             assert exact(squares, group) == sum((number**2 for number in numbers), Fraction(0))
             assert repr(float(digits.rounded()[group])) == repr(ExactSum.of(np.array(known)).value)
-            assert is_sum(ExactSums(digits).take(np.array([group])), ExactSum.of(np.array(known)))
+            assert is_sum(digits.take(np.array([group])), ExactSum.of(np.array(known)))
 
     check()
 
@@ -110,6 +114,26 @@ def test_equal_sums_have_equal_digits_whatever_the_order_and_the_cuts(rows: Any,
     for part in parts[1:]:
         together = together + part
     assert digits_to_lists(together).equals(digits_to_lists(whole))
+
+
+@pytest.mark.parametrize("is_squared", [False, True])
+@given(st.lists(st.tuples(NUMBERS, st.integers(0, 9)), min_size=1, max_size=20))
+def test_every_form_of_sums_says_what_its_digits_say(is_squared: bool, rows: list[tuple[float, int]]) -> None:
+    """Groups of one row are floats, sums so far are two words where these hold all bits."""
+    column, (values, codes) = FloatSum(0, is_squared), columns(rows)
+    present, places = np.unique(codes, return_inverse=True)
+    given_rows, groups = InputRows([pa.array(values, from_pandas=False)], len(rows)), GroupsOfRows(places, len(present))
+    so_far, after = column.running(given_rows, np.zeros(1, dtype=np.int64), column.empty(1))
+    for state in (column.lift(given_rows, groups), so_far, joined([after, column.lift(given_rows, groups), column.empty(1), so_far])):
+        digits, counts, some = state.all_digits(), np.arange(len(state)) % 3 + 1, np.arange(len(state))[::-2]
+        assert len(state) == len(digits) and len(state.take(some)) == len(some)
+        is_far = np.full(len(state), False) if state.non_finite() is None else state.non_finite()
+        assert np.array_equal(is_far, np.full(len(state), False) if digits.non_finite() is None else digits.non_finite())
+        # Squares below all usual floats have few digits.
+        for found, wanted in ((state.rounded(), digits.rounded()), (state.means(counts), digits.means(counts))):
+            assert np.allclose(found, wanted, rtol=0.0 if not is_squared else 1e-15, atol=1e-320 if is_squared else 0.0, equal_nan=True)
+        for changed, same in ((state.take(some), digits.take(some)), (state.replaced(some, state.take(some)), digits)):
+            assert digits_to_lists(changed.all_digits()).equals(digits_to_lists(same))
 
 
 @given(CODED)
@@ -172,7 +196,7 @@ def test_digits_are_carried_in_time(count: int) -> None:
 
 
 def test_groups_of_numbers_that_are_far_apart_are_added_up(monkeypatch: Any) -> None:
-    monkeypatch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
+    monkeypatch.setattr(exact_sums_of_groups, "GROUPS_PER_BLOCK", 2)
     values = [1e300, 1e-300, 2.0, 1e-300, 3.0, -1e300, 5.0, 0.5]
     keys = [1, 1, 2, 2, 3, 3, 1, 4]
     for function in ("sum", "std"):
@@ -191,7 +215,7 @@ def test_many_rows_of_which_a_few_are_smaller_by_far(small: int) -> None:
     values = np.tile([1000.0, -1000.0, -3.0, np.nextafter(2.0**small, 0.0)], 1 << 18)
     digits = Digits(1)
     digits.add(values, np.zeros(len(values), dtype=np.int64))
-    assert is_sum(ExactSums(digits), ExactSum.of(values))
+    assert is_sum(digits, ExactSum.of(values))
 
 
 @pytest.mark.parametrize("tiny", [5e-324, -5e-324, 1e-290, -1e-260])
@@ -205,7 +229,7 @@ def test_of_two_floats_as_near_to_a_large_sum_the_smallest_number_decides(large:
 
 def test_zeros_are_not_looked_at_group_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a million groups of zeros would take seconds."""
-    monkeypatch.delattr(exact_grouped_sum, "deviations_around_mean")
+    monkeypatch.delattr(exact_squared_deviations, "deviations_around_mean")
     sums, squares, codes = Digits(2), Digits(2), np.array([0, 0, 1, 1, 1])
     values = np.array([0.0, -0.0, 1.0, 0.0, 5.0])
     sums.add(values, codes)

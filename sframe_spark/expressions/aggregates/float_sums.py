@@ -1,7 +1,6 @@
 """Exact sums of floats, of squares and of products of two columns as state columns, and the sum of floats and the mean of numbers.
 
-Sums are rounded once, when an aggregate is finished, so results do not depend on the order in which rows and states are added. A sum is held in
-the form that is cheapest where it arises: a single float, digits in base 2**40, or two words.
+Sums are rounded once, when an aggregate is finished, so results do not depend on the order in which rows and states are added.
 """
 
 from __future__ import annotations
@@ -15,14 +14,6 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
-    LOWEST_PLACE,
-    Digits,
-    digits_of,
-    digits_to_lists,
-    non_finite_sums,
-    places_of,
-)
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
     SQUARE_SHIFT,
     digits_of_parts,
@@ -32,17 +23,18 @@ from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import (
     running_ints,
     squares_of,
 )
-from sframe_spark.compute.exact_running_sums_in_two_words import (
-    WORDS_BLOCK,
-    TwoInts,
-    WordScratch,
-    as_floats,
-    carry,
-    rounded_words,
-    two_word_running_sums,
-    words_of_windows,
-)
+from sframe_spark.compute.exact_running_sums_in_two_words import WORDS_BLOCK, WordScratch, two_word_running_sums, words_of_windows
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState, largest_magnitude
+from sframe_spark.compute.exact_sums_of_groups import (
+    LOWEST_PLACE,
+    Digits,
+    FloatsAndDigits,
+    TwoWords,
+    digits_of,
+    digits_to_lists,
+    non_finite_sums,
+    places_of,
+)
 from sframe_spark.compute.key_runs import members
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
@@ -55,232 +47,6 @@ from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, S
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.udf.error_transport import error_transport
-
-
-@attrs.define(eq=False)
-class ExactSums:
-    """Exact sums of groups, in digits; the sum of a group of one row may be the float itself.
-
-    Parameters
-    ----------
-    digits
-        The sums of all groups or, with ``alone``, of the groups of several rows.
-    indices
-        For each group its index in ``digits``; -1 for a group of one row. None: the digits are those of all groups.
-    alone
-        The number of each group of one row.
-    is_of_squares
-        Whether the sums are of squares, so that the square of a number in ``alone`` is meant.
-
-    Examples
-    --------
-    >>> sums = ExactSums(Digits(0), np.array([-1]), np.array([0.1]))
-    >>> ExactSums.joined([sums, ExactSums(Digits(2))]).rounded().tolist()
-    [0.1, 0.0, 0.0]
-    """
-
-    digits: Digits
-    indices: np.ndarray | None = None
-    alone: np.ndarray | None = None
-    is_of_squares: bool = False
-
-    def __len__(self) -> int:
-        return self.digits.count if self.indices is None else len(self.indices)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        arrays = [*self.digits.places.values(), self.digits.others, self.indices, self.alone]
-        return sum(array.nbytes for array in arrays if array is not None)
-
-    def take(self, entries: np.ndarray | slice) -> ExactSums:
-        """Return the sums of some of the groups."""
-        if self.indices is None or self.alone is None:
-            return ExactSums(self.digits.select(entries))
-        indices, alone = self.indices[entries], self.alone[entries]
-        several = np.flatnonzero(indices >= 0)
-        chosen = indices[several]
-        # The groups of a range have a range of the digits.
-        is_range = isinstance(entries, slice) and len(chosen) > 0
-        digits = self.digits.select(slice(int(chosen[0]), int(chosen[-1]) + 1) if is_range else chosen)
-        if len(several) == len(indices):
-            return ExactSums(digits)
-        moved = np.full(len(indices), -1)
-        moved[several] = np.arange(len(several))
-        return ExactSums(digits, moved, alone, self.is_of_squares)
-
-    @classmethod
-    def joined(cls, states: Sequence[ExactSums | TwoWordSums]) -> ExactSums | TwoWordSums:
-        """Return the sums of the groups of several states, one state after the other."""
-        if all(isinstance(state, TwoWordSums) for state in states):
-            words = TwoWordSums.of_like([state for state in states if isinstance(state, TwoWordSums)])
-            if words is not None:
-                return words
-        parts = [state if isinstance(state, ExactSums) else ExactSums(state.all_digits()) for state in states]
-        digits = Digits.joined([part.digits for part in parts])
-        if all(part.indices is None for part in parts):
-            return cls(digits)
-        indices, alone, before = [], [], 0
-        for part in parts:
-            indices.append(np.arange(len(part)) + before if part.indices is None else np.where(part.indices >= 0, part.indices + before, -1))
-            alone.append(np.zeros(len(part)) if part.alone is None else part.alone)
-            before += part.digits.count
-        return cls(digits, np.concatenate(indices), np.concatenate(alone), any(part.is_of_squares for part in parts))
-
-    def replaced(self, entries: np.ndarray, other: ExactSums | TwoWordSums) -> ExactSums:
-        """Return the sums with those of some groups replaced."""
-        return ExactSums(self.all_digits().replaced(other.all_digits(), entries))
-
-    def rounded(self, last: bool = False) -> np.ndarray:
-        """Return the float nearest to each sum, never -0.0."""
-        if self.indices is None or self.alone is None:
-            return self.digits.rounded()
-        result = self.alone + 0.0
-        result[self.indices >= 0] = self.digits.rounded()
-        return result
-
-    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
-        """Return each sum divided by the number of values, which is at least one; finite if all values are."""
-        if self.indices is None or self.alone is None:
-            return self.digits.means(counts)
-        result = self.alone / counts + 0.0
-        several = np.flatnonzero(self.indices >= 0)
-        result[several] = self.digits.means(counts[several])
-        return result
-
-    def non_finite(self) -> np.ndarray | None:
-        """Return which sums have an infinity or NaN; None if none has."""
-        others = self.digits.others
-        if self.indices is None or self.alone is None:
-            return None if others is None else others != 0.0
-        result = ~np.isfinite(self.alone)
-        result[self.indices >= 0] = False if others is None else others != 0.0
-        return result
-
-    def all_digits(self) -> Digits:
-        """Return the digits of the sums of all groups."""
-        if self.indices is None or self.alone is None:
-            return self.digits
-        result, alone = Digits(len(self)), np.flatnonzero(self.indices < 0)
-        add_numbers(result, self.alone[alone], alone, self.is_of_squares)
-        several = np.flatnonzero(self.indices >= 0)
-        return result.replaced(self.digits, several) if len(several) else result
-
-    def max_bits(self) -> int:
-        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
-        return self.all_digits().max_bits()
-
-    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return high and low words of the sums, see :class:`TwoInts`; None if a sum has bits below ``2**unit`` or is not finite."""
-        digits = self.all_digits()
-        return None if digits.others is not None else digits.words(unit, bits)
-
-
-def add_numbers(digits: Digits, numbers: np.ndarray, codes: np.ndarray, are_squared: bool) -> None:
-    """Add numbers, or the squares of the finite numbers, to the groups given by ``codes``."""
-    if not are_squared:
-        digits.add(numbers, codes)
-        return
-    finite = slice(None) if math.isfinite(largest_magnitude(numbers)) else np.isfinite(numbers)
-    digits.add_squares(numbers[finite], codes[finite])
-
-
-@attrs.define(eq=False)
-class TwoWordSums:
-    """Exact sums of the rows so far, or of windows, in two words each: ``high + low`` for floats, see :class:`TwoInts` for ints.
-
-    Parameters
-    ----------
-    high, low
-        The words, as floats or as carried ints.
-    unit, bits
-        The exponents of ints.
-    others
-        Sums of infinities and NaN, which are not in the words; zero where there are none. None: there are none at all.
-    """
-
-    high: np.ndarray
-    low: np.ndarray
-    unit: int = 0
-    bits: int = 0
-    others: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.high)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return self.high.nbytes + self.low.nbytes + (0 if self.others is None else self.others.nbytes)
-
-    def take(self, entries: np.ndarray | slice) -> TwoWordSums:
-        """Return some of the sums."""
-        others = None if self.others is None else self.others[entries]
-        return TwoWordSums(self.high[entries], self.low[entries], self.unit, self.bits, others)
-
-    @classmethod
-    def joined(cls, states: Sequence[ExactSums | TwoWordSums]) -> ExactSums | TwoWordSums:
-        """Return the sums of several states, one state after the other."""
-        return ExactSums.joined(states)
-
-    def replaced(self, entries: np.ndarray, other: ExactSums | TwoWordSums) -> ExactSums:
-        """Return the sums with those of some groups replaced."""
-        return ExactSums(self.all_digits()).replaced(entries, other)
-
-    @classmethod
-    def of_like(cls, states: Sequence[TwoWordSums]) -> TwoWordSums | None:
-        """Return the sums of several states, one state after the other; None if their words differ or there are infinities or NaN."""
-        if len({(state.high.dtype.kind, state.unit, state.bits) for state in states}) > 1 or any(state.others is not None for state in states):
-            return None
-        high, low = (np.concatenate([getattr(state, name) for state in states]) for name in ("high", "low"))
-        return cls(high, low, states[0].unit, states[0].bits)
-
-    def rounded(self, last: bool = False) -> np.ndarray:
-        """Return the float nearest to each sum; with ``last`` the words are overwritten."""
-        high, low = (self.high, self.low) if last else (self.high.copy(), self.low.copy())
-        result = np.add(high, low, out=high) if high.dtype.kind == "f" else rounded_words(TwoInts(high, low, self.unit, self.bits))
-        if self.others is not None:
-            np.copyto(result, self.others, where=self.others != 0.0)
-        return result
-
-    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
-        """Return each sum divided by the number of values, which is at least one; with ``last`` the words are overwritten."""
-        result = self.rounded(last)
-        result /= counts
-        return result
-
-    def non_finite(self) -> np.ndarray | None:
-        """Return which sums have an infinity or NaN; None if none has."""
-        return None if self.others is None else self.others != 0.0
-
-    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each sum, of finite numbers, as a pair of floats: the nearest float and its rounding error."""
-        above, below = self.high, self.low
-        if above.dtype.kind != "f":
-            above, below = as_floats(above.copy(), self.unit + self.bits), as_floats(below.copy(), self.unit)
-        total = above + below
-        return total, below - (total - above)
-
-    def all_digits(self) -> Digits:
-        """Return the digits of the sums."""
-        if self.high.dtype.kind != "f":
-            digits = Digits.of_words(TwoInts(self.high, self.low, self.unit, self.bits))
-            digits.others = self.others
-            return digits
-        result, groups = Digits(len(self.high), others=self.others), np.arange(len(self.high))
-        result.add(self.high, groups)
-        result.add(self.low, groups)
-        return result
-
-    def max_bits(self) -> int:
-        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
-        return max(int(np.abs(self.high).max(initial=0)).bit_length(), 1) + self.bits + self.unit + 1
-
-    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return high and low words for other exponents; None if a sum has bits below ``2**unit`` or is not finite."""
-        if self.others is not None:
-            return None
-        return (self.high, self.low) if (self.unit, self.bits) == (unit, bits) else self.all_digits().words(unit, bits)
 
 
 @attrs.frozen
@@ -308,20 +74,20 @@ class FloatSum(StateColumn):
         return (self.column,)
 
     def empty(self, groups: int) -> State:
-        return ExactSums(Digits(groups))
+        return Digits(groups)
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if groups.count == 1:
-            return ExactSums(self._of_all(rows))
+            return self._of_all(rows)
         numbers = rows.floats(self.column, self.where)
         if groups.several is None:
             digits = Digits(groups.count)
-            add_numbers(digits, numbers, groups.codes, self.is_squared)
-            return ExactSums(digits)
+            digits.add_numbers(numbers, groups.codes, self.is_squared)
+            return digits
         indices, chosen, codes = groups.several
         digits = Digits(int(indices.max(initial=-1)) + 1)
-        add_numbers(digits, numbers[chosen], codes, self.is_squared)
-        return ExactSums(digits, indices, numbers[groups.firsts], self.is_squared)
+        digits.add_numbers(numbers[chosen], codes, self.is_squared)
+        return FloatsAndDigits(digits, indices, numbers[groups.firsts], self.is_squared)
 
     def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
         return (16 if self.is_squared else 8) * groups.count * places_of(rows.floats(self.column, self.where))
@@ -337,50 +103,40 @@ class FloatSum(StateColumn):
         return Digits.of_sum(ExactSum.of(numbers) if known_state is None else known_state.total)
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
-        if isinstance(state, TwoWordSums):
-            state = ExactSums(state.all_digits())
         if groups.count == len(state):
             return state.take(np.argsort(groups.codes))
-        several = np.arange(len(state)) if state.indices is None else np.flatnonzero(state.indices >= 0)
-        result = state.digits.grouped(groups.codes[several], groups.count)
-        if state.indices is not None and state.alone is not None:
-            alone = np.flatnonzero(state.indices < 0)
-            add_numbers(result, state.alone[alone], groups.codes[alone], self.is_squared)
-        return ExactSums(result.carried())
+        return state.grouped(groups.codes, groups.count).carried()
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         if not self.is_squared:
             numbers = rows.floats(self.column, self.where)
             words = two_word_running_sums(numbers, starts, before) if rows.count else None
             if words is not None:
-                sums = TwoWordSums(*words)
-                return sums, sums.take(last_rows(starts, rows.count))
-        every = ExactSums(row_digits(self._parts(rows), starts, before.all_digits()))
+                return words, words.take(last_rows(starts, rows.count))
+        every = row_digits(self._parts(rows), starts, before.all_digits())
         return every, every.take(last_rows(starts, rows.count))
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         if self.is_squared:
-            return ExactSums(digits_of_parts(self._parts(rows), windows.starts, windows.stops))
+            return digits_of_parts(self._parts(rows), windows.starts, windows.stops)
         numbers = rows.floats(self.column, self.where)
         words = self._words_of_windows(numbers, rows, windows)
         if words is None and not math.isfinite(largest_magnitude(numbers)):
             words = self._words_of_windows(np.where(np.isfinite(numbers), numbers, 0.0), rows, windows)
             if words is not None:
                 words.others = non_finite_sums_of_windows(numbers, windows)
-        return ExactSums(digits_of_windows(numbers, windows.starts, windows.stops)) if words is None else words
+        return digits_of_windows(numbers, windows.starts, windows.stops) if words is None else words
 
-    def _words_of_windows(self, numbers: np.ndarray, rows: InputRows, windows: RowWindows) -> TwoWordSums | None:
+    def _words_of_windows(self, numbers: np.ndarray, rows: InputRows, windows: RowWindows) -> TwoWords | None:
         """Return the sums of finite numbers, in scratch arrays if windows have one width; None if two words cannot hold all bits of all numbers."""
         if windows.width:
-            pair = words_of_windows(numbers, windows.width, self._scratch(rows))
-            if pair is not None:
-                return TwoWordSums(*pair)
+            words = words_of_windows(numbers, windows.width, self._scratch(rows))
+            if words is not None:
+                return words
         running = running_ints(numbers, longest_of(windows.starts, windows.stops))
         if running is None:
             return None
-        high, low = windows.differences(running.high), windows.differences(running.low)
-        carry(high, low, running.bits)
-        return TwoWordSums(high, low, running.unit, running.bits)
+        return TwoWords.of_ints(windows.differences(running.high), windows.differences(running.low), running.unit, running.bits)
 
     def _scratch(self, rows: InputRows) -> WordScratch:
         scratch: WordScratch | None = rows.scratch.get(self)
@@ -399,7 +155,7 @@ class FloatSum(StateColumn):
         return [digits_to_lists(state.all_digits())]
 
     def of_arrow(self, columns: Sequence[pa.Array]) -> State:
-        return ExactSums(digits_of(columns[0]))
+        return digits_of(columns[0])
 
 
 def non_finite_sums_of_windows(numbers: np.ndarray, windows: RowWindows) -> np.ndarray:

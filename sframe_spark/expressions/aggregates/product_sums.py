@@ -11,11 +11,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import BITS, Digits, digits_of, digits_to_lists, places_of
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import by_place, digits_of_parts, row_digits
 from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, product_error
+from sframe_spark.compute.exact_sums_of_groups import BITS, Digits, digits_of, digits_to_lists, places_of
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.expressions.aggregates.float_sums import ExactSums, non_finite_sums_of_windows
+from sframe_spark.expressions.aggregates.float_sums import non_finite_sums_of_windows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import State, StateColumn
 
@@ -86,7 +86,7 @@ class ProductSum(StateColumn):
     factors: tuple[int, ...]
 
     def empty(self, groups: int) -> State:
-        return ExactSums(Digits(groups))
+        return Digits(groups)
 
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         result, factors = Digits(groups.count), self._factors(rows)
@@ -106,26 +106,26 @@ class ProductSum(StateColumn):
         if odd is not None:
             chosen = np.flatnonzero(odd)
             result.add(odd[chosen], groups.codes[chosen])
-        return ExactSums(result)
+        return result
 
     def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
         factors = self._factors(rows)
         return 8 * groups.count * sum(places_of(factors[position]) for position in self.factors)
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
-        return ExactSums(state.all_digits().grouped(groups.codes, groups.count).carried())
+        return state.grouped(groups.codes, groups.count).carried()
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
         odd = self._non_finite_products(rows)
         parts = [*self._parts(rows), *([] if odd is None else [(odd, 0)])]
-        every = ExactSums(row_digits(parts, starts, before.all_digits()))
+        every = row_digits(parts, starts, before.all_digits())
         return every, every.take(last_rows(starts, rows.count))
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         result, odd = digits_of_parts(self._parts(rows), windows.starts, windows.stops), self._non_finite_products(rows)
         if odd is not None:
             result.others = non_finite_sums_of_windows(odd, windows)
-        return ExactSums(result)
+        return result
 
     def _parts(self, rows: InputRows) -> list[tuple[np.ndarray, int]]:
         factors = self._factors(rows)
@@ -156,4 +156,4 @@ class ProductSum(StateColumn):
         return [digits_to_lists(state.all_digits().moved(SENT_PLACES))]
 
     def of_arrow(self, columns: Sequence[pa.Array]) -> State:
-        return ExactSums(digits_of(columns[0]).moved(-SENT_PLACES))
+        return digits_of(columns[0]).moved(-SENT_PLACES)

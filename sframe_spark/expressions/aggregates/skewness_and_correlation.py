@@ -10,8 +10,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import GROUPS_PER_BLOCK, Digits, Pair, rounded_or_nan
+from sframe_spark.compute.exact_squared_deviations import rounded_or_nan
 from sframe_spark.compute.exact_sum_and_variance import product_error, quotient
+from sframe_spark.compute.exact_sums_of_groups import GROUPS_PER_BLOCK, Digits, Pair
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
@@ -104,7 +105,7 @@ class Ratio:
             values = self._in_pairs(its_counts, sums)
             unsure = np.flatnonzero(np.isnan(values))
             if len(unsure) > FEW_UNSURE:
-                usual, moved = self.around_means(its_counts[unsure], *(part.select(unsure) for part in sums))
+                usual, moved = self.around_means(its_counts[unsure], *(part.take(unsure) for part in sums))
                 values[unsure[usual]] = self._in_pairs(its_counts[unsure[usual]], moved)
                 unsure = np.flatnonzero(np.isnan(values))
             for group in unsure.tolist():
@@ -121,7 +122,7 @@ def blocks_of(groups: np.ndarray, digits: Sequence[Digits]) -> Iterator[tuple[np
     """Yield some groups in blocks that fit the cache of a core, with their carried sums."""
     for start in range(0, len(groups), GROUPS_PER_BLOCK):
         block = groups[start : start + GROUPS_PER_BLOCK]
-        yield block, [part.select(block).carried() for part in digits]
+        yield block, [part.take(block).carried() for part in digits]
 
 
 def skewness_from_pairs(counts: Pair, sums: Pair, squares: Pair, cubes: Pair) -> np.ndarray:
@@ -165,8 +166,8 @@ def add_multiples(result: Digits, factors: np.ndarray, sums: Digits | np.ndarray
 def cubes_around_means(counts: np.ndarray, *sums: Digits) -> tuple[np.ndarray, list[Digits]]:
     """Return groups, and their sums of deviations from a float near the mean, and of the squares and cubes of these."""
     usual, (mean,) = near_means(counts, sums[0])
-    counts, (first, second, third) = counts[usual], (part.select(usual) for part in sums)
-    left, squares, cubes = first.select(np.arange(len(usual))), second.select(np.arange(len(usual))), third
+    counts, (first, second, third) = counts[usual], (part.take(usual) for part in sums)
+    left, squares, cubes = first.take(np.arange(len(usual))), second.take(np.arange(len(usual))), third
     square = mean * mean
     cube = square * mean
     add_multiples(left, -mean, counts)
@@ -211,10 +212,10 @@ def correlation_from_ints(count: int, group: int, products: Digits, *sides: Digi
 def products_around_means(counts: np.ndarray, *sums: Digits) -> tuple[np.ndarray, list[Digits]]:
     """Return groups, and their sums of deviations from floats near the means, and of the squares and products of these."""
     usual, means = near_means(counts, sums[1], sums[3])
-    counts, (products, *of_sides) = counts[usual], [part.select(usual) for part in sums]
+    counts, (products, *of_sides) = counts[usual], [part.take(usual) for part in sums]
     result = [products]
     for mean, numbers, squares in zip(means, of_sides[::2], of_sides[1::2], strict=True):
-        left = numbers.select(np.arange(len(usual)))
+        left = numbers.take(np.arange(len(usual)))
         add_multiples(left, -mean, counts)
         add_multiples(squares, -2.0 * mean, numbers)
         add_multiples(squares, mean * mean, counts)

@@ -11,47 +11,20 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import (
-    CANCELS,
-    FIRST_IN_REACH,
-    IN_REACH,
-    Digits,
-    deviation_from_ints,
-    deviations_from_pairs,
-    squared_deviations,
-)
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import deviations_of_windows
+from sframe_spark.compute.exact_squared_deviations import deviation_from_ints, squared_deviations
 from sframe_spark.compute.exact_sum_and_variance import largest_magnitude
+from sframe_spark.compute.exact_sums_of_groups import Digits
 from sframe_spark.compute.rolling_variances_in_floats import rolling_squared_deviations
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns, define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count
-from sframe_spark.expressions.aggregates.float_sums import DigitSums, ExactSums, FloatSum, TwoWordSums, non_finite_sums_of_windows
+from sframe_spark.expressions.aggregates.float_sums import DigitSums, FloatSum, non_finite_sums_of_windows
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.udf.error_transport import error_transport
-
-
-def deviations(counts: np.ndarray, sums: State, squares: State) -> np.ndarray:
-    """Return the sum of squared deviations from the mean of each group; zero for at most one value, NaN for other groups with an odd value."""
-    if isinstance(sums, TwoWordSums) and isinstance(squares, ExactSums) and sums.others is None:
-        digits = squares.digits.carried()
-        if digits.others is None and all(0 <= place - FIRST_IN_REACH < IN_REACH for place in digits.places):
-            # Running sums are pairs of floats already. Digits are made of those sums only for which pairs leave bits undecided.
-            first, second, about = deviations_from_pairs(np.maximum(counts, 1), sums.pairs(), digits.pairs())
-            result = np.add(first, second, out=first)
-            near = np.flatnonzero((result <= CANCELS * about) & (about > 0.0))
-            if len(near):
-                result[near] = squared_deviations(counts[near], sums.take(near).all_digits(), digits.select(near))
-            return result
-    if isinstance(sums, TwoWordSums) or sums.indices is None or isinstance(squares, TwoWordSums):
-        return squared_deviations(counts, sums.all_digits(), squares.all_digits())
-    several, result = np.flatnonzero(sums.indices >= 0), np.zeros(len(counts))
-    is_like = squares.indices is not None and (squares.indices is sums.indices or np.array_equal(squares.indices, sums.indices))
-    result[several] = squared_deviations(counts[several], sums.digits, squares.digits if is_like else squares.take(several).all_digits())
-    return result
 
 
 def deviations_of_one(count: int, sums: Digits, squares: Digits, group: int = 0) -> float:
@@ -70,7 +43,7 @@ def variance(column: int, is_root: bool = False, is_nan_alone: bool = False) -> 
     """
 
     def finish(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
-        result = deviations(counts, sums, squares) / np.maximum(counts, 1)
+        result = squared_deviations(counts, sums, squares) / np.maximum(counts, 1)
         odd = sums.non_finite() if is_nan_alone else None
         if odd is not None:
             result[odd] = math.nan

@@ -9,14 +9,14 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import Digits
+from sframe_spark.compute.exact_sums_of_groups import Digits, ExactSums
 from sframe_spark.compute.key_runs import members, ranges
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F, arrow_function
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import Finish, define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count
-from sframe_spark.expressions.aggregates.float_sums import ExactSums, FloatSum, TwoWordSums
+from sframe_spark.expressions.aggregates.float_sums import FloatSum
 from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, joined
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
@@ -41,7 +41,7 @@ class SumsInParts:
         The sums, one part after the other.
     """
 
-    parts: tuple[ExactSums | TwoWordSums, ...]
+    parts: tuple[ExactSums, ...]
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -51,12 +51,12 @@ class SumsInParts:
         """Bytes of all parts."""
         return sum(part.nbytes for part in self.parts)
 
-    def whole(self) -> ExactSums | TwoWordSums:
+    def whole(self) -> ExactSums:
         """Return the same sums in one form."""
-        whole: ExactSums | TwoWordSums = joined(self.parts) if self.parts else OF_NUMBERS.empty(0)
+        whole: ExactSums = joined(self.parts) if self.parts else OF_NUMBERS.empty(0)
         return whole
 
-    def take(self, entries: np.ndarray) -> ExactSums | TwoWordSums:
+    def take(self, entries: np.ndarray) -> ExactSums:
         """Return some of the sums."""
         return self.whole().take(entries)
 
@@ -92,7 +92,7 @@ class VectorSums:
     """
 
     widths: np.ndarray
-    sums: ExactSums | TwoWordSums | SumsInParts
+    sums: ExactSums | SumsInParts
     places: np.ndarray | None = None
     are_by_position: bool = False
 
@@ -233,7 +233,7 @@ class VectorSum(StateColumn):
         chosen = np.flatnonzero((vectors.widths > 0) & (state.widths[groups.codes] > 0))
         numbers, codes = vectors.numbers_of(chosen), groups.codes[chosen]
         if groups.count == 1:
-            return VectorSums(state.widths, ExactSums(sums_of_matrix(numbers.reshape(len(chosen), int(state.lengths[0])))))
+            return VectorSums(state.widths, sums_of_matrix(numbers.reshape(len(chosen), int(state.lengths[0]))))
         elements = GroupsOfRows(ranges(state.starts[codes], state.lengths[codes]), int(state.lengths.sum()))
         return VectorSums(state.widths, OF_NUMBERS.lift(rows_of_numbers(numbers), elements))
 

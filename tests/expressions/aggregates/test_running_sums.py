@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import Digits
 from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
+from sframe_spark.compute.exact_sums_of_groups import Digits
 from sframe_spark.expressions.aggregates import float_sums
-from sframe_spark.expressions.aggregates.float_sums import ExactSums, FloatSum, mean, sum_of_floats
+from sframe_spark.expressions.aggregates.float_sums import FloatSum, mean, sum_of_floats
 from sframe_spark.expressions.aggregates.spreads import variance
 from sframe_spark.operators.window.running_states import RunningAggregates
 from sframe_spark.planner.chunk import Chunk
@@ -127,7 +127,7 @@ def rounded(number):
 
 def is_sum(state, total):
     """Whether a state has one sum, which is sent as an exact sum is."""
-    sent, wanted = (FloatSum(0).to_arrow(sums)[0] for sums in (state, ExactSums(Digits.of_sum(total))))
+    sent, wanted = (FloatSum(0).to_arrow(sums)[0] for sums in (state, Digits.of_sum(total)))
     return sent.equals(wanted)
 
 

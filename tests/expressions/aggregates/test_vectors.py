@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from sframe_spark.compute.exact_grouped_sums_and_squared_deviations import Digits
+from sframe_spark.compute.exact_sums_of_groups import Digits
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates import vectors

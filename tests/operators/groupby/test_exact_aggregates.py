@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from sframe_spark.compute import exact_grouped_sums_and_squared_deviations as exact_grouped_sum
+from sframe_spark.compute import exact_sums_of_groups
 from sframe_spark.expressions.aggregates import float_sums
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet
 from sframe_spark.operators.groupby import in_memory_groupby
@@ -72,7 +72,7 @@ def test_parts_put_together_are_the_whole_whatever_the_cuts(rows: Any, cuts: Any
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     expected = told(by_keys.of_whole_groups(whole))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
+        patch.setattr(exact_sums_of_groups, "GROUPS_PER_BLOCK", 2)
         parts = [by_keys.groups(whole.slice(start, stop)) for start, stop in itertools.pairwise(edges)]
         assert told(by_keys.finished(by_keys.merged(parts))) == expected
         assert told(by_keys.of_whole_groups(whole)) == expected
@@ -112,7 +112,7 @@ def test_vectors_of_all_groups_are_added_up_as_those_of_each(rows: Any, function
 
 def test_vectors_of_many_groups_are_looked_at_together(monkeypatch: Any) -> None:
     """Or each group would take a hundred microseconds."""
-    monkeypatch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
+    monkeypatch.setattr(exact_sums_of_groups, "GROUPS_PER_BLOCK", 2)
     vectors = pa.array([[key * 0.1, 1e300, -1e300] for key in range(1000)], ARRAY.physical)
     found = group_rows(Chunk.of([pa.array(np.arange(1000) % 400), vectors]), (INT, ARRAY), [0], [Aggregation("sum", (1,))])
     assert found.columns[1].to_pylist() == [[math.fsum(key * 0.1 for key in range(group, 1000, 400)), *whole(group)] for group in range(400)]

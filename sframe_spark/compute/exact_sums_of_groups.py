@@ -1,26 +1,30 @@
-"""Exact sums and squared deviations of floats, for many groups at once.
+"""Exact sums of floats, for many groups at once, in three forms, of which each is the cheapest where it arises.
 
-A sum is a number in base 2**40. At each place (power of the base) there is an array with the digits of all groups. Floats are split into digits by
-float arithmetic, digits of rows add up exactly in 64 bits, and overflow is carried to the next place. With digits from -2**39 up to 2**39 the
-representation is unique, so sums of the same floats have the same digits, whatever the order of rows and however they are partitioned.
+* :class:`Digits`: numbers in base 2**40. At each place (power of the base) there is an array with the digits of all groups. Floats are split into
+  digits by float arithmetic, digits of rows add up exactly in 64 bits, and overflow is carried to the next place. With digits from -2**39 up to 2**39
+  the representation is unique, so sums of the same floats have the same digits, whatever the order of rows and however they are partitioned.
+* :class:`FloatsAndDigits`: the sum of a group of one row is the float of this row.
+* :class:`TwoWords`: sums of the rows so far, and of windows, are two ints or two floats each.
+
+All are rounded once, when that is requested. They are sent as lists of digits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_running_sums_in_two_words import TwoInts
 from sframe_spark.compute.exact_sum_and_variance import (
     LOWEST,
     ExactSum,
     largest_magnitude,
     product_error,
-    quotient,
+    rounding_constant,
+    rounding_constant_bits,
     scaled,
     scratch_arrays,
     split_int_digit,
@@ -45,8 +49,75 @@ MIN_SQUARED, MAX_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
 NEAREST_SQUARED = np.float64(MIN_SQUARED).view(np.uint64) - np.uint64(1)
 
 
+# A float, and its rounding error.
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+class ExactSums:
+    """Exact sums, one for each group (or row, or window); the base class of their forms."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        raise NotImplementedError
+
+    def take(self, entries: np.ndarray | slice) -> ExactSums:
+        """Return some of the sums, given by index or as a range."""
+        raise NotImplementedError
+
+    def all_digits(self) -> Digits:
+        """Return the sums as digits."""
+        raise NotImplementedError
+
+    def rounded(self, last: bool = False) -> np.ndarray:
+        """Return the float nearest to each sum, never -0.0, and infinite if it overflows; with ``last`` the sums may be overwritten."""
+        raise NotImplementedError
+
+    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
+        """Return each sum divided by its number of values, which is at least one; finite if all values are finite."""
+        raise NotImplementedError
+
+    def non_finite(self) -> np.ndarray | None:
+        """Return which sums have an infinity or NaN; None if none has."""
+        raise NotImplementedError
+
+    def pairs(self, last: bool = False) -> Pair:
+        """Return each sum, of finite numbers, as a pair of floats: about the nearest float, and the rounded rest. Digits must be carried before."""
+        return self.all_digits().carried().pairs()
+
+    def grouped(self, codes: np.ndarray, count: int) -> Digits:
+        """Return the sums of groups of these sums; ``codes`` assigns each of them to one of ``count`` groups."""
+        return self.all_digits().grouped(codes, count)
+
+    def replaced(self, entries: np.ndarray, other: ExactSums) -> ExactSums:
+        """Return the sums with those of some entries replaced."""
+        return self.all_digits().replaced(entries, other)
+
+    def max_bits(self) -> int:
+        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
+        return self.all_digits().max_bits()
+
+    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return high and low ints of the sums, see :class:`TwoWords`; None if a sum has bits below ``2**unit`` or is not finite."""
+        return self.all_digits().words(unit, bits)
+
+    @classmethod
+    def joined(cls, states: Sequence[ExactSums]) -> ExactSums:
+        """Return the sums of several states, one state after the other."""
+        words = [state for state in states if isinstance(state, TwoWords)]
+        found = TwoWords.of_like(words) if len(words) == len(states) else None
+        if found is not None:
+            return found
+        if any(isinstance(state, FloatsAndDigits) for state in states):
+            return FloatsAndDigits.of_parts(states)
+        return Digits.of_parts([state.all_digits() for state in states])
+
+
 @attrs.define(eq=False)
-class Digits:
+class Digits(ExactSums):
     """Exact sums of groups, as digits, to which rows are added.
 
     Parameters
@@ -71,6 +142,19 @@ class Digits:
     others: np.ndarray | None = None
     _magnitude: float = attrs.field(default=0.0, init=False)
 
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def nbytes(self) -> int:
+        return sum(digits.nbytes for digits in self.places.values()) + (0 if self.others is None else self.others.nbytes)
+
+    def all_digits(self) -> Digits:
+        return self
+
+    def non_finite(self) -> np.ndarray | None:
+        return None if self.others is None else self.others != 0.0
+
     def add(self, values: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
         """Add floats times ``2**(40 * moved)`` to the groups given by ``codes``."""
         scratch = scratch_arrays(min(len(values), BLOCK))
@@ -92,6 +176,14 @@ class Digits:
             for part, moved in squarable_parts(values[start : start + BLOCK]):
                 for numbers in squares_with_errors(part, products):
                     self._add_finite(numbers, groups, largest_magnitude(numbers), moved, scratch)
+
+    def add_numbers(self, values: np.ndarray, codes: np.ndarray, are_squared: bool) -> None:
+        """Add numbers, or the exact squares of the finite numbers, to the groups given by ``codes``."""
+        if not are_squared:
+            self.add(values, codes)
+            return
+        finite = slice(None) if math.isfinite(largest_magnitude(values)) else np.isfinite(values)
+        self.add_squares(values[finite], codes[finite])
 
     def add_product(self, first: np.ndarray, second: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
         """Add exact products, times ``2**(40 * moved)``, to the groups given by ``codes``; the products must not overflow or underflow."""
@@ -135,7 +227,7 @@ class Digits:
         return Digits(self.count, places, others)
 
     def grouped(self, codes: np.ndarray, count: int) -> Digits:
-        """Return the sums of groups of these sums; ``codes`` assigns each of them to one of ``count`` groups.
+        """Return the sums of groups of these sums.
 
         Examples
         --------
@@ -154,14 +246,13 @@ class Digits:
         result._magnitude = len(codes) * 2.0**BITS
         return result
 
-    def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
-        """Return these sums with the sums of ``groups`` replaced by the sums of ``other``."""
-        result = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
-        for place in {*self.places, *other.places}:
-            result.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)
-        if self.others is not None or other.others is not None:
+    def replaced(self, entries: np.ndarray, other: ExactSums) -> Digits:
+        result, new = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()}), other.all_digits()
+        for place in {*self.places, *new.places}:
+            result.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[entries] = new.places.get(place, 0)
+        if self.others is not None or new.others is not None:
             result.others = np.zeros(self.count) if self.others is None else self.others.copy()
-            result.others[groups] = 0.0 if other.others is None else other.others
+            result.others[entries] = 0.0 if new.others is None else new.others
         return result
 
     def carried(self) -> Digits:
@@ -180,12 +271,10 @@ class Digits:
             place += 1
         return Digits(self.count, result, self.others)
 
-    def rounded(self) -> np.ndarray:
-        """Return the float nearest to each sum; infinite if it overflows."""
+    def rounded(self, last: bool = False) -> np.ndarray:
         return self.means(np.ones(self.count))
 
-    def means(self, counts: np.ndarray) -> np.ndarray:
-        """Return each sum divided by its number of rows, which is at least one; finite if all numbers of the group are finite."""
+    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
         means = np.empty(self.count)
         for start, sums in self.in_parts():
             stop = start + sums.count
@@ -194,14 +283,14 @@ class Digits:
             large = np.flatnonzero(~np.isfinite(means[start:stop]))
             if len(large):
                 with np.errstate(over="ignore"):
-                    means[start + large] = np.ldexp(sums.select(large).nearest(SMALLER) / counts[start + large], SMALLER)
+                    means[start + large] = np.ldexp(sums.take(large).nearest(SMALLER) / counts[start + large], SMALLER)
         return means
 
     def in_parts(self) -> Iterator[tuple[int, Digits]]:
         """Yield the sums in blocks of groups that fit the cache of a core, carried; each with the index of its first group."""
         for start in range(0, self.count, GROUPS_PER_BLOCK):
             part = slice(start, start + GROUPS_PER_BLOCK)
-            yield start, self.select(part).carried()
+            yield start, self.take(part).carried()
 
     def first_places(self) -> np.ndarray:
         """Return the highest place with a nonzero digit of each carried sum; ``FIRST_PLACE`` for zero."""
@@ -220,8 +309,7 @@ class Digits:
             result = sum_to_nearest(self.floats(smaller), self.count)
         return result if self.others is None else np.where(self.others == 0.0, result, self.others)
 
-    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each carried sum as a pair of floats: about the nearest float, and the rounded rest."""
+    def pairs(self, last: bool = False) -> Pair:
         floats, low = self.floats(), np.zeros(self.count)
         high = next(floats, low)
         for number in floats:
@@ -237,29 +325,20 @@ class Digits:
         for place in sorted(self.places, reverse=True):
             yield scaled(self.places[place], place * BITS - smaller)
 
-    def select(self, groups: np.ndarray | slice) -> Digits:
-        """Return the sums of some of the groups."""
-        places = {place: digits[groups] for place, digits in self.places.items()}
-        count = len(range(self.count)[groups]) if isinstance(groups, slice) else len(groups)
-        return Digits(count, places, None if self.others is None else self.others[groups])
+    def take(self, entries: np.ndarray | slice) -> Digits:
+        places = {place: digits[entries] for place, digits in self.places.items()}
+        count = len(range(self.count)[entries]) if isinstance(entries, slice) else len(entries)
+        return Digits(count, places, None if self.others is None else self.others[entries])
 
     @classmethod
-    def joined(cls, parts: Sequence[Digits]) -> Digits:
-        """Return the sums of the groups of several parts, one part after the other."""
+    def of_parts(cls, parts: Sequence[Digits]) -> Digits:
+        """Return the sums of several parts, one part after the other."""
         count = sum(part.count for part in parts)
         result = cls(count)
         for place in {place for part in parts for place in part.places}:
             result.places[place] = np.concatenate([part.places.get(place, np.zeros(part.count, dtype=np.int64)) for part in parts])
         if any(part.others is not None for part in parts):
             result.others = np.concatenate([np.zeros(part.count) if part.others is None else part.others for part in parts])
-        return result
-
-    @classmethod
-    def of_words(cls, words: TwoInts) -> Digits:
-        """Convert sums that are given as two ints each."""
-        result, groups = cls(len(words.high)), np.arange(len(words.high))
-        result.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)
-        result.add(np.ldexp(words.low.astype(np.float64), words.unit), groups)
         return result
 
     @classmethod
@@ -282,14 +361,14 @@ class Digits:
         return cls.of_units(total.units << (BITS * LOWEST_PLACE - LOWEST), -LOWEST_PLACE, total.others)
 
     def max_bits(self) -> int:
-        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
         # In carried sums all lower digits together are less than one unit of a digit.
         places = self.carried().places.items()
         bits = (int(np.abs(digits).max(initial=0)).bit_length() + place * BITS for place, digits in places if digits.any())
         return max(bits, default=-BITS * LOWEST_PLACE) + 1
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return high and low words of the sums, see :class:`TwoInts`; None if a sum has bits below ``2**unit``."""
+        if self.others is not None:
+            return None
         high, low = np.zeros(self.count, dtype=np.int64), np.zeros(self.count, dtype=np.int64)
         for place, digits in self.carried().places.items():
             moved = place * BITS - unit
@@ -310,6 +389,219 @@ class Digits:
     def units(self, group: int, lowest: int) -> int:
         """Return the sum of one group in units of ``2**(40 * lowest)``; no digit may be below place ``lowest``."""
         return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
+
+
+@attrs.define(eq=False)
+class FloatsAndDigits(ExactSums):
+    """Exact sums of groups, in digits, but for groups of one row, whose sum is the float of the row.
+
+    Parameters
+    ----------
+    digits
+        The sums of the groups of several rows.
+    indices
+        For each group its index in ``digits``; -1 for a group of one row.
+    alone
+        The float of each group of one row; arbitrary for other groups.
+    are_squared
+        Whether the sums are of the squares of finite numbers, so that the square of the float is meant.
+
+    Examples
+    --------
+    >>> sums = FloatsAndDigits(Digits(0), np.array([-1]), np.array([0.1]))
+    >>> ExactSums.joined([sums, Digits(2)]).rounded().tolist()
+    [0.1, 0.0, 0.0]
+    """
+
+    digits: Digits
+    indices: np.ndarray
+    alone: np.ndarray
+    are_squared: bool = False
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        return self.digits.nbytes + self.indices.nbytes + self.alone.nbytes
+
+    @property
+    def several(self) -> np.ndarray:
+        """The groups of several rows."""
+        return np.flatnonzero(self.indices >= 0)
+
+    def take(self, entries: np.ndarray | slice) -> ExactSums:
+        indices = self.indices[entries]
+        several = np.flatnonzero(indices >= 0)
+        chosen = indices[several]
+        # Of groups in their order nothing is copied.
+        is_range = len(chosen) > 0 and np.array_equal(chosen, np.arange(chosen[0], chosen[0] + len(chosen)))
+        digits = self.digits.take(slice(int(chosen[0]), int(chosen[-1]) + 1) if is_range else chosen)
+        if len(several) == len(indices):
+            return digits
+        moved = np.full(len(indices), -1)
+        moved[several] = np.arange(len(several))
+        return FloatsAndDigits(digits, moved, self.alone[entries], self.are_squared)
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[ExactSums]) -> FloatsAndDigits:
+        """Return the sums of several parts, one part after the other; parts without floats are made digits."""
+        digits, indices, alone, before = list[Digits](), list[np.ndarray](), list[np.ndarray](), 0
+        for part in parts:
+            if isinstance(part, FloatsAndDigits):
+                digits.append(part.digits)
+                indices.append(np.where(part.indices >= 0, part.indices + before, -1))
+                alone.append(part.alone)
+            else:
+                digits.append(part.all_digits())
+                indices.append(np.arange(len(part)) + before)
+                alone.append(np.zeros(len(part)))
+            before += digits[-1].count
+        are_squared = any(isinstance(part, FloatsAndDigits) and part.are_squared for part in parts)
+        return cls(Digits.of_parts(digits), np.concatenate(indices), np.concatenate(alone), are_squared)
+
+    def rounded(self, last: bool = False) -> np.ndarray:
+        result = self._sums_alone()
+        result[self.several] = self.digits.rounded()
+        return result
+
+    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
+        result, several = self._sums_alone(), self.several
+        result /= counts
+        result[several] = self.digits.means(counts[several])
+        return result
+
+    def _sums_alone(self) -> np.ndarray:
+        """Return the rounded sums of groups of one row."""
+        if not self.are_squared:
+            return self.alone + 0.0
+        with np.errstate(over="ignore", under="ignore"):
+            return np.square(np.where(np.isfinite(self.alone), self.alone, 0.0))
+
+    def non_finite(self) -> np.ndarray | None:
+        if self.are_squared:
+            return None
+        result, others = ~np.isfinite(self.alone), self.digits.non_finite()
+        result[self.several] = False if others is None else others
+        return result
+
+    def all_digits(self) -> Digits:
+        result, alone, several = Digits(len(self)), np.flatnonzero(self.indices < 0), self.several
+        result.add_numbers(self.alone[alone], alone, self.are_squared)
+        return result.replaced(several, self.digits) if len(several) else result
+
+    def grouped(self, codes: np.ndarray, count: int) -> Digits:
+        several, alone = self.several, np.flatnonzero(self.indices < 0)
+        result = self.digits.grouped(codes[several], count)
+        result.add_numbers(self.alone[alone], codes[alone], self.are_squared)
+        return result
+
+
+@attrs.define(eq=False)
+class TwoWords(ExactSums):
+    """Exact sums in two words each: ``high + low`` for floats, ``(high * 2**bits + low) * 2**unit`` for ints.
+
+    Parameters
+    ----------
+    high, low
+        The words: two floats of which the sum is exact, or two ints that convert to floats without rounding.
+    unit, bits
+        The exponents of ints.
+    others
+        Sums of infinities and NaN, which are not in the words; zero where there are none. None: there are none at all.
+
+    Examples
+    --------
+    >>> sums = TwoWords.of_ints(np.array([1, 2]), np.array([1 << 45, 3]), 0, 45)
+    >>> sums.rounded().tolist() == [2.0 * 2**45, 2.0 * 2**45 + 3], sums.all_digits().rounded().tolist() == sums.rounded().tolist()
+    (True, True)
+    """
+
+    high: np.ndarray
+    low: np.ndarray
+    unit: int = 0
+    bits: int = 0
+    others: np.ndarray | None = None
+
+    @classmethod
+    def of_ints(cls, high: np.ndarray, low: np.ndarray, unit: int, bits: int) -> TwoWords:
+        """Carry from the lower to the upper ints, in place, so that the lower ints have at most ``bits`` bits, and return them as sums."""
+        more = (low + (1 << (bits - 1))) >> bits
+        high += more
+        low -= more << bits
+        return cls(high, low, unit, bits)
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    @property
+    def nbytes(self) -> int:
+        return self.high.nbytes + self.low.nbytes + (0 if self.others is None else self.others.nbytes)
+
+    @property
+    def are_floats(self) -> bool:
+        """Whether the words are floats."""
+        return self.high.dtype.kind == "f"
+
+    def take(self, entries: np.ndarray | slice) -> TwoWords:
+        return TwoWords(self.high[entries], self.low[entries], self.unit, self.bits, None if self.others is None else self.others[entries])
+
+    @classmethod
+    def of_like(cls, states: Sequence[TwoWords]) -> TwoWords | None:
+        """Return the sums of several states, one state after the other; None if their words differ or there are infinities or NaN."""
+        if len({(state.are_floats, state.unit, state.bits) for state in states}) > 1 or any(state.others is not None for state in states):
+            return None
+        high, low = np.concatenate([state.high for state in states]), np.concatenate([state.low for state in states])
+        return cls(high, low, states[0].unit, states[0].bits)
+
+    def rounded(self, last: bool = False) -> np.ndarray:
+        # Both words are exact as floats, so their sum is rounded once.
+        high, low = self._floats(last)
+        result = np.add(high, low, out=high if last or not self.are_floats else None)
+        if self.others is not None:
+            np.copyto(result, self.others, where=self.others != 0.0)
+        return result
+
+    def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
+        result = self.rounded(last)
+        result /= counts
+        return result
+
+    def non_finite(self) -> np.ndarray | None:
+        return None if self.others is None else self.others != 0.0
+
+    def pairs(self, last: bool = False) -> Pair:
+        above, below = self._floats(last)
+        total = above + below
+        return total, below - (total - above)
+
+    def _floats(self, last: bool = False) -> Pair:
+        """Return the words as floats; with ``last`` ints are overwritten."""
+        if self.are_floats:
+            return self.high, self.low
+        high, low = (self.high, self.low) if last else (self.high.copy(), self.low.copy())
+        return as_floats(high, self.unit + self.bits), as_floats(low, self.unit)
+
+    def all_digits(self) -> Digits:
+        result, groups = Digits(len(self.high), others=self.others), np.arange(len(self.high))
+        for word, exponent in ((self.high, self.unit + self.bits), (self.low, self.unit)):
+            result.add(word if self.are_floats else np.ldexp(word.astype(np.float64), exponent), groups)
+        return result
+
+    def max_bits(self) -> int:
+        return max(int(np.abs(self.high).max(initial=0)).bit_length(), 1) + self.bits + self.unit + 1
+
+    def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
+        is_like = self.others is None and not self.are_floats and (self.unit, self.bits) == (unit, bits)
+        return (self.high, self.low) if is_like else self.all_digits().words(unit, bits)
+
+
+def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
+    """Return ints whose absolute value is below ``2**51`` times ``2**exponent`` as floats; the array of ints is overwritten."""
+    numbers += rounding_constant_bits(exponent)
+    floats = numbers.view(np.float64)
+    floats -= rounding_constant(exponent)
+    return floats
 
 
 def places_of(numbers: np.ndarray) -> int:
@@ -453,195 +745,3 @@ def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int 
             digits = result.places[place + FIRST_PLACE] = np.zeros(result.count, dtype=np.int64)
             np.add.at(digits, codes[selection], coded[selection] >> PLACE_BITS)
     return result
-
-
-# Sums of squared deviations from the mean, from exact sums and exact sums of squares.
-
-# If squared deviations are smaller than CANCELS times the squares, pairs of floats have too few bits.
-CANCELS = 2.0**-40
-# If squared deviations are smaller than CANCELS_A_BIT times the squares, and pairs of floats leave the last bit undecided, deviations from a float
-# near the mean are faster than Python ints.
-CANCELS_A_BIT = 2.0**-20
-# Error bound of arithmetic with pairs of floats, relative to the squares; the bound is four times as large if the pairs are made from digits.
-PAIR_ERROR = 2.0**-100
-# Up to this many groups Python ints are faster.
-FEW_SPREAD_GROUPS = 16
-# A float, and its rounding error.
-Pair = tuple[np.ndarray, np.ndarray]
-# Floats can hold squares in the IN_REACH places from FIRST_IN_REACH upwards ("in reach"); other squares are scaled to these places.
-FIRST_IN_REACH, IN_REACH = -11, 22
-
-
-def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return the sum of squared deviations from the mean of each group, accurate to about one ulp.
-
-    The result is zero for groups of at most one number, and NaN for other groups with a non-finite number.
-
-    Examples
-    --------
-    >>> sums, squares, codes = Digits(1), Digits(1), np.zeros(2, dtype=np.int64)
-    >>> sums.add(np.array([1e9 + 1, 1e9 + 3]), codes)
-    >>> squares.add_squares(np.array([1e9 + 1, 1e9 + 3]), codes)
-    >>> squared_deviations(np.array([2]), sums, squares).tolist()
-    [2.0]
-    """
-    return deviations_by_block(deviations_in_range, counts, sums, squares)
-
-
-def nearest_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return the sum of squared deviations from the mean of each group, correctly rounded unless it is subnormal.
-
-    Examples
-    --------
-    >>> sums, squares, codes = Digits(1), Digits(1), np.zeros(3, dtype=np.int64)
-    >>> sums.add(np.array([0.1, 0.1, 0.1]), codes)
-    >>> squares.add_squares(np.array([0.1, 0.1, 0.1]), codes)
-    >>> nearest_deviations(np.array([3]), sums, squares).tolist()
-    [0.0]
-    """
-    return deviations_by_block(nearest_deviations_in_range, counts, sums, squares)
-
-
-DeviationKernel = Callable[[np.ndarray, Digits, Digits], np.ndarray]
-
-
-def deviations_by_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Compute squared deviations of all groups, block by block, with a kernel for groups of several finite numbers with squares in reach."""
-    result = np.empty(len(counts))
-    for (start, part), (_, its_squares) in zip(sums.in_parts(), squares.in_parts(), strict=True):
-        stop = start + part.count
-        result[start:stop] = deviations_of_block(kernel, counts[start:stop], part, its_squares)
-    return result
-
-
-def deviations_of_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Compute squared deviations of a block of groups: groups with several finite numbers go to the kernel, with squares scaled into reach."""
-    is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
-    several = (counts > 1) & is_finite
-    result = np.where(is_finite | (counts <= 1), 0.0, math.nan)
-    for reach, selection in by_reach(squares, several):
-        its_sums, its_squares = sums.select(selection).moved(-reach * IN_REACH // 2), squares.select(selection).moved(-reach * IN_REACH)
-        with np.errstate(over="ignore", under="ignore"):
-            result[selection] = np.ldexp(kernel(counts[selection], its_sums, its_squares), reach * IN_REACH * BITS)
-    return result
-
-
-def by_reach(squares: Digits, selected: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
-    """Yield the selected groups whose squares must be scaled equally far to be in reach, with that distance in units of ``IN_REACH`` places."""
-    if all(0 <= place - FIRST_IN_REACH < IN_REACH for place in squares.places):
-        yield 0, slice(None) if selected.all() else np.flatnonzero(selected)
-        return
-    reaches = (squares.first_places() - FIRST_IN_REACH) // IN_REACH
-    for reach in np.unique(reaches[selected]).tolist():
-        yield reach, np.flatnonzero(selected & (reaches == reach))
-
-
-def deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return squared deviations with an error of about one ulp, for groups of several numbers with squares in reach."""
-    first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
-    result = np.add(first, second, out=first)
-    # Groups of zeros, such as the first rows of a column that begins with zeros, need no correction.
-    near = np.flatnonzero((result <= CANCELS * about) & (about > 0.0))
-    if len(near):
-        result[near] = deviations_around_mean(counts[near], sums.select(near), squares.select(near))
-    return result
-
-
-def deviations_around_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return squared deviations, computed from exact sums of deviations from a float near the mean, in which hardly any bits cancel."""
-    means = sums.means(counts)
-    left, moved = sums_around_means(means, counts, sums), squares_around_means(means, counts, sums, squares)
-    return np.maximum(moved.rounded() - left.rounded() ** 2 / counts, 0.0)
-
-
-def nearest_deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return correctly rounded squared deviations, for groups of several numbers with squares in reach."""
-    result = np.full(len(counts), math.nan) if len(counts) <= FEW_SPREAD_GROUPS else nearest_from_pairs(counts, sums, squares)
-    for group in np.flatnonzero(np.isnan(result)).tolist():
-        result[group] = deviation_from_ints(int(counts[group]), sums, squares, group)
-    return result
-
-
-def nearest_from_pairs(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return correctly rounded squared deviations, computed with pairs of floats; NaN where pairs leave the last bit undecided."""
-    first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
-    result = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
-    near = np.flatnonzero(np.isnan(result) & (first <= CANCELS_A_BIT * about))
-    if len(near):
-        near_counts, its_sums, its_squares = counts[near], sums.select(near), squares.select(near)
-        means = its_sums.means(near_counts)
-        # One Newton step makes the mean of equal numbers exact, so that all deviations are zero.
-        means += sums_around_means(means, near_counts, its_sums).rounded() / near_counts
-        left, moved = sums_around_means(means, near_counts, its_sums), squares_around_means(means, near_counts, its_sums, its_squares)
-        first, second, about = deviations_from_pairs(near_counts, left.carried().pairs(), moved.carried().pairs())
-        result[near] = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
-    return result
-
-
-def rounded_or_nan(first: np.ndarray, second: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Round sums of two floats, the larger one first, that have an error of at most ``wrong``; NaN where the rounding is undecided.
-
-    Source: Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit" (1991).
-
-    Examples
-    --------
-    >>> rounded_or_nan(np.array([1.0, 1.0]), np.array([2.0**-60, 2.0**-53]), 2.0**-70).tolist()
-    [1.0, nan]
-    """
-    result = first + second
-    scratch = np.subtract(result, first)
-    np.subtract(second, scratch, out=scratch)
-    np.abs(scratch, out=scratch)
-    scratch += wrong
-    # The spacing of floats below the result is not larger than above, so testing one side suffices.
-    np.copyto(result, math.nan, where=np.subtract(result, scratch, out=scratch) != result)
-    return result
-
-
-def deviations_from_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``squares - sum**2 / count`` as a pair of floats, from sums in pairs of floats; and the leading part of the squares."""
-    (high, low), (about, below) = sums, squares
-    counts = counts.astype(np.float64)
-    square, rest = squares_with_errors(high, scratch_arrays(len(high), 4))
-    rest += 2.0 * high * low
-    share = square / counts
-    product = share * counts
-    square -= product
-    square -= product_error(share, counts, product)
-    rest += square
-    rest /= counts
-    first = np.subtract(about, share, out=product)
-    # The rounding error of the difference, and all lower-order terms.
-    second = np.subtract(about, first, out=square)
-    second -= share
-    second += np.subtract(below, rest, out=rest)
-    return first, second, about
-
-
-def sums_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits) -> Digits:
-    """Return the exact sums of deviations from a float near the mean."""
-    groups = np.arange(len(counts))
-    left = sums.select(groups)
-    left.add_product(-means, counts.astype(np.float64), groups)
-    return left
-
-
-def squares_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits, squares: Digits) -> Digits:
-    """Return the exact sums of squared deviations from a float near the mean."""
-    groups = np.arange(len(counts))
-    moved = squares.select(groups)
-    for place, digits in sums.places.items():
-        moved.add_product(-2.0 * means, digits.astype(np.float64), groups, place)
-    square = means * means
-    for part in (square, product_error(means, means, square)):
-        moved.add_product(part, counts.astype(np.float64), groups)
-    return moved
-
-
-def deviation_from_ints(count: int, sums: Digits, squares: Digits, group: int) -> float:
-    """Return the correctly rounded sum of squared deviations of one group, computed with Python ints."""
-    place = min(sums.places, default=0)
-    lowest = min(2 * place, min(squares.places, default=0))
-    squared_sum = sums.units(group, place) ** 2 << (BITS * (2 * place - lowest))
-    left, moved = count * squares.units(group, lowest) - squared_sum, BITS * lowest
-    return quotient(left << max(moved, 0), count << max(-moved, 0))
