@@ -30,7 +30,7 @@ from sframe_spark.planner.row_sizes import bytes_of_runs
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
-from sframe_spark.storage.filesystem.temporary_datasets import RemoteStore, TemporaryHandle, TemporaryStore, scratch_store
+from sframe_spark.storage.filesystem.temporary_datasets import QuotaUsage, RemoteStore, TemporaryHandle, TemporaryStore, scratch_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.values.arrow_layouts import QUICK
@@ -289,6 +289,7 @@ class ShuffleFiles:
     temporary: Callable[[], TemporaryStore | RemoteStore] = scratch_store
     given: str | None = None
     _handle: TemporaryHandle | None = attrs.field(default=None, init=False)
+    _usage: QuotaUsage = attrs.field(factory=QuotaUsage, init=False)
 
     def __enter__(self) -> ShuffleFiles:
         return self
@@ -302,7 +303,8 @@ class ShuffleFiles:
         if self.given is not None:
             return self.given
         if self._handle is None:
-            self._handle = self.temporary().new_dataset()
+            store = self.temporary()
+            self._handle, self._usage = store.new_dataset(), store.usage
         return self._handle.directory
 
     def new_path(self, number: int) -> str:
@@ -312,7 +314,7 @@ class ShuffleFiles:
     def count(self, written: int) -> None:
         """Compare the bytes of all files with ``config.temporary_quota``."""
         if self._handle is not None:
-            self.temporary().usage.count(self._handle, written)
+            self._usage.count(self._handle, written)
 
     def discard(self) -> None:
         """Delete the directory."""

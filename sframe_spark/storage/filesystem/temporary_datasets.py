@@ -26,6 +26,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.paths_and_uris import is_remote_location, normalised
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import keep_whole_at_fork
+from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import (
     CLAIMS,
     SECONDS_BETWEEN_HEARTBEATS,
@@ -119,6 +120,8 @@ class QuotaUsage:
 
 
 OWNER = "owner"
+# The end of the name of a directory that is being deleted.
+DELETED = "-deleted"
 # Names of the files that this package creates in the directory of a process. Files with other names are not removed.
 _OUR_FILES = re.compile(rf"{OWNER}|(?:dataset-[0-9]{{6,}}/)?segment-[0-9]{{8,}}-[0-9a-f]{{32}}\.parquet|\.?part-[0-9a-f]{{32}}(?:\.(?:parquet|orc))?")
 
@@ -335,7 +338,13 @@ def remove_directory(directory: str, owner: int) -> None:
     Errors are ignored: when the next store is created, the deletion is tried again.
     """
     if os.getpid() == owner:
-        delete(directory)
+        # Cancelled Spark tasks may still create files in it, which would keep it alive. Under another name they do not find it.
+        renamed = f"{directory}{DELETED}"
+        with interrupts_deferred():
+            with contextlib.suppress(OSError):
+                os.rename(directory, renamed)
+            for path in (renamed, directory):
+                delete(path)
 
 
 _STORES: dict[tuple[str, int], TemporaryStore | RemoteStore] = {}

@@ -357,6 +357,19 @@ def test_the_quota_counts_files_until_they_are_discarded(medium: str, tmp_path: 
 
 
 @both
+def test_the_quota_is_that_of_the_place_of_the_files(medium: str, tmp_path: Path) -> None:
+    with config.using(temporary_quota=1 << 30), new_store(medium, room=0) as store:
+        fill(store, medium)
+        # Another thread may have changed the setting meanwhile.
+        with config.using(temporary_directory=str(tmp_path / "other"), temporary_quota=store.written):
+            fill(store, medium, empty_batches)
+            with new_store(medium, room=0) as other:
+                fill(other, medium, tasks=1)
+        with config.using(temporary_quota=store.written), new_store(medium, room=0) as other, pytest.raises(StorageError, match="temporary_quota"):
+            fill(other, medium, tasks=1)
+
+
+@both
 def test_files_of_a_task_that_ran_twice_are_deleted_and_their_rows_are_not_read(medium: str, tmp_path: Path) -> None:
     with new_store(medium, room=0) as store:
         fill(store, medium)

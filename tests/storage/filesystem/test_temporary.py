@@ -20,6 +20,7 @@ from sframe_spark.cli.doctor import check_temporary_directory
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.plotting.html_pages import write_page
+from sframe_spark.process import temporary_file_leases
 from sframe_spark.process.temporary_file_leases import mark_of_this_process, owner_in
 from sframe_spark.session.spark_start_and_settings import local_settings
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
@@ -51,6 +52,43 @@ def test_what_is_kept_stays_until_the_process_ends(tmp_path: Any) -> None:
     del handle
     gc.collect()
     assert os.path.isdir(directory)
+
+
+def test_what_cancelled_tasks_still_write_keeps_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks of Spark may go on for seconds: a file that comes between the last look into a directory and its deletion would keep it alive."""
+    handle, remove_tree, late = TemporaryStore(str(tmp_path)).new_dataset(), temporary_file_leases.remove_tree, list[bool]()
+    kept = Path(handle.directory)
+
+    def write_late() -> None:
+        late.append(kept.is_dir())
+        if kept.is_dir():
+            (kept / f"late {len(late)}").touch()
+
+    def with_writers(path: str, ignore_errors: bool = False) -> None:
+        write_late()
+        remove_tree(path, ignore_errors)
+        write_late()
+
+    (kept / "rows").touch()
+    monkeypatch.setattr(temporary_file_leases, "remove_tree", with_writers)
+    handle.discard()
+    assert late and not any(late) and list(kept.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["rename", "rmdir", "unlink"])
+def test_a_directory_that_cannot_be_deleted_now_is_no_error(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = TemporaryStore(str(tmp_path))
+    handle = store.new_dataset()
+    Path(handle.directory, "rows").touch()
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, fails)
+        handle.discard()
+    assert (os.listdir(store.directory) == []) == (step == "rename")
+    assert Path(store.new_dataset().directory).is_dir()
 
 
 def test_directories_are_new_and_empty(tmp_path: Any) -> None:
