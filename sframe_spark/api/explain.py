@@ -14,7 +14,7 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.dry_run import plan_dry_run
+from sframe_spark.explain.dry_run import plan_dry_run, with_assumed_orders
 from sframe_spark.explain.executed_spark_plans import work_in_spark
 from sframe_spark.explain.explanation_text_graph_and_pictures import (
     ExplainedSection,
@@ -54,14 +54,19 @@ def explain_node(
         raise InvalidArgumentError("analyze=True runs the plan after all stages: leave out stage")
     if verify:
         require_classic_session()
+    if analyze or verify:
+        # As the action below does before it plans.
+        find_claimed_orders(node)
     columns = ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
     parts, sections = [f"columns: {columns}"], list[ExplainedSection]()
     if stage == "logical":
         parts.append(plan_text(node, ColumnNames.of_plan(node, names).known_name))
     else:
-        trace_record, plan, column_names = optimized(node, names, stage)
+        graph, assumed = with_assumed_orders(node)
+        trace_record, plan, column_names = optimized(graph, names, stage)
         text = plan_text(plan, column_names.known_name)
-        parts += [text] if stage else ["-- logical plan", plan_text(node, column_names.known_name), "-- optimized plan", text]
+        parts += [text] if stage else ["-- logical plan", plan_text(graph, column_names.known_name), "-- optimized plan", text]
+        parts += map(str, assumed)
         order = ["-- order", *order_reasons(plan, trace_record, column_names)] if why else []
         if stage is None:
             sections = physical_plan(node, names, analyze)
@@ -74,8 +79,6 @@ def explain_node(
 
 def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:
     """Return the optimizer's trace, the plan after ``stage`` (None: after all stages), and the names of the plan's columns."""
-    # Verify the orders that the user has claimed, because the plan that would run relies on verified orders only.
-    find_claimed_orders(node)
     record = Trace()
     with GRAPH_LOCK:
         plan = optimize(node, stage, record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action, why_first
+from sframe_spark.engine.execution.claimed_row_orders import AssumedOrder, assume_claimed_orders, may_claim_orders
 from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.shapes.count_matches import is_to_be_counted
@@ -63,10 +64,11 @@ class DryRun:
 def plan_dry_run(node: PlannerNode) -> DryRun:
     """Return what materialising a node would run. Nothing is materialised, and the graph is not changed.
 
-    As before a real run, the claimed order of external files may be verified, and the matches of joins of few rows may be counted.
+    As before a real run, the matches of joins of few rows may be counted.
     """
     with GRAPH_LOCK:
         copy, _handles = copied(node)
+        assume_claimed_orders(copy)
     dry_run = DryRun(new_columns=None if is_materialized(copy) else new_columns(copy))
     if dry_run.new_columns is None:
         _plan_dry_run(copy, dry_run, THE_RESULT)
@@ -88,6 +90,16 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[Handle]]:
 
     copies = fold([root], copy)
     return copies[id(root)], [Handle(copies[key]) for key in reachable]
+
+
+def with_assumed_orders(root: PlannerNode) -> tuple[PlannerNode, list[AssumedOrder]]:
+    """Return a copy of a graph whose external files are in the orders that they claim, and these orders; the graph itself if there are none."""
+    with GRAPH_LOCK:
+        if not may_claim_orders(root):
+            return root, []
+        copy, _ = copied(root)
+        assumed = assume_claimed_orders(copy)
+    return (copy, assumed) if assumed else (root, [])
 
 
 def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:

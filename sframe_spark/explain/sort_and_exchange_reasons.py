@@ -152,6 +152,8 @@ def _of_files(operator: SegmentSource | SegmentParts, by: Order) -> str:
     wanted = tuple((operator.positions[position], up) for position, up in by)
     if any(held and claim[:held][: len(wanted)] == wanted[:held] for claim, held in manifest.order.compared):
         return f"the files in {visible(manifest.directory)} seem to be in this order, and comparing their rows confirmed it"
+    if any(claim[: len(wanted)] == wanted for claim in manifest.order.assumed):
+        return f"the files in {visible(manifest.directory)} seem to be in this order, and an action compares their rows before it plans"
     if manifest.watched:
         return f"proved or promised of the files in {visible(manifest.directory)}"
     return f"recorded when {manifest.directory} was written"

@@ -6,7 +6,7 @@ An order that turns out not to hold is no error: plans do not use it, and the ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
 
 import attrs
 
@@ -44,14 +44,10 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
         If a file has changed since it was opened, or is damaged.
     """
     with GRAPH_LOCK:
-        if not any(_may_claim(node) for node in postorder([root])):
+        if not may_claim_orders(root):
             return
         sources = sources_by_order(root, asked)
-    datasets: dict[object, tuple[Manifest, set[int]]] = {}
-    for node, columns in sources:
-        assert isinstance(node.operator, SegmentSource)
-        manifest = node.operator.manifest
-        datasets.setdefault(manifest.identity, (manifest, set()))[1].update(columns)
+    datasets = columns_of_datasets(sources)
     orders = {key: order for key, (manifest, columns) in datasets.items() if (order := compared_order(manifest, columns)) is not manifest.order}
     if not orders:
         return
@@ -64,6 +60,54 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
                 _learn(node, operator, orders[operator.manifest.identity])
 
 
+def assume_claimed_orders(copy: PlannerNode) -> list[AssumedOrder]:
+    """Let the sources of a copy of a graph be in the orders with which an action would compare their rows. Return these orders. No rows are read."""
+    sources = sources_by_order(copy) if may_claim_orders(copy) else []
+    assumed: list[AssumedOrder] = []
+    orders: dict[object, RecordedOrder] = {}
+    for identity, (manifest, columns) in columns_of_datasets(sources).items():
+        claims = [claim for column in uncompared(manifest.order, columns) for claim in claimed_orders(manifest, column)]
+        assumed += [AssumedOrder(manifest, claim) for claim in claims]
+        orders[identity] = reduce(RecordedOrder.and_assumed, claims, manifest.order)
+    for node, _ in sources:
+        assert isinstance(node.operator, SegmentSource)
+        manifest = node.operator.manifest
+        node.operator = attrs.evolve(node.operator, manifest=manifest.with_order(orders[manifest.identity]))
+    return assumed
+
+
+@attrs.frozen
+class AssumedOrder:
+    """An order with which the rows of external files have not been compared yet.
+
+    Parameters
+    ----------
+    manifest
+        The manifest of the files.
+    ordering
+        The order, as pairs of column and whether it ascends.
+    """
+
+    manifest: Manifest
+    ordering: tuple[tuple[int, bool], ...]
+
+    def __str__(self) -> str:
+        names = self.manifest.names or [self.manifest.file_name(column) for column in range(len(self.manifest.types))]
+        by = ", ".join(f"{names[column]}{'' if up else ' descending'}" for column, up in self.ordering)
+        files = f"the files in {self.manifest.directory}"
+        return f"first: the rows of {files} are compared with the order by {by}, in which they seem to be; this is the plan if they are in it"
+
+
+def columns_of_datasets(sources: Iterable[tuple[PlannerNode, Iterable[int]]]) -> dict[object, tuple[Manifest, set[int]]]:
+    """Return the manifest of each dataset among some sources, by its identity, with the columns that are given for its sources."""
+    datasets: dict[object, tuple[Manifest, set[int]]] = {}
+    for node, columns in sources:
+        assert isinstance(node.operator, SegmentSource)
+        manifest = node.operator.manifest
+        datasets.setdefault(manifest.identity, (manifest, set()))[1].update(columns)
+    return datasets
+
+
 def _learn(node: PlannerNode, operator: SegmentSource, verified: RecordedOrder) -> None:
     """Add verified orders to a source; other threads may have added other orders meanwhile."""
     order = operator.manifest.order
@@ -72,6 +116,11 @@ def _learn(node: PlannerNode, operator: SegmentSource, verified: RecordedOrder) 
     keys = tuple(dict.fromkeys([*order.keys, *verified.keys]))
     compared = tuple(dict.fromkeys([*order.compared, *verified.compared]))
     node.operator = attrs.evolve(operator, manifest=operator.manifest.with_order(attrs.evolve(order, keys=keys, compared=compared)))
+
+
+def may_claim_orders(root: PlannerNode) -> bool:
+    """Return whether a graph reads all rows of external files."""
+    return any(map(_may_claim, postorder([root])))
 
 
 def _may_claim(node: PlannerNode) -> bool:
@@ -94,12 +143,17 @@ def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
         Positions of columns. If an order by a column is known or was compared before, it is not compared again.
     """
     order = manifest.order
-    known = {ordering[0][0] for ordering in order.orderings if ordering} | {claim[0][0] for claim, _ in order.compared}
-    for column in sorted(set(columns) - known):
+    for column in uncompared(order, columns):
         for claim in claimed_orders(manifest, column):
             verified = _compare(manifest, claim)
             order = order.and_compared(claim, verified.columns, verified.untied)
     return order
+
+
+def uncompared(order: RecordedOrder, columns: Iterable[int]) -> list[int]:
+    """Return those of some columns by which no order is known, and none was compared with the rows."""
+    known = {ordering[0][0] for ordering in order.orderings if ordering} | {claim[0][0] for claim, _ in order.compared}
+    return sorted(set(columns) - known)
 
 
 def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> VerifiedOrder:

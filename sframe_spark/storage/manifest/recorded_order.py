@@ -25,6 +25,8 @@ class RecordedOrder:
     compared
         Orderings that the metadata of external files suggest, and that were compared with the rows, each with the number of its leading columns by
         which the rows are sorted. Not serialised.
+    assumed
+        Those of the orderings with which an action would compare the rows before it plans. Only copies of plans that never run have them.
 
     Examples
     --------
@@ -36,10 +38,15 @@ class RecordedOrder:
     orderings: tuple[tuple[tuple[int, bool], ...], ...] = ()
     keys: tuple[tuple[int, ...], ...] = ()
     compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...] = attrs.field(default=(), eq=False)
+    assumed: tuple[tuple[tuple[int, bool], ...], ...] = attrs.field(default=(), eq=False)
 
     def and_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> RecordedOrder:
         """Return a copy with one more ordering."""
         return self if ordering in self.orderings else attrs.evolve(self, orderings=(*self.orderings, ordering))
+
+    def and_assumed(self, ordering: tuple[tuple[int, bool], ...]) -> RecordedOrder:
+        """Return a copy with one more ordering, with which the rows have not been compared yet."""
+        return attrs.evolve(self.and_ordering(ordering), assumed=(*self.assumed, ordering))
 
     def and_compared(self, ordering: tuple[tuple[int, bool], ...], verified_columns: int, key: int | None) -> RecordedOrder:
         """Return a copy with the result of comparing an ordering with the rows.
@@ -84,7 +91,7 @@ def projected_order(order: RecordedOrder, positions: Sequence[int]) -> RecordedO
     Examples
     --------
     >>> projected_order(RecordedOrder((((2, True), (0, False)),), ((2,), (0, 1))), [2])
-    RecordedOrder(orderings=(((0, True),),), keys=((0,),), compared=())
+    RecordedOrder(orderings=(((0, True),),), keys=((0,),), compared=(), assumed=())
     """
     places = {position: place for place, position in enumerate(positions)}
     orderings = (

@@ -55,11 +55,31 @@ def test_rows_are_compared_once_when_a_plan_could_use_their_order(tmp_path: Path
     sf = write(tmp_path / "f.parquet", COLUMNS)
     assert sf["v"].sum() == 17 and sf[sf["t"] > 1].num_rows() == 3 and sf.sort("v")["v"][0] == 1 and sf[2:].num_rows() == 2
     assert compared == [] and sf.ordering().orderings == []
-    assert not sorts(sf.sort("t"))
+    assert list(sf.sort("t")["v"]) == [4, 3, 9, 1]
     assert compared == [((("t", True),),)]
-    assert list(sf.sort("t")["v"]) == [4, 3, 9, 1] and sf.is_sorted("t") and sf.sort(["t", "v"])["v"][1] == 3
+    assert not sorts(sf.sort("t")) and sf.is_sorted("t") and sf.sort(["t", "v"])["v"][1] == 3
     assert sf.ordering().orderings == [[("t", "asc")]] and len(compared) == 1
-    assert not sorts(sf.sort("s", ascending=False)) and len(compared) == 2
+    assert sf.sort("s", ascending=False)["v"][0] == 4 and len(compared) == 2
+
+
+def test_explain_compares_nothing_and_says_what_is_compared_first(tmp_path: Path, compared: list[Any]) -> None:
+    sf = write(tmp_path / "f.parquet", COLUMNS)
+    by_time, by_text = sf.sort("t"), sf.sort("s", ascending=False)
+    assert not sorts(by_time) and not sorts(by_text) and not sorts(sf[sf["v"] > 1].sort("t"))
+    assert f"first: the rows of the files in {tmp_path} are compared with the order by t, in which they seem to be" in by_time.explain()
+    assert "with the order by s descending" in by_text.explain() and "seem to be in this order, and an action compares" in by_text.explain(why=True)
+    assert "are compared" not in sf.sort("v").explain() and compared == []
+    by_time.materialize()
+    assert len(compared) == 1 and "are compared" not in sf.sort("t").explain() and "confirmed it" in sf.sort("t").explain(why=True)
+
+
+def test_explain_says_what_runs_once_an_order_was_found_not_to_hold(tmp_path: Path, compared: list[Any]) -> None:
+    sf = write(tmp_path / "f.parquet", {"t": [2, 1, 4, 3], "v": [1, 2, 3, 4]}, sorting_columns=[pq.SortingColumn(0)])
+    before = sf.sort("t").explain()
+    assert "this is the plan if they are in it" in before and "sort[" not in before.split("-- optimized plan")[1]
+    ran = sf.sort("t").explain(analyze=True)
+    assert "sort[" in ran.split("-- optimized plan")[1] and len(compared) == 1
+    assert sorts(sf.sort("t")) and "are compared" not in sf.sort("t").explain() and len(compared) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,7 +106,7 @@ def test_programs_that_could_use_an_order_have_it_compared(tmp_path: Path, compa
 
 def test_an_order_that_does_not_hold_is_no_error_and_is_not_compared_again(tmp_path: Path, compared: list[Any]) -> None:
     sf = write(tmp_path / "f.parquet", {"t": [2, 1, 4, 3], "v": [1, 2, 3, 4]}, sorting_columns=[pq.SortingColumn(0), pq.SortingColumn(1)])
-    assert sorts(sf.sort("t")) and list(sf.sort("t")["v"]) == [2, 1, 4, 3]
+    assert list(sf.sort("t")["v"]) == [2, 1, 4, 3] and sorts(sf.sort("t"))
     assert not sf.is_sorted("t") and not sf.is_sorted(["t", "v"])
     assert compared == [((("t", True), ("v", True)),)]
     with pytest.raises(ValueError, match="row 1 is out of order by t: 1 comes after 2"):

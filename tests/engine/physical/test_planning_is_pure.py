@@ -1,0 +1,189 @@
+"""Planning is a function of the plan: it opens no files, runs nothing, starts nothing and changes nothing, and a plan that is made twice is equal."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.node import PlannerNode
+from tests.operator_examples import EXAMPLES
+from tests.random_programs.plans import random_program
+from tests.watched_planning import impurities, places_of, state_of, watching
+
+ROWS = 600
+COLUMNS: Mapping[str, Any] = {
+    "k": [row % 7 for row in range(ROWS)],
+    "t": [row // 2 for row in range(ROWS)],
+    "v": [row * 7919 % 601 / 8 for row in range(ROWS)],
+    "s": [f"x{row % 13}" for row in range(ROWS)],
+}
+
+
+def parquet(place: Path, files: int = 1) -> SFrame:
+    table, rows = pa.table(COLUMNS), ROWS // files
+    place.mkdir()
+    for number in range(files):
+        pq.write_table(table.slice(number * rows, rows), place / f"{number}.parquet", row_group_size=50)
+    return SFrame.read_parquet(str(place))
+
+
+def saved(place: Path, segment_rows: int = 10_000) -> SFrame:
+    with config.using(segment_rows=segment_rows):
+        SFrame(COLUMNS).save(str(place))
+    return load_sframe(str(place))
+
+
+def text_file(place: Path, kind: str) -> SFrame:
+    if kind == "csv":
+        SFrame(COLUMNS).export_csv(f"{place}.csv")
+        return SFrame.read_csv(f"{place}.csv", verbose=False)
+    SFrame(COLUMNS).export_json(f"{place}.json", orient="lines")
+    return SFrame.read_json(f"{place}.json", orient="lines")
+
+
+def orc_file(place: Path) -> SFrame:
+    orc.write_table(pa.table(COLUMNS), f"{place}.orc")
+    return SFrame.read_orc(f"{place}.orc")
+
+
+DOORS: dict[str, Callable[[Path], SFrame]] = {
+    "memory": lambda place: SFrame(COLUMNS),
+    "own": saved,
+    "own in segments": lambda place: saved(place, 100),
+    "parquet": parquet,
+    "parquet files": lambda place: parquet(place, 3),
+    "csv": lambda place: text_file(place, "csv"),
+    "json": lambda place: text_file(place, "json"),
+    "orc": orc_file,
+}
+
+
+def plus_one(value: Any) -> Any:
+    raise AssertionError("called")
+
+
+def with_column(sf: SFrame, column: SArray) -> SFrame:
+    made = SFrame(sf)
+    made["made"] = column
+    return made
+
+
+PROGRAMS: dict[str, Callable[[SFrame, SFrame], Any]] = {
+    "sort": lambda sf, _: sf.sort("v"),
+    "sort by what may be sorted": lambda sf, _: sf.sort("t"),
+    "sort by text": lambda sf, _: sf.sort(["s", "v"]),
+    "top rows": lambda sf, _: sf.topk("v", 5),
+    "filter": lambda sf, _: sf[sf["v"] > 20],
+    "filter of a range": lambda sf, _: sf[(sf["t"] > 100) & (sf["t"] < 110)],
+    "filter by text": lambda sf, _: sf[sf["s"] == "x3"],
+    "first of a filter": lambda sf, _: sf[sf["v"] > 20].head(5),
+    "some values": lambda sf, _: sf.filter_by([1, 2], "k"),
+    "slice": lambda sf, _: sf[100:300:7],
+    "groups": lambda sf, _: sf.groupby("k", {"m": aggregate.MEAN("v"), "n": aggregate.COUNT()}),
+    "groups by text": lambda sf, _: sf.groupby("s", {"m": aggregate.COUNT_DISTINCT("t")}),
+    "unique": lambda sf, _: sf["s"].unique(),
+    "first of each": lambda sf, _: sf.drop_duplicates("k"),
+    "join with few": lambda sf, _: sf.join(SFrame({"k": [1, 2, 3, 3], "w": [1, 2, 3, 4]}), on="k"),
+    "join": lambda sf, other: sf.join(other, on="k"),
+    "outer join": lambda sf, other: sf.join(other, on="k", how="outer"),
+    "join by text": lambda sf, other: sf.join(other, on=["s", "t"], how="left"),
+    "first of a join": lambda sf, other: sf.join(other, on="k").head(5),
+    "as-of join": lambda sf, other: sf.sort("t").asof_join(other.sort("t"), on="t"),
+    "window": lambda sf, _: sf.window("t", {"sum": aggregate.SUM("v")}, before=5),
+    "running": lambda sf, _: sf["v"].cumulative_sum(),
+    "rolling": lambda sf, _: sf["v"].rolling_mean(-3, 0),
+    "append": lambda sf, other: sf.append(other),
+    "function": lambda sf, _: sf["t"].apply(plus_one, int),
+    "sort by a function": lambda sf, _: with_column(sf, sf["t"].apply(plus_one, int)).sort("made"),
+    "filter by a function": lambda sf, _: sf[sf["t"].apply(plus_one, int)],
+    "one more column": lambda sf, _: with_column(sf, sf["v"] * 2),
+    "stacked": lambda sf, _: sf.pack_columns(["k", "t"], dtype=list, new_column_name="p").stack("p", "q"),
+}
+
+# Few rows are planned otherwise than many.
+SIZES: dict[str, dict[str, Any]] = {"few": {}, "many": {"small_rows": 100, "segment_rows": 150}, "none are few": {"small_rows": 0}}
+
+
+@pytest.fixture(params=SIZES)
+def size(request: pytest.FixtureRequest) -> Iterator[str]:
+    with config.using(progress="off", **SIZES[request.param]):
+        yield request.param
+
+
+# What planning still does besides planning.
+COUNTED = re.compile(r"(counted|count_matches|read|reader) of \w+|open [\w.-]+\.parquet")
+"""Matches of joins of few rows are counted while they are planned: :func:`test_joins_are_not_counted_while_they_are_planned`."""
+SIZES_OF_TEXTS = re.compile(r"open segment-[\w-]+\.parquet")
+"""The first plan over a saved frame reads footers of up to 8 of its files, which tell how long its texts are. The files never change, and no later
+plan reads them. Reading them with the manifest would make opening a frame 1.6 times as slow (128 us, and 80 for one footer), or 2.3 times with 200
+columns of texts, and take up to 8 requests in object stores."""
+
+
+def others(done: Sequence[str], *known: re.Pattern[str]) -> list[str]:
+    """What is none of some known kinds."""
+    return [what for what in done if not any(kind.fullmatch(what) for kind in known)]
+
+
+def counts(root: PlannerNode) -> bool:
+    """Whether the matches of a join may be counted while it is planned."""
+    return any(node.operator.matched_keys() for node in postorder([root]))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_planning_over_every_door_does_nothing_else(door: str, size: str, tmp_path: Path) -> None:
+    found = {}
+    for name, program in PROGRAMS.items():
+        place = tmp_path / name.replace(" ", "_")
+        place.mkdir()
+        node = program(DOORS[door](place / "one"), DOORS[door](place / "two"))._node
+        if done := others(impurities(node), SIZES_OF_TEXTS, *([COUNTED] if counts(node) else [])):
+            found[name] = done
+    assert found == {}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if not each.needs_spark], ids=lambda each: f"{each.operator}: {each.title}")
+def test_planning_an_operator_does_nothing_else(example: Any, size: str) -> None:
+    node = example.build()
+    assert others(impurities(node), *([COUNTED] if counts(node) else [])) == []
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(30))
+def test_planning_a_random_program_does_nothing_else(seed: int, size: str) -> None:
+    nodes = random_program(random.Random(seed)).nodes
+    done = {place: others(impurities(node), SIZES_OF_TEXTS, *([COUNTED] if counts(node) else [])) for place, node in enumerate(nodes)}
+    assert not any(done.values()), done
+
+
+@pytest.mark.xfail(strict=True, reason="counting matches is not yet a section: with it, COUNTED goes")
+def test_joins_are_not_counted_while_they_are_planned() -> None:
+    left, right = SFrame({"k": [1, 2, 2, 3]}), SFrame({"k": [2, 3, 3], "w": [1, 2, 3]})
+    assert impurities(left.join(right, on="k", how="outer")._node) == []
+
+
+def test_what_is_watched_is_seen(tmp_path: Path) -> None:
+    sf = parquet(tmp_path / "p")
+    node = (sf["v"] + 1)._node
+    with watching(places_of(node)) as found:
+        list(SArray(_node=node))
+        list(SArray([1, 2, 3]) + 1)
+        threading.Thread(target=len, args=("",)).start()
+        subprocess.run(["true"], check=True)
+    assert {"open 0.parquet", "thread", "subprocess.Popen"} <= set(found) and any("kernel of" in what for what in found)
+    changed = SFrame({"a": [1, 2]})[1:]._node
+    before = state_of(changed)
+    changed.splice(SFrame({"a": [2]})._node)
+    assert state_of(changed) != before
