@@ -21,14 +21,15 @@ from sframe_spark.explain.dry_run import DryRun, plan_dry_run
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator_capabilities import MatchCounting, PartitionJoining, RowCounting
 from sframe_spark.planner.printed_plans import plan_text, trace_text
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_started
 
-# Methods of operators that read rows, or that make queries of Spark.
+# Methods of operators and of their capabilities that read rows, or that make queries of Spark.
 KERNELS = (
-    "kernel", "run_interval", "pieces", "pairs_of_pieces", "counted", "count_matches", "matches_between", "part_of", "combined",
-    "rows_from", "summarize", "advance", "finish", "plan_to_operator", "read", "read_all", "read_batches", "reader",
+    "kernel", "run_interval", "chunks", "pairs", "counted", "count", "part_of", "combined", "rows_from", "summarize", "advance",
+    "finish", "plan_to_operator", "read", "read_all", "read_batches", "reader",
 )  # fmt: skip
 STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system", "socket.connect"}
 # What says how much memory there is and how many processors, and the interpreter's own files.
@@ -103,7 +104,7 @@ def watching(directories: Iterable[Path] = ()) -> Iterator[list[str]]:
         return noted
 
     with pytest.MonkeyPatch.context() as patch:
-        for kind in {Operator, *_subclasses(Operator)}:
+        for kind in dict.fromkeys(kind for base in (Operator, PartitionJoining, MatchCounting, RowCounting) for kind in (base, *_subclasses(base))):
             for name in KERNELS:
                 if callable(method := vars(kind).get(name)):
                     patch.setattr(kind, name, noting(f"{name} of {kind.__name__}", method))

@@ -123,7 +123,7 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 # What planning still does besides planning.
-COUNTED = re.compile(r"(counted|count_matches|read|reader) of \w+|open [\w.-]+\.parquet")
+COUNTED = re.compile(r"(counted|count|read|reader) of \w+|open [\w.-]+\.parquet")
 """Matches of joins of few rows are counted while they are planned: :func:`test_joins_are_not_counted_while_they_are_planned`."""
 SIZES_OF_TEXTS = re.compile(r"open segment-[\w-]+\.parquet")
 """The first plan over a saved frame reads footers of up to 8 of its files, which tell how long its texts are. The files never change, and no later
@@ -138,7 +138,7 @@ def others(done: Sequence[str], *known: re.Pattern[str]) -> list[str]:
 
 def counts(root: PlannerNode) -> bool:
     """Whether the matches of a join may be counted while it is planned."""
-    return any(node.operator.matched_keys() for node in postorder([root]))
+    return any(node.operator.joining is not None or node.operator.counting is not None for node in postorder([root]))
 
 
 @pytest.mark.parametrize("door", DOORS)
