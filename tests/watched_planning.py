@@ -137,8 +137,8 @@ class Plan:
     def of(cls, node: PlannerNode) -> Plan:
         dry_run: DryRun = plan_dry_run(node)
         sections = tuple(
-            (section.number, section.mode, section.reason, tuple(section.alternatives), plan_text(section.root), facts_of(section.root))
-            for section in dry_run.sections
+            (each.number, each.shape, each.workers, each.reason, tuple(each.alternatives), plan_text(each.root), facts_of(each.root))
+            for each in dry_run.sections
         )
         with GRAPH_LOCK:
             text = plan_text(optimize(node))
