@@ -29,7 +29,7 @@ from benchmarks.cases import CASES, Case
 from benchmarks.frames import Data, write
 from benchmarks.run import same, sample, seconds
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.physical import site
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from tests.cluster.machine import PROJECT, standalone_cluster
 
@@ -111,7 +111,7 @@ def answer(url: str, workers: str) -> None:
     from pyspark.sql import SparkSession
 
     if workers == TASKS:
-        placement_and_blocking_inputs.is_spark_local = lambda: False
+        site.is_spark_local = lambda: False
     builder = SparkSession.builder.master(url).config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     for key in ("spark.driver.memory", "spark.executor.memory"):
         builder = builder.config(key, MEMORY)

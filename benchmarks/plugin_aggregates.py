@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from benchmarks.run import seconds
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.physical import site
 from sframe_spark.plugin import FLOAT, ColumnAggregate, Count, FloatSum, ProductSum, aggregate as of_plugin, define_aggregate
 from sframe_spark.session import get_session
 
@@ -112,7 +112,7 @@ def main() -> None:
             if arguments.only not in ("", way):
                 continue
             if way == TASKS:
-                placement_and_blocking_inputs.is_spark_local = lambda: False
+                site.is_spark_local = lambda: False
                 get_session()
             measured(load_sframe(path), way, arguments.runs)
 

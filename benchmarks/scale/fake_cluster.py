@@ -116,8 +116,8 @@ class FakeCluster:
                 f"{engine}.runtime.result_storage.query.write_parquet": self.query,
                 # Which reads some rows.
                 f"{engine}.shapes.query.has_few_groups": lambda node, keys: not self.many_groups,
-                f"{engine}.physical.placement_and_blocking_inputs.is_spark_local": lambda: False,
-                f"{engine}.physical.placement_and_blocking_inputs.is_started": lambda: True,
+                f"{engine}.physical.site.is_spark_local": lambda: False,
+                f"{engine}.physical.site.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
                 f"{engine}.costs.MAX_TASKS_TIMES_RANGES": 0,
                 f"{engine}.runtime.result_storage.require_writable": lambda directory: None,

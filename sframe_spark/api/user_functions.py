@@ -15,6 +15,7 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, NotCallableError, SchemaError, UnknownResultError, users_level
 from sframe_spark.expressions.python_function import describe_function, retained_copy
 from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
@@ -72,7 +73,8 @@ def bind_function(
     # As in Turi Create, frames and columns that the function refers to are computed now; small ones are computed where the function is called.
     # Rows in memory are sent with the function; rows in files are read by it.
     for value in bound.reached():
-        if isinstance(value, (ClassRegistry.array, ClassRegistry.frame)) and not is_materialized(value._node) and not is_small(value._node):
+        is_computed = isinstance(value, (ClassRegistry.array, ClassRegistry.frame)) and not is_materialized(value._node)
+        if is_computed and not is_small(value._node, Site.now()):
             materialize(value._node)
     if rows is None or rows > tried:
         bound.keep(is_for_other_processes=rows is None or rows > config.small_rows)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk
@@ -51,10 +50,10 @@ def plan_size_of(root: PlannerNode, unknown: int = 0) -> PlanSize | None:
     return PlanSize(rows, size)
 
 
-def fits_driver(node: PlannerNode, max_rows: int) -> bool:
+def fits_driver(node: PlannerNode, max_rows: int, memory_budget: int) -> bool:
     """Return whether a result has at most ``max_rows`` rows that, by estimate, fit the driver's memory."""
     bound = node.length.at_most
-    return bound is not None and bound <= max_rows and rows_fit(node, bound)
+    return bound is not None and bound <= max_rows and rows_fit(node, bound, memory_budget)
 
 
 def bytes_of_rows(node: PlannerNode, rows: int, unknown: int = costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) -> float:
@@ -62,18 +61,18 @@ def bytes_of_rows(node: PlannerNode, rows: int, unknown: int = costs.BYTES_OF_VA
     return rows * row_bytes(sizes_of(node)[id(node)], unknown)
 
 
-def rows_fit(node: PlannerNode, rows: int) -> bool:
+def rows_fit(node: PlannerNode, rows: int, memory_budget: int) -> bool:
     """Return whether ``rows`` rows of a result, by estimate, fit the driver's memory.
 
     Values of unknown length, such as lists of the values of groups, may be as large as all input together.
     """
-    if bytes_of_rows(node, rows) > config.memory_budget:
+    if bytes_of_rows(node, rows) > memory_budget:
         return False
     sizes: Sizes = sizes_of(node)[id(node)]
     if None not in sizes:
         return True
     plan_size = plan_size_of(node)
-    return plan_size is None or plan_size.size <= config.memory_budget
+    return plan_size is None or plan_size.size <= memory_budget
 
 
 # Batch sizes: limits in rows and in bytes.

@@ -8,6 +8,7 @@ from sframe_spark.engine.execution.action_planning_and_function_call_claims impo
 from sframe_spark.engine.execution.claimed_row_orders import AssumedOrder, assume_claimed_orders, may_claim_orders
 from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.count_matches import is_to_be_counted
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.section_planner import SectionPlanner
@@ -22,14 +23,14 @@ from sframe_spark.planner.optimizer import Trace
 from sframe_spark.rewrite_laws.sort_elimination import full_sort
 
 
-def alternatives_of(section: Section) -> list[Alternative]:
+def alternatives_of(section: Section, site: Site) -> list[Alternative]:
     """Return the decisions about a section that are made only while it runs, because they depend on what is unknown before."""
     nodes = list(postorder([section.root]))
-    alternatives = list(section.shape.alternatives(section))
+    alternatives = list(section.shape.alternatives(section, site))
     # The number or the size of the rows may be smaller than its bound.
     if any(isinstance(node.operator, SectionResult) for node in nodes):
         alternatives.append(Alternative.FEW_ROWS)
-    if any(map(is_to_be_counted, nodes)):
+    if any(is_to_be_counted(node, site) for node in nodes):
         alternatives.append(Alternative.MATCHES_COUNTED)
     # Sorting only ties works for few rows even if all of them tie.
     limited = [node for node in nodes if node.length.at_most is None or node.length.at_most > MAX_TIES]
@@ -108,7 +109,7 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
     def plan(chosen: ActionPlan) -> Section:
         dry_run.plan, dry_run.graph, dry_run.trace = chosen.plan, chosen.graph, chosen.trace
         # The placeholders replace nodes of the graph, not of the plans that were made before.
-        last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
+        last = SectionPlanner(site, chosen.free).plan(private_copy(chosen.plan), reason)
         for section in new_sections(last, dry_run):
             if section.workers.are_in_other_processes:
                 require_owned(section.root, chosen.owned)
@@ -119,11 +120,11 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
 
     if is_materialized(root):
         return
-    before = len(dry_run.sections)
+    site, before = Site.now(), len(dry_run.sections)
     last = run_action(root, plan, make, becomes=True)
     new, is_later = new_sections(last, dry_run), len(dry_run.sections) > before
     for section in new:
-        section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
+        section.alternatives = (*alternatives_of(section, site), *([Alternative.MORE_KNOWN] if is_later else []))
         # The number of rows of this kind of join is known only after it has run, and decides how later sections run.
         is_later = is_later or section.shape == HASH_JOIN
     dry_run.sections += new

@@ -8,6 +8,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, blocking_inputs, is_at_hand, is_small, placement_over
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver, plan_size_of
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import visible
@@ -462,7 +463,7 @@ def max_rows(node: PlannerNode) -> str:
 
 def fits_in_memory(node: PlannerNode) -> bool:
     """Return whether a node has few rows and is computed without a Spark query."""
-    return runs_as_kernels(node) and is_small(node)
+    return runs_as_kernels(node) and is_small(node, Site.now())
 
 
 def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
@@ -470,7 +471,7 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
     child, title = node.inputs[0], f"reduce[{operator.describe()}]"
     if fits_in_memory(child):
         return f"{title}: no exchange: few rows ({max_rows(child)}) are read in one place"
-    if runs_as_kernels(child) and is_at_hand(child):
+    if runs_as_kernels(child) and is_at_hand(child, Site.now()):
         return f"{title}: no exchange: all rows are in the driver's memory"
     if operator.decomposes([child.facts]) and runs_as_kernels(child):
         return f"{title}: no exchange: each task sends one partial result"
@@ -569,7 +570,7 @@ def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
 def reason_of_result(plan: PlannerNode) -> Iterator[str]:
     """Yield where the rows of the result are kept."""
     if not plan.operator.is_source:
-        few = fits_driver(plan, MaterializeOptions().in_memory)
+        few = fits_driver(plan, MaterializeOptions().in_memory, config.memory_budget)
         many = "where they are made, not gathered: in memory if this process makes them and finds room, else in segments on disk"
         where = f"in the driver's memory, as they are at most {plan.length.at_most}" if few else many
         yield f"rows of the result are kept {where}"

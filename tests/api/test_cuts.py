@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.physical import site
 from sframe_spark.operators.groupby import groupby
 
 ROWS = 400
@@ -157,7 +157,7 @@ def test_no_digit_is_another_where_spark_adds_up(name: str, places: list[Path], 
     assert repr(program(SFrame(df.sparkSession.read.parquet(str(tmp_path / "rows")).repartition(7)))) == expected
     with config.using(work_memory=0, small_rows=1):
         assert repr(program(load_sframe(place))) == expected
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+    monkeypatch.setattr(site, "is_spark_local", lambda: False)
     monkeypatch.setattr(groupby, "MAX_GROUPS", 50)
     with config.using(small_rows=0, single_task_rows=0):
         assert repr(program(load_sframe(place))) == expected

@@ -16,6 +16,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BatchSize, fits_driver, plan_size_of
 from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentReader, SegmentSource, source_of
@@ -76,14 +77,14 @@ def test_long_rows_are_not_small_however_few(frame: SFrame, derived: Any, monkey
 
     monkeypatch.setattr(segments_row_sizes, "WORTH_SAMPLING", 0)
     with config.using(memory_budget=ROWS * LONG // 2):
-        assert not is_small(optimize(derived(frame)._node))
+        assert not is_small(optimize(derived(frame)._node), Site.now())
     with config.using(memory_budget=ROWS * LONG * 4):
-        assert is_small(optimize(derived(frame)._node))
+        assert is_small(optimize(derived(frame)._node), Site.now())
 
 
 def test_a_column_that_nobody_reads_does_not_count(frame: SFrame) -> None:
     with config.using(memory_budget=ROWS * LONG // 2):
-        assert is_small(optimize(frame[frame["a"] > 3]["a"]._node))
+        assert is_small(optimize(frame[frame["a"] > 3]["a"]._node), Site.now())
 
 
 def test_batches_hold_bytes_not_rows(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +175,7 @@ def test_lists_of_groups_may_hold_all_rows(tmp_path: Any) -> None:
     weight = plan_size_of(frame._node)
     assert weight is not None
     with config.using(memory_budget=int(weight.size) - 1):
-        assert not fits_driver(node, 100_000)
+        assert not fits_driver(node, 100_000, config.memory_budget)
     unknown, long = plan_size_of(node), plan_size_of(node, 1 << 20)
     assert unknown == weight and long is not None and long.size > 1_000 << 20
 

@@ -13,7 +13,7 @@ from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.run_log import SectionOutcome
-from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.physical import site
 from sframe_spark.engine.shapes.section_runner import task_runner_for
 from sframe_spark.engine.shapes.section_tree import THE_RESULT, Alternative, Strategy, Workers
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -75,7 +75,7 @@ def test_what_is_printed_of_a_shape_runs(shape: str, small_rows: int, spark: Any
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_an_exchange_that_few_rows_may_make_needless_says_so(monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: runs)
+    monkeypatch.setattr(site, "is_spark_requested", lambda: runs)
     with config.using(small_rows=100):
         *_, applied, sort = printed(filtered_applied_sorted(3.0)._node)
     assert (applied.strategy, sort.strategy, sort.reads) == (STREAM_BY_TASKS if runs else STREAM_BY_PROCESSES, WHOLE_BY_THREADS, (applied.number,))
@@ -120,7 +120,7 @@ def lists_of(rows: SFrame, name: str, lists: Any) -> SFrame:
 @pytest.mark.usefixtures("own_registry")
 def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     # Tests before this one may have started a Spark, whose tasks would make the others.
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: False)
+    monkeypatch.setattr(site, "is_spark_requested", lambda: False)
     define_aggregate("lists_by_python", lambda types, parameters: list_of(types[0]), lambda arrays, types, parameters: arrays[0].to_pylist())
     rows = SFrame({"t": range(ROWS), "s": [str(number) for number in range(ROWS)], "l": [[number] for number in range(ROWS)]})
     requests = [aggregate.CONCAT("s"), aggregate.CONCAT("l"), requested("lists_by_python", "s")]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.physical import site
 from sframe_spark.engine.shapes import gathered_rows, joins_in_memory, partial_states, stream
 from sframe_spark.engine.shapes.joins_in_memory import can_stay
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
@@ -30,10 +30,10 @@ def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunk, "MIN_CHUNK_ROWS", 2)
     monkeypatch.setattr(costs, "MIN_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: choose.random() < 0.5)
+    monkeypatch.setattr(site, "is_spark_requested", lambda: choose.random() < 0.5)
     # Threads call functions that only compute, or leave them to others.
     for module in (stream, partial_states):
-        monkeypatch.setattr(module, "calls_pure_functions", lambda root: choose.random() < 0.5 and calls_pure_functions(root))
+        monkeypatch.setattr(module, "calls_pure_functions", lambda root, at: choose.random() < 0.5 and calls_pure_functions(root, at))
     monkeypatch.setattr(costs, "STEPS_OF_SMALL_ROW", 10_000)
 
 
@@ -42,9 +42,9 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark is elsewhere in every other block, and few bytes are for threads of the driver, or not."""
     if block % 2:
         choose = random.Random(block)
-        monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+        monkeypatch.setattr(site, "is_spark_local", lambda: False)
         for module in (gathered_rows, partial_states, stream):
-            monkeypatch.setattr(module, "is_cheaper_locally", lambda root: choose.random() < 0.3 and is_cheaper_locally(root))
+            monkeypatch.setattr(module, "is_cheaper_locally", lambda root, at: choose.random() < 0.3 and is_cheaper_locally(root, at))
         monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 50)
 
 
@@ -53,7 +53,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other pair of blocks two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 4 >= 2:
         choose = random.Random(block)
-        monkeypatch.setattr(joins_in_memory, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(joins_in_memory, "can_stay", lambda sides, at: choose.random() < 0.3 and can_stay(sides, at))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MAX_TIES", 1)
 

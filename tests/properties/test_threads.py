@@ -54,7 +54,7 @@ def perhaps_without_few(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every other block two rows are too many for the ways of few, and sides of joins often find no room, so that pieces are joined."""
     if block % 2:
         choose = random.Random(block)
-        monkeypatch.setattr(joins_in_memory, "can_stay", lambda sides: choose.random() < 0.3 and can_stay(sides))
+        monkeypatch.setattr(joins_in_memory, "can_stay", lambda sides, at: choose.random() < 0.3 and can_stay(sides, at))
         for module in (algorithm_choice, algorithm_choice):
             monkeypatch.setattr(module, "MAX_TIES", 1)
 

@@ -15,6 +15,7 @@ from sframe_spark.api.utc_offset_checks import require_comparable_values
 from sframe_spark.api.value_membership import EQUAL_AS_KEYS, are_many, match_mask
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.errors import FillValueError, NotValuesError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.row_selection import filter_by_mask
@@ -183,7 +184,7 @@ class Cleaning:
         [1, None]
         """
         result = self._function("cast", column_type_for(dtype), bool(undefined_on_failure))
-        if undefined_on_failure or self._node.schema[0].kind != STR.kind or not is_at_hand(result._node):
+        if undefined_on_failure or self._node.schema[0].kind != STR.kind or not is_at_hand(result._node, Site.now()):
             return result
         if isinstance(self._node.operator, MemorySource):
             # Cast directly, without planning, so that many small casts are fast even if some fail.

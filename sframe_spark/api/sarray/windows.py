@@ -10,6 +10,7 @@ from sframe_spark.api.index_argument_checks import is_row_index, whole
 from sframe_spark.api.node_value_conversion import literal_of, recoded
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
@@ -37,7 +38,7 @@ class Windows:
         if self._node.schema[0].is_zoned and kind in ("min", "max"):
             return make_array(running(self._node, [], [Aggregation(kind, (0,))]))
         node = cumulative(self._node, kind)
-        if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node):
+        if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node, Site.now()):
             # Compute the result now, so that this call raises an error if arrays have different lengths, as in Turi Create.
             materialize(node)
         return make_array(node)

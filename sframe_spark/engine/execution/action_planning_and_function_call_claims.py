@@ -25,6 +25,7 @@ from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import exclusive_tops, is_chain, nodes_in_place_of_frames, unfixed_nodes
 from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
@@ -354,7 +355,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
         if calling:
             return ActionPlan(plan, graph, trace, missing=topmost(root, calling, lambda node: [node]))
     shown = exposed_nodes(root, others) if becomes else []
-    if not called or (not in_tasks and (is_small(plan) or takes_few(root))):
+    if not called or (not in_tasks and (is_small(plan, Site.now()) or takes_few(root))):
         return ActionPlan(plan, graph, trace, others, shown=shown)
     exposed = {id(node) for node, _ in shown}
     missing = [node for node in others if not becomes or (id(node) in external and id(node) not in exposed)]

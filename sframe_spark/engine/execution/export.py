@@ -13,6 +13,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import materi
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.shapes.section_runner import task_runner_for
@@ -57,13 +58,13 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
 
 
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
-    ready = executor.ready(executor.plan(plan))
-    is_over_ranges = ready.shape == STORED or (ready.shape == STREAM and (ready.workers is not Workers.DRIVER or not is_small(ready.root)))
+    ready, site = executor.ready(executor.plan(plan)), Site.now()
+    is_over_ranges = ready.shape == STORED or (ready.shape == STREAM and (ready.workers is not Workers.DRIVER or not is_small(ready.root, site)))
     section = ready.root if is_over_ranges else executor.run(ready)
     placement = placement_of(section)
-    if isinstance(section.operator, MemorySource) or is_small(section) or streams_faster_locally(section):
+    if isinstance(section.operator, MemorySource) or is_small(section, site) or streams_faster_locally(section, site):
         return _run_in_this_process(section, placement, work, staging.local)
-    workers = task_runner_for(workers_over_ranges(section))
+    workers = task_runner_for(workers_over_ranges(section, site))
     tasks = executor.new_section_runner().tasks_of(section, placement, workers)
     directory = staging.local if workers.is_on_this_machine else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)

@@ -24,6 +24,7 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import keep_frames, remember_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.result_storage import has_room
@@ -354,22 +355,22 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     with GRAPH_LOCK:
         same_rows = base_of_rows(node)
         learn_lengths(same_rows)
-        if are_few_to_compute(same_rows):
+        if are_few_to_compute(same_rows, Site.now()):
             return None
         plan = optimize(same_rows)
     rows: int | None
-    if may_have_many(plan):
+    if may_have_many(plan, Site.now()):
         options = MaterializeOptions()
         counted = run_action(
             same_rows, lambda chosen: Executor(options, owned=chosen.owned, run_log=chosen.run_log).counted(chosen.plan), materialize
         )
         rows = counted.length.rows
-        if rows is None or fits_driver(counted, options.in_memory):
+        if rows is None or fits_driver(counted, options.in_memory, config.memory_budget):
             return None
         if keeps and same_rows is node and _is_cheap_to_compute(counted):
             materialize(node, plan=counted)
             return rows
-    elif is_much_to_compute(plan):
+    elif is_much_to_compute(plan, Site.now()):
         rows = int(read_all(count_all(same_rows)).columns[0][0].as_py())
     else:
         return None
@@ -384,7 +385,8 @@ def _is_cheap_to_compute(counted: PlannerNode) -> bool:
     """Return whether counted rows are about as cheap to compute as to count, and fit in memory."""
     leaves = [node for node in postorder([counted]) if not node.inputs]
     read = sum_of_bounds(leaf.length for leaf in leaves)
-    if read is None or all(map(is_small, leaves)):
+    site = Site.now()
+    if read is None or all(is_small(leaf, site) for leaf in leaves):
         return False
     return counted.length.known_rows <= costs.MAX_TIMES_INPUT_ROWS_TO_COMPUTE * read and has_room(counted)
 
@@ -410,7 +412,7 @@ def stored_batches(node: PlannerNode) -> Iterator[Chunk] | None:
         return None
     with GRAPH_LOCK:
         plan = optimize(node)
-    return None if plan.operator.is_source or is_small(plan) else _batches_of_stored(node, config.batch_rows)
+    return None if plan.operator.is_source or is_small(plan, Site.now()) else _batches_of_stored(node, config.batch_rows)
 
 
 def _batches_of_stored(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:

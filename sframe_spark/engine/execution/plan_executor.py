@@ -14,6 +14,7 @@ from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import with_stored_tables
 from sframe_spark.engine.shapes.count_matches import with_all_counted
 from sframe_spark.engine.shapes.section_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark
@@ -30,7 +31,7 @@ from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, 
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.rewrite_laws.sort_elimination import full_sort
-from sframe_spark.session import is_started, start_ahead
+from sframe_spark.session import start_ahead
 
 Result = TypeVar("Result")
 
@@ -74,7 +75,7 @@ class Executor:
 
     def counted(self, root: PlannerNode) -> PlannerNode:
         """Run all sections but the last one, count the matches of joins whose number of rows is unknown, and return the plan of the last section."""
-        return self.with_full_sorts_if_needed(lambda plan: with_all_counted(self.ready(self.plan(plan)).root), root)
+        return self.with_full_sorts_if_needed(lambda plan: with_all_counted(self.ready(self.plan(plan)).root, Site.now()), root)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return the plan as one Spark query, and its placement, after running the sections that cannot be part of a query."""
@@ -85,9 +86,9 @@ class Executor:
     def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Strategy] = frozenset()) -> Section:
         """Return the last section of a plan, with those that it reads, after running sections whose rows decide how many rows a join has."""
         if self.options.naive:
-            return as_one_query(root, reason)
+            return as_one_query(root, reason, Site.now())
         while True:
-            planner = SectionPlanner(self.free, refused)
+            planner = SectionPlanner(Site.now(), self.free, refused)
             section = planner.plan(root, reason)
             if not planner.waiting:
                 return section
@@ -197,20 +198,19 @@ class Executor:
         if section.shape != STORED:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
-        runner, workers = self.new_section_runner(), task_runner_for(workers_over_ranges(source))
+        runner = self.new_section_runner()
+        site = runner.site
         if isinstance(source.operator, MemorySource):
             return runner.keep(source.operator.held, source)
-        if source.operator.source_kind is SourceKind.ENCODED_FILES and not is_small(source) and not is_started():
+        if source.operator.source_kind is SourceKind.ENCODED_FILES and not is_small(source, site) and not site.is_spark_started:
             return by_source(runner, source)
-        return (
-            on_driver(runner, source, placement)
-            if is_small(source) or streams_faster_locally(source)
-            else by_ranges(runner, source, placement, workers)
-        )
+        if is_small(source, site) or streams_faster_locally(source, site):
+            return on_driver(runner, source, placement)
+        return by_ranges(runner, source, placement, task_runner_for(workers_over_ranges(source, site)))
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return the plan as a Spark query over sources, and its placement."""
-        node, _ = SectionPlanner(self.free).plan_for_query(root)
+        node, _ = SectionPlanner(Site.now(), self.free).plan_for_query(root)
         waiting = sections_in(node)
         if not waiting:
             return node, placement_of(node)

@@ -9,8 +9,8 @@ from collections.abc import Hashable, Iterator
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
@@ -20,10 +20,6 @@ from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
-from sframe_spark.process.python_worker_pool_and_message_channel import can_start
-from sframe_spark.process.worker_python_start import interpreter
-from sframe_spark.session import is_started
-from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
 from sframe_spark.types import ColumnType
 
 # Lists and dicts: some operators decode them in Python, others only move them or compute them with Arrow.
@@ -235,28 +231,28 @@ def spark_can_inline(root: PlannerNode) -> bool:
     )
 
 
-def is_small(root: PlannerNode, budgets: int = 1) -> bool:
+def is_small(root: PlannerNode, site: Site, budgets: int = 1) -> bool:
     """Return whether a section has so few rows, and at most so many memory budgets of bytes, that its kernels run on the driver."""
-    plan_size = plan_size_of(root) if config.small_rows else None
-    return plan_size is not None and plan_size.rows <= config.small_rows and plan_size.size <= budgets * config.memory_budget
+    plan_size = plan_size_of(root) if site.small_rows else None
+    return plan_size is not None and plan_size.rows <= site.small_rows and plan_size.size <= budgets * site.memory_budget
 
 
-def streams_faster_locally(root: PlannerNode) -> bool:
+def streams_faster_locally(root: PlannerNode, site: Site) -> bool:
     """Return whether few but long rows stream through the driver in less time than Spark needs to start."""
-    return not is_started() and not any(map(functions_of, postorder([root]))) and is_small(root, costs.BUDGETS_STREAMED)
+    return not site.is_spark_started and not any(map(functions_of, postorder([root]))) and is_small(root, site, costs.BUDGETS_STREAMED)
 
 
-def suits_threads(root: PlannerNode) -> bool:
+def suits_threads(root: PlannerNode, site: Site) -> bool:
     """Return whether threads of this process run a plan as well as Spark tasks on this machine would: it has only built-in kernels.
 
     Users' functions, and decoding in Python, block other threads, so they are worth a process for each core.
     """
-    return bool(config.small_rows) and are_for_threads(root) and is_spark_local()
+    return bool(site.small_rows) and are_for_threads(root) and site.is_spark_local
 
 
-def runs_on_other_machines() -> bool:
+def runs_on_other_machines(site: Site) -> bool:
     """Return whether Spark uses, or would use, other machines."""
-    return not is_spark_local()
+    return not site.is_spark_local
 
 
 def are_for_threads(root: PlannerNode) -> bool:
@@ -265,14 +261,14 @@ def are_for_threads(root: PlannerNode) -> bool:
     return all(map(is_for_threads, nodes)) and all(map(moves_only, nodes))
 
 
-def suits_processes() -> bool:
+def suits_processes(site: Site) -> bool:
     """Return whether worker processes are used instead of Spark tasks: on this machine, while Spark is neither running nor requested."""
-    return bool(config.small_rows) and can_start() and not is_spark_requested() and is_spark_local()
+    return bool(site.small_rows) and site.can_start_processes and not site.is_spark_requested and site.is_spark_local
 
 
-def needs_this_process() -> bool:
+def needs_this_process(site: Site) -> bool:
     """Return whether users' functions must be called in this process, as no Python interpreter can be started."""
-    return bool(config.small_rows) and interpreter() is None and is_spark_local()
+    return bool(site.small_rows) and not site.has_interpreter and site.is_spark_local
 
 
 def is_for_threads(node: PlannerNode) -> bool:
@@ -285,13 +281,13 @@ def runs_our_code(node: PlannerNode) -> bool:
     return is_builtin(type(node.operator)) and not calls_plugins(node.operator)
 
 
-def is_at_hand(root: PlannerNode) -> bool:
+def is_at_hand(root: PlannerNode, site: Site) -> bool:
     """Return whether all input rows are in the driver's memory, so that processing them there is faster than sending them to Spark.
 
     False if users' functions are called, as several cores are worth it for these.
     """
-    plan_size = plan_size_of(root) if config.small_rows else None
-    if plan_size is None or plan_size.rows > costs.MAX_ROWS_AT_HAND or plan_size.size > costs.BUDGETS_AT_HAND * config.memory_budget:
+    plan_size = plan_size_of(root) if site.small_rows else None
+    if plan_size is None or plan_size.rows > costs.MAX_ROWS_AT_HAND or plan_size.size > costs.BUDGETS_AT_HAND * site.memory_budget:
         return False
     nodes = list(postorder([root]))
     return all(bool(node.inputs) or node.operator.source_kind is SourceKind.MEMORY for node in nodes) and not any(map(calls_python, nodes))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_alone, placement_of, suits_threads
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.shapes.joins_in_memory import local_join
 from sframe_spark.engine.shapes.section_tree import sections_in
@@ -22,7 +22,7 @@ from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.process.memory import memory_for_batches
 
 
-def is_to_be_counted(node: PlannerNode) -> bool:
+def is_to_be_counted(node: PlannerNode, site: Site) -> bool:
     """Return whether the rows of a join should be counted once its inputs are computed.
 
     If an input is computed by another section, its rows may turn out to be few, so only the bound of the join decides.
@@ -34,22 +34,22 @@ def is_to_be_counted(node: PlannerNode) -> bool:
         return False
     bound, left = node.length.at_most, node.inputs[0]
     if any(sections_in(child) for child in node.inputs):
-        return bound is None or bound > config.small_rows
-    return bound is not None and bound > config.small_rows and can_be_counted(left)
+        return bound is None or bound > site.small_rows
+    return bound is not None and bound > site.small_rows and can_be_counted(left, site)
 
 
-def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
+def counted_join(node: PlannerNode, placement: Placement, site: Site) -> PlannerNode:
     """Return a join over sources with its number of rows, which its operator counts, or which is counted match by match."""
-    return with_counted_rows(node, placement.rows_to_run) if node.operator.counting is None else with_known_rows(node)
+    return with_counted_rows(node, placement.rows_to_run, site) if node.operator.counting is None else with_known_rows(node)
 
 
 @memory_for_batches()
-def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
+def with_counted_rows(node: PlannerNode, base_rows: int, site: Site) -> PlannerNode:
     """Return a join that searches its right input with its number of rows, by counting its matches."""
     counting, (left, right) = match_counting_of(node.operator), node.inputs
     assert counting is not None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
-    batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows)
+    batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, site.batch_rows)
     rows = sum(counting.count([batch, lookup], facts) for batch in batches)
     return PlannerNode(node.operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
 
@@ -82,36 +82,36 @@ def base_of_rows(node: PlannerNode) -> PlannerNode:
     return node
 
 
-def can_be_counted(side: PlannerNode) -> bool:
+def can_be_counted(side: PlannerNode, site: Site) -> bool:
     """Return whether one side of a join has few rows and calls no users' functions, which would be called again for the result."""
-    return is_small(side) and not any(map(calls_python, postorder([side])))
+    return is_small(side, site) and not any(map(calls_python, postorder([side])))
 
 
-def may_have_many(plan: PlannerNode) -> bool:
+def may_have_many(plan: PlannerNode, site: Site) -> bool:
     """Return whether a plan is a join that may have many rows and whose matches can be counted."""
     join = below_columns(plan)
-    if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= config.small_rows):
+    if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= site.small_rows):
         return False
-    if join_below(join) is not None and all(map(can_be_counted, join.inputs)):
+    if join_below(join) is not None and all(can_be_counted(side, site) for side in join.inputs):
         return join.length.at_most is not None
-    if can_be_searched(join):
+    if can_be_searched(join, site):
         return True
     sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
-    return len(sides) == len(join.inputs) and local_join(join, sides) is not None
+    return len(sides) == len(join.inputs) and local_join(join, sides, site) is not None
 
 
-def are_few_to_compute(node: PlannerNode) -> bool:
+def are_few_to_compute(node: PlannerNode, site: Site) -> bool:
     """Return whether a node has so few rows that computing them is faster than planning to count them."""
     most = node.length.at_most
-    return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
+    return most is not None and most <= site.small_rows and bytes_of_rows(node, most) <= site.memory_budget
 
 
-def is_much_to_compute(plan: PlannerNode) -> bool:
+def is_much_to_compute(plan: PlannerNode, site: Site) -> bool:
     """Return whether a plan over stored rows, without users' functions, may have too many rows to compute them just to count them."""
     nodes = list(postorder([plan]))
     if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, nodes)):
         return False
-    if bytes_of_rows(plan, plan.length.at_most) <= config.memory_budget:
+    if bytes_of_rows(plan, plan.length.at_most) <= site.memory_budget:
         return False
     # Filters and row-wise operators need no row ranges of their own.
     return runs_over_ranges(plan) or all(
@@ -126,16 +126,16 @@ def runs_over_ranges(plan: PlannerNode) -> bool:
     return placement is not None and placement.segment
 
 
-def can_be_searched(join: PlannerNode) -> bool:
+def can_be_searched(join: PlannerNode, site: Site) -> bool:
     """Return whether threads can count the matches of a join: the right side is a source, and the left one can be computed by row ranges."""
     if match_counting_of(join.operator) is None:
         return False
     left, right = join.inputs
-    return right.operator.is_source and suits_threads(left) and runs_over_ranges(left)
+    return right.operator.is_source and suits_threads(left, site) and runs_over_ranges(left)
 
 
-def with_all_counted(root: PlannerNode) -> PlannerNode:
+def with_all_counted(root: PlannerNode, site: Site) -> PlannerNode:
     """Return the root of a section with its number of rows, if it is a join that can be counted; else the root itself."""
-    if root.length.rows is not None or not can_be_searched(root):
+    if root.length.rows is not None or not can_be_searched(root, site):
         return root
-    return with_counted_rows(root, placement_of(root).rows_to_run)
+    return with_counted_rows(root, placement_of(root).rows_to_run, site)

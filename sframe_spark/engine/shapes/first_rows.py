@@ -8,9 +8,9 @@ from typing import ClassVar
 import attrs
 import numpy as np
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, placement_of
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.shapes.count_matches import can_be_counted, can_be_searched, join_below
 from sframe_spark.engine.shapes.section_runner import SectionRunner
@@ -35,14 +35,14 @@ class FirstRowsShape(Shape):
 
     name: ClassVar[str] = "first rows"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return the driver for a slice of few rows that are not cheap to find by their row numbers."""
         row_range = part.root.operator.row_range
         if part.below is None or row_range is None:
             return None
-        return Workers.DRIVER if takes_first_rows(row_range, part.root.inputs[0], part.below) else None
+        return Workers.DRIVER if takes_first_rows(row_range, part.root.inputs[0], part.below, site) else None
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if the limit is reached before there are enough rows."""
         return [Alternative.ALL_ROWS]
 
@@ -57,12 +57,12 @@ class FirstRowsShape(Shape):
         assert row_range is not None
         base_rows = placement_of(below).rows_to_run
         stop = below.length.known_rows if row_range.stop is None else row_range.stop
-        chunk = first_rows(below, base_rows, stop)
+        chunk = first_rows(below, base_rows, stop, runner.site)
         if chunk is not None:
             runner.log.append(f"driver: the first {stop} rows of {below.operator_type}")
             return keep_slice(runner, node.operator.kernel([chunk], [below.facts]), node)
-        if takes_few_of_join(row_range, below, stop):
-            chunk = joined_rows(below, base_rows, row_range.start, stop)
+        if takes_few_of_join(row_range, below, stop, runner.site):
+            chunk = joined_rows(below, base_rows, row_range.start, stop, runner.site)
         if chunk is None:
             return ReplanNeeded(node)
         runner.log.append(f"driver: the rows {row_range.start} to {stop} of {below.operator_type}")
@@ -73,32 +73,32 @@ class FirstRowsShape(Shape):
 FIRST_ROWS: Shape = FirstRowsShape()
 
 
-def takes_first_rows(row_range: RowSlice, below: PlannerNode, placement: Placement) -> bool:
+def takes_first_rows(row_range: RowSlice, below: PlannerNode, placement: Placement, site: Site) -> bool:
     """Return whether a slice takes first rows, or few rows of a join, that can be found without computing all rows."""
     stop = below.length.rows if row_range.stop is None else row_range.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
         return False
-    return may_probe_first_rows(below, stop) or takes_few_of_join(row_range, below, stop)
+    return may_probe_first_rows(below, stop, site) or takes_few_of_join(row_range, below, stop, site)
 
 
-def takes_few_of_join(row_range: RowSlice, below: PlannerNode, stop: int) -> bool:
+def takes_few_of_join(row_range: RowSlice, below: PlannerNode, stop: int, site: Site) -> bool:
     """Return whether a slice takes so few rows of a join that they can be found by counting matches."""
     rows = stop - row_range.start
-    return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
+    return join_below(below) is not None and rows <= site.small_rows and rows_fit(below, max(0, rows), site.memory_budget)
 
 
-def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
+def may_probe_first_rows(root: PlannerNode, count: int, site: Site) -> bool:
     """Return whether the driver may search for the first ``count`` rows of a section."""
     readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
-    return count <= costs.MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
+    return count <= costs.MAX_FIRST_ROWS and bool(site.small_rows) and readable and rows_fit(root, count, site.memory_budget)
 
 
-def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
+def first_rows(root: PlannerNode, base_rows: int, count: int, site: Site) -> Chunk | None:
     """Return the first ``count`` rows of a section, computed batch by batch until there are enough.
 
     The result is None if they are not found within a limited number of base rows: a parallel job is faster then.
     """
-    if not may_probe_first_rows(root, count):
+    if not may_probe_first_rows(root, count, site):
         return None
     budget = costs.MAX_ROWS_SCANNED_FOR_FIRST_WITH_FUNCTION if calls_user_functions(root) else costs.MAX_ROWS_SCANNED_FOR_FIRST
     runner = PipelineRunner(Pipeline.of(root))
@@ -115,12 +115,12 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
             left -= first[-1].rows
             if not left:
                 break
-        position, size = stop, min(size * costs.MAX_GROWTH_OF_BATCH, config.batch_rows)
+        position, size = stop, min(size * costs.MAX_GROWTH_OF_BATCH, site.batch_rows)
     return concatenate(first, root.schema)
 
 
 @memory_for_batches()
-def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
+def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int, site: Site) -> Chunk | None:
     """Return rows ``start`` to ``stop`` of a join, or of row-wise columns over it. Earlier matches are counted, not computed.
 
     The result is None for any other node, if a user's function would be called, if the matches cannot be counted quickly, or if the rows
@@ -137,18 +137,18 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         return None
     if join.operator.counting is not None:
         stop = max(start, min(stop, base_rows))
-        fits = join.operator.counting.bytes_between(start, stop) <= config.memory_budget
+        fits = join.operator.counting.bytes_between(start, stop) <= site.memory_budget
         return PipelineRunner(Pipeline.of(node)).run(start, stop) if fits else None
     counting, (left, right) = match_counting_of(join.operator), join.inputs
     assert counting is not None
-    if not can_be_counted(left) and not can_be_searched(join):
+    if not can_be_counted(left, site) and not can_be_searched(join, site):
         return None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     matches, passed = [Chunk.empty(join.schema)], 0
-    for batch in PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows):
+    for batch in PipelineRunner(Pipeline.of(left)).stream(0, base_rows, site.batch_rows):
         rows = counting.count([batch, lookup], facts)
         if passed + rows > start:
-            part = counting.rows_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
+            part = counting.rows_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), site.memory_budget)
             if part is None:
                 return None
             matches.append(part)

@@ -7,22 +7,21 @@ from collections.abc import Sequence
 
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, makes_plainly, placement_of, suits_threads
-from sframe_spark.engine.runtime.pipeline import local_threads
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.memory import work_memory
 
 
-def gathered_size(root: PlannerNode) -> PlanSize | None:
+def gathered_size(root: PlannerNode, site: Site) -> PlanSize | None:
     """Return the size of the input of a kernel that needs all rows; None if threads of this process cannot compute the input or run the kernel."""
     operator = root.operator
     if len(root.inputs) != 1 or operator.whole_kernel is None or not is_for_threads(root):
         return None
     below = root.inputs[0]
-    if not (suits_threads(below) or is_cheaper_locally(below)) or not makes_plainly(root) or not runs_over_row_ranges(below):
+    if not (suits_threads(below, site) or is_cheaper_locally(below, site)) or not makes_plainly(root) or not runs_over_row_ranges(below):
         return None
     return plan_size_of(below)
 
@@ -38,18 +37,18 @@ def size_of_all(plans: Sequence[PlannerNode]) -> PlanSize | None:
     return PlanSize(sum(size.rows for size in sizes), sum(size.size for size in sizes)) if len(sizes) == len(plans) else None
 
 
-def bytes_gathered() -> int:
+def bytes_gathered(site: Site) -> int:
     """Return the limit in bytes for gathered rows, which leaves memory for copies."""
-    return work_memory() // costs.COPIES_OF_GATHERED
+    return site.work_memory // costs.COPIES_OF_GATHERED
 
 
-def bytes_of_range() -> int:
+def bytes_of_range(site: Site) -> int:
     """Return the limit in bytes for a range if every thread processes one at a time."""
-    return min(bytes_gathered() // local_threads(), MAX_BYTES_OF_ARRAY)
+    return min(bytes_gathered(site) // site.threads, MAX_BYTES_OF_ARRAY)
 
 
-def ranges_for(plan_size: PlanSize) -> float:
+def ranges_for(plan_size: PlanSize, site: Site) -> float:
     """Return the number of ranges to divide rows into, so that each fits in memory and each thread gets several; infinite if no memory is left."""
-    room = bytes_of_range()
+    room = bytes_of_range(site)
     needed = costs.UNEVENNESS_OF_RANGES * plan_size.size / room if room else math.inf
-    return 1 + max(needed, min(costs.MAX_RANGES - 1, plan_size.rows / costs.ROWS_OF_RANGE), costs.UNEVENNESS_OF_RANGES * local_threads())
+    return 1 + max(needed, min(costs.MAX_RANGES - 1, plan_size.rows / costs.ROWS_OF_RANGE), costs.UNEVENNESS_OF_RANGES * site.threads)

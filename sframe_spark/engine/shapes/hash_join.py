@@ -10,6 +10,7 @@ import attrs
 
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, makes_plainly, placement_of, suits_threads
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.engine.shapes.gathered_rows import ranges_for, runs_over_row_ranges, size_of_all
 from sframe_spark.engine.shapes.partitioned_operators import PartitionedJoin, from_partitions
@@ -27,12 +28,12 @@ class HashJoinShape(Shape):
 
     name: ClassVar[str] = "hash join"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return threads for a join of built-in kernels whose hash partitions fit in memory."""
         is_refused = not part.is_without_ranges or Strategy(self, Workers.THREADS) in part.refused
-        return None if is_refused or partitions_of_join(part.root) is None else Workers.THREADS
+        return None if is_refused or partitions_of_join(part.root, site) is None else Workers.THREADS
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if a hash partition is too large."""
         return [Alternative.HASH_PARTITIONS]
 
@@ -43,7 +44,7 @@ class HashJoinShape(Shape):
         tasks = [runner.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
         runner.tasks = sum(map(len, tasks))
         # Less memory may be available than when the section was planned.
-        count = partitions_of_join(node)
+        count = partitions_of_join(node, runner.site)
         assert count is not None
         with PartitionedJoin.of(node, count) as joined:
             for slot, tasks_of_side in enumerate(tasks):
@@ -64,15 +65,15 @@ class HashJoinShape(Shape):
 HASH_JOIN: Shape = HashJoinShape()
 
 
-def partitions_of_join(node: PlannerNode) -> int | None:
+def partitions_of_join(node: PlannerNode, site: Site) -> int | None:
     """Return the number of hash partitions for a join whose sides do not fit in memory together; None if a query is to run it."""
     joining = node.operator.joining
     if joining is None or joining.by_partitions is None or not is_for_threads(node) or not makes_plainly(node):
         return None
-    if not all(suits_threads(side) and runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
+    if not all(suits_threads(side, site) and runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
     together = size_of_all(node.inputs)
-    count = math.inf if together is None else ranges_for(together)
+    count = math.inf if together is None else ranges_for(together, site)
     return int(count) if count <= costs.MAX_RANGES else None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_for_threads, placement_of, suits_threads
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.gathered_rows import size_of_all
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
 from sframe_spark.engine.shapes.section_tree import PlanPart, SectionResult, Workers
@@ -15,10 +16,9 @@ from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import SourceKind
-from sframe_spark.process.memory import result_memory_left, work_memory
 
 
-def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
+def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]], site: Site) -> PlannerNode | None:
     """Return the join that threads of this process run over placed inputs; None if a query is to run it.
 
     If possible, the right side is sorted and searched; otherwise it is a hash join, which numbers the keys of both sides.
@@ -27,13 +27,13 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
     numbered = None if joining is None else joining.in_memory()
     if joining is None or numbered is None or numbered.counting is None or not is_for_threads(node):
         return None
-    sides = [side for side, placement in children if placement.segment and suits_threads(side)]
+    sides = [side for side, placement in children if placement.segment and suits_threads(side, site)]
     if len(sides) < len(children):
         return None
     search = joining.searching(node.inputs, sides)
-    if search is not None and is_put_in_order(search.inputs[1]) and can_stay(sides[1:]):
+    if search is not None and is_put_in_order(search.inputs[1], site) and can_stay(sides[1:], site):
         return search
-    return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
+    return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides, site) else None
 
 
 def query_again(node: PlannerNode) -> PlannerNode:
@@ -47,7 +47,7 @@ def query_again(node: PlannerNode) -> PlannerNode:
     return node
 
 
-def can_stay(sides: Sequence[PlannerNode]) -> bool:
+def can_stay(sides: Sequence[PlannerNode], site: Site) -> bool:
     """Return whether the sides of a join fit in memory, together with what the join needs."""
     if any(is_spilled(node) for side in sides for node in postorder([side])):
         return False
@@ -55,7 +55,7 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
     if together is None:
         return False
     needed = costs.COPIES_OF_GATHERED * together.size + costs.BYTES_OF_ROW_OF_HASH_JOIN * together.rows
-    return together.size <= result_memory_left() and needed <= work_memory()
+    return together.size <= site.result_memory_left and needed <= site.work_memory
 
 
 def is_spilled(node: PlannerNode) -> bool:
@@ -70,7 +70,7 @@ def in_memory(side: PlannerNode) -> PlannerNode:
     return side if is_computed else Project(tuple(range(side.facts.width))).make_planner_node(side)
 
 
-def is_put_in_order(side: PlannerNode) -> bool:
+def is_put_in_order(side: PlannerNode, site: Site) -> bool:
     """Return whether threads bring all rows of a sort together, or exchange them."""
     part = PlanPart(side, placement_of(side))
-    return any(shape.workers_for(part) is Workers.THREADS for shape in (RANGE_SHUFFLE, WHOLE))
+    return any(shape.workers_for(part, site) is Workers.THREADS for shape in (RANGE_SHUFFLE, WHOLE))

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     is_for_threads,
@@ -17,6 +16,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     suits_processes,
     suits_threads,
 )
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, combined_parts, part_of_range
 from sframe_spark.engine.runtime.task_runners import TaskRunner, name_of
@@ -30,7 +30,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import function
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
-from sframe_spark.process.memory import memory_for_batches, work_memory
+from sframe_spark.process.memory import memory_for_batches
 
 
 @attrs.frozen
@@ -39,7 +39,7 @@ class PartialStatesShape(Shape):
 
     name: ClassVar[str] = "partial states"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return who computes the states, as for rows that are computed range by range, if the states of all ranges fit in the driver's memory."""
         node = part.root
         operator = node.operator
@@ -48,13 +48,13 @@ class PartialStatesShape(Shape):
         below = node.inputs[0]
         if not operator.decomposes([below.facts]) or not parts_are_small(operator, below):
             return None
-        if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_cheaper_locally(node)):
+        if is_for_threads(node) and (suits_threads(below, site) or calls_pure_functions(below, site) or are_parts_cheaper_locally(node, site)):
             return Workers.THREADS
-        if needs_this_process() or calls_hashing_functions(below):
+        if needs_this_process(site) or calls_hashing_functions(below):
             return Workers.CALLING_PROCESS
-        return Workers.PROCESSES if suits_processes() else Workers.SPARK_TASKS
+        return Workers.PROCESSES if suits_processes(site) else Workers.SPARK_TASKS
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if there are too many groups."""
         return [Alternative.LARGE_PARTS]
 
@@ -79,17 +79,17 @@ def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
     return not rows or bytes_of_rows(below, rows) <= costs.MAX_BYTES_SENT
 
 
-def are_parts_cheaper_locally(node: PlannerNode) -> bool:
+def are_parts_cheaper_locally(node: PlannerNode, site: Site) -> bool:
     """Return whether an operator's input runs faster in this process.
 
     For an operator that chooses rows by the values of some columns, it suffices that these columns are computed faster in this process.
     """
-    if not config.small_rows:
+    if not site.small_rows:
         return False
-    if is_cheaper_locally(node.inputs[0]):
+    if is_cheaper_locally(node.inputs[0], site):
         return True
     numbered = numbered_rows(node)
-    return numbered is not None and is_cheaper_locally(numbered.deciding)
+    return numbered is not None and is_cheaper_locally(numbered.deciding, site)
 
 
 def from_parts(runner: SectionRunner, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
@@ -105,7 +105,9 @@ def from_parts(runner: SectionRunner, node: PlannerNode, workers: TaskRunner) ->
     placement = placement_of(below)
     tasks = runner.tasks_of(below, placement, workers)
     runner.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-    max_bytes = max(costs.MIN_BYTES_OF_PARTIAL_STATE, min(costs.MAX_BYTES_OF_PARTIAL_STATES, work_memory() // costs.COPIES_OF_PARTIAL_STATES))
+    max_bytes = max(
+        costs.MIN_BYTES_OF_PARTIAL_STATE, min(costs.MAX_BYTES_OF_PARTIAL_STATES, runner.site.work_memory // costs.COPIES_OF_PARTIAL_STATES)
+    )
     most = max(max_bytes // len(tasks), min(costs.MIN_BYTES_OF_PARTIAL_STATE, costs.MAX_BYTES_OF_PARTIAL_STATES_SENT // len(tasks)))
     early_stop = EarlyStop()
     callables = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads
 from sframe_spark.engine.runtime.result_storage import PartialRows, partial_rows, reservation_for_results
@@ -50,7 +50,7 @@ def key_ranges_of(node: PlannerNode, most: int = costs.MAX_RANGES, workers: Task
     if not placement_of(narrow).segment:
         narrow = keys
     # Less memory may be available than when the section was planned.
-    count = most if workers is not None else int(min(most, ranges_for(plan_size)))
+    count = most if workers is not None else int(min(most, ranges_for(plan_size, Site.now())))
     sample = sample_of(narrow, max(costs.POSITIONS_OF_RANGE_SAMPLE, count), workers or ThreadRunner())
     return RangePartitioner.of(sample, below.schema[split.column], split.ascending, count)
 
@@ -148,7 +148,7 @@ class PartitionedResult:
 
 def max_at_once() -> int:
     """Return the limit in bytes for the input of one kernel call: a range, or both sides of a hash partition."""
-    return min(bytes_gathered(), MAX_BYTES_OF_ARRAY)
+    return min(bytes_gathered(Site.now()), MAX_BYTES_OF_ARRAY)
 
 
 def rows_by_ranges(node: PlannerNode, store: ShuffleStore, ranges: RangePartitioner) -> PartitionedResult:
@@ -190,7 +190,7 @@ def passed_on(split: RangeSplit, ranges: RangePartitioner) -> np.ndarray:
 
 def from_partitions(runner: SectionRunner, node: PlannerNode, rows: PartitionedResult) -> PlannerNode:
     """Compute the result of exchanged rows in threads, and return a source of it."""
-    groups = rows.groups(runner.options.segments or config.default_segments or costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads())
+    groups = rows.groups(runner.options.segments or runner.site.default_segments or costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads())
     if runner.options.directory is not None:
         return runner.written(node, ThreadRunner(), [partial(PartialRows([], rows.chunks(numbers)).write, node.schema) for numbers in groups])
     reservation = reservation_for_results()
@@ -373,7 +373,7 @@ class PartitionedJoin:
                 size += pairs.size
                 rows += sum(int(side.rows[number]) for side in self.sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
-        needed = costs.UNEVENNESS_OF_RANGES * size * total / max(1, rows) / max(1, bytes_of_range() // STORES_OF_JOIN)
+        needed = costs.UNEVENNESS_OF_RANGES * size * total / max(1, rows) / max(1, bytes_of_range(Site.now()) // STORES_OF_JOIN)
         count = int(min(costs.MAX_RANGES, 1 + max(needed, costs.UNEVENNESS_OF_RANGES * local_threads())))
         return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *samples])), INT, True, count)
 
@@ -423,7 +423,7 @@ class RowsByRowId(PartitionedResult):
 
 def room_of_store() -> int:
     """Return the limit in bytes for the buffers of one store."""
-    return bytes_gathered() // STORES_OF_JOIN
+    return bytes_gathered(Site.now()) // STORES_OF_JOIN
 
 
 def rows_with_ids(number: int, task: RangeTask) -> Iterator[Chunk]:

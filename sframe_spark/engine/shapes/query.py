@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.column_lineage import origins_of
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import with_stored_tables, write_query
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, Section, Shape, Workers
@@ -31,11 +32,11 @@ class QueryShape(Shape):
 
     name: ClassVar[str] = "query"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return Spark, for everything that is not computed range by range."""
         return Workers.SPARK if part.is_without_ranges else None
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what a sample of the groups decides, and whether sums may need more digits than the first query has."""
         root, found = section.root, list[Alternative]()
         if root.operator.group_keys is not None:
@@ -55,10 +56,10 @@ class QueryShape(Shape):
         node = with_stored_tables(node)
         if runner.options.directory is not None:
             return write_query(node, runner.options)
-        if fits_driver(node, runner.options.in_memory):
+        if fits_driver(node, runner.options.in_memory, runner.site.memory_budget):
             return runner.keep(query.collect(node), node)
         keys = node.operator.group_keys
-        if keys is not None and rows_fit(node, runner.options.in_memory) and has_few_groups(node.inputs[0], keys):
+        if keys is not None and rows_fit(node, runner.options.in_memory, runner.site.memory_budget) and has_few_groups(node.inputs[0], keys):
             chunk = query.collect_few(node, runner.options.in_memory)
             if chunk is not None:
                 return runner.keep(chunk, node)

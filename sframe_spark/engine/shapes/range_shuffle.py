@@ -9,10 +9,9 @@ from typing import ClassVar
 import attrs
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, placement_of, runs_on_other_machines
-from sframe_spark.engine.runtime.pipeline import local_threads
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import with_stored_tables
 from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, ShuffleFiles, ShuffleStore, write_results
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, TaskRunner, ThreadRunner
@@ -23,7 +22,6 @@ from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, Repla
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.errors import MemoryReservationError, NotSharedError
-from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_capabilities import range_split_of
@@ -31,7 +29,7 @@ from sframe_spark.process.memory import memory_for_batches
 from sframe_spark.session import is_remote
 from sframe_spark.session.session import get_session
 from sframe_spark.session.spark_locality import reads_our_files
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_root, temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 
 @attrs.frozen
@@ -40,22 +38,24 @@ class RangeShuffleShape(Shape):
 
     name: ClassVar[str] = "range shuffle"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return threads if the rows do not fit in memory, or are so many that ranges of them are sorted sooner.
 
         Spark tasks are for rows of a cluster that no other shape brings together here.
         """
         if not part.is_without_ranges:
             return None
-        plan_size = gathered_size(part.root)
-        if plan_size is not None and Strategy(self, Workers.THREADS) not in part.refused and is_worth_exchanging(part.root, plan_size):
+        plan_size = gathered_size(part.root, site)
+        if plan_size is not None and Strategy(self, Workers.THREADS) not in part.refused and is_worth_exchanging(part.root, plan_size, site):
             return Workers.THREADS
         is_for_tasks = (
-            Strategy(self, Workers.SPARK_TASKS) not in part.refused and WHOLE.workers_for(part) is None and is_exchanged_by_tasks(part.root)
+            Strategy(self, Workers.SPARK_TASKS) not in part.refused
+            and WHOLE.workers_for(part, site) is None
+            and is_exchanged_by_tasks(part.root, site)
         )
         return Workers.SPARK_TASKS if is_for_tasks else None
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if a range is too large, or if tasks and this process share no files."""
         return [Alternative.EXCHANGE if section.workers is Workers.THREADS else Alternative.EXCHANGE_OF_TASKS]
 
@@ -68,36 +68,36 @@ class RangeShuffleShape(Shape):
 RANGE_SHUFFLE: Shape = RangeShuffleShape()
 
 
-def is_worth_exchanging(root: PlannerNode, plan_size: PlanSize) -> bool:
+def is_worth_exchanging(root: PlannerNode, plan_size: PlanSize, site: Site) -> bool:
     """Return whether threads exchange the rows of a kernel's input, which they can compute."""
     # If only first rows are required, finding them among all rows is faster than exchanging all rows.
-    is_quicker = not needs_first_rows_only(root) and plan_size.rows >= costs.MIN_ROWS_SPLIT and local_threads() > 1
-    return (is_quicker or plan_size.size > bytes_gathered()) and can_split(root) and ranges_for(plan_size) <= costs.MAX_RANGES
+    is_quicker = not needs_first_rows_only(root) and plan_size.rows >= costs.MIN_ROWS_SPLIT and site.threads > 1
+    return (is_quicker or plan_size.size > bytes_gathered(site)) and can_split(root) and ranges_for(plan_size, site) <= costs.MAX_RANGES
 
 
-def is_exchanged_by_tasks(root: PlannerNode) -> bool:
+def is_exchanged_by_tasks(root: PlannerNode, site: Site) -> bool:
     """Return whether Spark tasks run a built-in kernel on each range of a column: only if Spark uses other machines.
 
     With very many rows, there would be too many chunks to read; Spark's own exchange merges them.
     """
-    if not config.small_rows or len(root.inputs) != 1 or root.operator.whole_kernel is None:
+    if not site.small_rows or len(root.inputs) != 1 or root.operator.whole_kernel is None:
         return False
     # If only first rows are required, each Spark task selects the first of its own rows.
     if needs_first_rows_only(root):
         return False
     below = root.inputs[0]
-    if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+    if not runs_on_other_machines(site) or site.are_temporary_files_remote or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
     plan_size = plan_size_of(below, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) if runs_over_row_ranges(below) else None
     if plan_size is None:
         return False
-    tasks = max(-(-plan_size.rows // config.segment_rows), config.default_segments or 0)
-    return ranges_of_tasks(plan_size) * tasks <= costs.MAX_TASKS_TIMES_RANGES
+    tasks = max(-(-plan_size.rows // site.segment_rows), site.default_segments or 0)
+    return ranges_of_tasks(plan_size, site) * tasks <= costs.MAX_TASKS_TIMES_RANGES
 
 
-def ranges_of_tasks(plan_size: PlanSize) -> int:
+def ranges_of_tasks(plan_size: PlanSize, site: Site) -> int:
     """Return the number of ranges for Spark tasks: a range has about as many rows as a segment, or fewer if rows are long."""
-    return 1 + int(max(plan_size.size // costs.BYTES_OF_RANGE_OF_TASK, plan_size.rows // config.segment_rows))
+    return 1 + int(max(plan_size.size // costs.BYTES_OF_RANGE_OF_TASK, plan_size.rows // site.segment_rows))
 
 
 def can_split(root: PlannerNode) -> bool:
@@ -120,7 +120,7 @@ def exchanged(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanN
     below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
     tasks = runner.tasks_of(below, placement, workers)
     ranges = key_ranges_of(node)
-    with ShuffleStore(partitioner_of(node, ranges), below.schema, bytes_gathered()) as store:
+    with ShuffleStore(partitioner_of(node, ranges), below.schema, bytes_gathered(runner.site)) as store:
         store.fill(workers, tasks, f"exchanging for {node.operator.called()}")
         runner.spilled = store.written
         rows = f"{store.rows.sum()} rows, {store.written} bytes of them on disk"
@@ -147,7 +147,7 @@ def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode 
             return ReplanNeeded(node)
         # A large table in memory is written to files first, so that the tasks that sample the keys can read it, too.
         node = node.with_inputs([below := with_stored_tables(node.inputs[0])])
-        tasks, least = runner.tasks_of(below, placement_of(below), workers), ranges_of_tasks(plan_size)
+        tasks, least = runner.tasks_of(below, placement_of(below), workers), ranges_of_tasks(plan_size, runner.site)
         # The number of tasks was not known when the section was planned. The least number of ranges is needed; one range for each core is only
         # desirable.
         most = costs.MAX_TASKS_TIMES_RANGES // len(tasks)
@@ -165,7 +165,7 @@ def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode 
         if store.sizes.max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
             runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
             return ReplanNeeded(node)
-        count = runner.options.segments or config.default_segments
+        count = runner.options.segments or runner.site.default_segments
         parts = split_evenly(store.rows, count) if count else [range(number, number + 1) for number in range(ranges.count)]
         write = partial(write_results, OperatorKernel(node.operator, below.facts, node.schema))
         return runner.written(node, workers, [partial(write, [(store.partition(n), bool(passed[n])) for n in part]) for part in parts])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import are_for_threads
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.section_tree import SectionResult
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
@@ -14,12 +14,12 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import SourceKind
 
 
-def is_cheaper_locally(root: PlannerNode) -> bool:
+def is_cheaper_locally(root: PlannerNode, site: Site) -> bool:
     """Return whether a plan has only built-in kernels over local rows within the driver's memory budget, so that it runs faster in this process."""
-    if not config.small_rows or not are_for_threads(root):
+    if not site.small_rows or not are_for_threads(root):
         return False
     plan_size = plan_size_of(root, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
-    return plan_size is not None and plan_size.size <= config.memory_budget and all(map(is_near, postorder([root])))
+    return plan_size is not None and plan_size.size <= site.memory_budget and all(map(is_near, postorder([root])))
 
 
 def is_near(node: PlannerNode) -> bool:

@@ -18,6 +18,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     suits_threads,
     why_blocked,
 )
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import require_fixed
 from sframe_spark.engine.shapes.count_matches import counted_join, is_to_be_counted
 from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
@@ -84,6 +85,8 @@ class SectionPlanner:
 
     Parameters
     ----------
+    site
+        The site for which plans are made.
     free
         ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes_to_materialize_first`).
     refused
@@ -96,6 +99,7 @@ class SectionPlanner:
         Whether inputs may be gathered in this process, or exchanged by Spark tasks. False if the whole plan is to become a Spark query.
     """
 
+    site: Site
     free: frozenset[int] = frozenset()
     refused: frozenset[Strategy] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
@@ -133,7 +137,7 @@ class SectionPlanner:
             if fragment is not root:
                 fragment.operator.section.reason = reason
             return fragment.operator.section
-        return Section(*strategy_for(fragment, placement, self.refused), fragment, reason, placement=placement)
+        return Section(*strategy_for(fragment, placement, self.site, self.refused), fragment, reason, placement=placement)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return a plan as one Spark query, with its placement; everything that cannot be part of a query becomes a section."""
@@ -145,7 +149,7 @@ class SectionPlanner:
     def fragment(self, root: PlannerNode) -> Placed:
         """Return the part of a plan that runs last, with its placement; everything that cannot be part of it becomes a section."""
         readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
-        observed, again = observed_nodes(root), called_again(root)
+        observed, again = observed_nodes(root), called_again(root, self.site)
         placed: dict[int, Placed] = {}
         for node in postorder([root]):
             children = [placed[id(child)] for child in node.inputs]
@@ -171,7 +175,7 @@ class SectionPlanner:
         node = query_again(node)
         alone = self._as_section(node, children)
         if alone is None and self.gathers and not node.operator.has_kernel:
-            apart = [is_made_without_spark(*placed) for placed in children]
+            apart = [is_made_without_spark(*placed, self.site) for placed in children]
             if any(apart):
                 self._has_gathered = True
                 children = [
@@ -186,21 +190,21 @@ class SectionPlanner:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers and node is not self._root and (ordered := self._put_in_order(node, current, placement)) is not None:
                 return ordered
-            if self.gathers and (join := local_join(node, children)) is not None:
+            if self.gathers and (join := local_join(node, children, self.site)) is not None:
                 return self._joined(node, join)
-            if self.gathers and strategy_for(current, placement, self.refused if node is self._root else frozenset()).shape == HASH_JOIN:
+            if self.gathers and strategy_for(current, placement, self.site, self.refused if node is self._root else frozenset()).shape == HASH_JOIN:
                 return self._joined_by_partitions(node, current, placement)
             children = [self._fit_for_query(child, item) for child, item in children]
             # The inputs may turn out to be few rows only now.
             few = operator_for_few_rows(node.operator)
-            if few is not None and all(is_few_at_hand(child) for child, _ in children):
+            if few is not None and all(is_few_at_hand(child, self.site) for child, _ in children):
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
 
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
         """Return the result of a section that gathers or exchanges all input rows of a node; None if a query computes the node."""
-        strategy = strategy_for(current, placement)
+        strategy = strategy_for(current, placement, self.site)
         if strategy.shape == QUERY:
             return None
         self._origins[id(current)] = SectionOrigin(node)
@@ -237,12 +241,12 @@ class SectionPlanner:
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """Return a join with its number of rows, if that has to be counted and its inputs are computed; else the node as it is."""
-        if not placement.segment or not is_to_be_counted(node):
+        if not placement.segment or not is_to_be_counted(node, self.site):
             return node, placement
         if sections := sections_in(node):
             self.waiting = self.waiting or sections
             return node, placement
-        node = counted_join(node, placement)
+        node = counted_join(node, placement, self.site)
         return node, placed_over(node, inputs)
 
     def _as_section(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
@@ -253,7 +257,7 @@ class SectionPlanner:
         if not placement.segment:
             return None
         part = PlanPart(node.with_inputs([below]), None, placement)
-        strategy = first_that_applies(SHAPES_OF_ONE_NODE, part)
+        strategy = first_that_applies(SHAPES_OF_ONE_NODE, part, self.site)
         if strategy is None or (node is self._root and strategy in self.refused):
             return None
         return Section(*strategy, part.root, "its rows are made all at once")
@@ -277,7 +281,7 @@ class SectionPlanner:
         is_foreign = lacks_key(node.operator)
         if node.operator.is_source and not is_foreign:
             return node, placement
-        strategy = Strategy(STREAM, workers_over_ranges(node)) if is_foreign else strategy_for(node, placement)
+        strategy = Strategy(STREAM, workers_over_ranges(node, self.site)) if is_foreign else strategy_for(node, placement, self.site)
         section = Section(*strategy, node, reason, placement=placement)
         self.section_origins[id(section)] = self._origins[id(node)]
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
@@ -289,34 +293,34 @@ class SectionPlanner:
         # External files have no stored row key, so they are rewritten as segments before Spark reads them.
         if lacks_key(node.operator):
             return self._first(node, placement, WITHOUT_KEY)
-        if node.operator.is_source or (spark_can_inline(node) and not is_small(node)):
+        if node.operator.is_source or (spark_can_inline(node) and not is_small(node, self.site)):
             return node, placement
-        why = "few rows are computed sooner without Spark" if is_small(node) else "kernels compute it, not a Spark query"
+        why = "few rows are computed sooner without Spark" if is_small(node, self.site) else "kernels compute it, not a Spark query"
         return self._first(node, placement, why)
 
 
-def as_one_query(root: PlannerNode, reason: str) -> Section:
+def as_one_query(root: PlannerNode, reason: str, site: Site) -> Section:
     """Return a whole plan as one Spark query; external files are rewritten as segments with row keys before."""
 
     def with_key(node: PlannerNode) -> PlannerNode:
         if not lacks_key(node.operator):
             return node
-        return SectionResult.of(Section(STREAM, workers_over_ranges(node), node, WITHOUT_KEY, placement=placement_of(node)))
+        return SectionResult.of(Section(STREAM, workers_over_ranges(node, site), node, WITHOUT_KEY, placement=placement_of(node)))
 
     return Section(QUERY, Workers.SPARK, rebuild(root, with_key), reason)
 
 
-def strategy_for(root: PlannerNode, placement: Placement, refused: frozenset[Strategy] = frozenset()) -> Strategy:
+def strategy_for(root: PlannerNode, placement: Placement, site: Site, refused: frozenset[Strategy] = frozenset()) -> Strategy:
     """Return how a part of a plan runs, over inputs that can be read as they are."""
-    strategy = first_that_applies(SHAPES, PlanPart(root, placement, refused=refused))
+    strategy = first_that_applies(SHAPES, PlanPart(root, placement, refused=refused), site)
     assert strategy is not None, "everything that has no row ranges can be a query"
     return strategy
 
 
-def first_that_applies(shapes: Sequence[Shape], part: PlanPart) -> Strategy | None:
+def first_that_applies(shapes: Sequence[Shape], part: PlanPart, site: Site) -> Strategy | None:
     """Return the first of some shapes that a part of a plan may have, with its workers; None if it may have none of them."""
     for shape in shapes:
-        workers = shape.workers_for(part)
+        workers = shape.workers_for(part, site)
         if workers is not None:
             return Strategy(shape, workers)
     return None
@@ -327,17 +331,17 @@ def needs_spark(section: Section) -> bool:
     return section.workers.are_on_spark and all(below.root.length.rows is not None for below in section.inputs)
 
 
-def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
+def is_made_without_spark(root: PlannerNode, placement: Placement, site: Site) -> bool:
     """Return whether Python processes, or this process, compute many rows by functions of users.
 
     Then the operator that reads the rows may need no Spark either.
     """
-    if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_cheaper_locally(root):
+    if not placement.segment or root.operator.is_source or is_small(root, site) or suits_threads(root, site) or is_cheaper_locally(root, site):
         return False
-    return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_hashing_functions(root)
+    return suits_processes(site) or needs_this_process(site) or calls_pure_functions(root, site) or calls_hashing_functions(root)
 
 
-def is_few_at_hand(node: PlannerNode) -> bool:
+def is_few_at_hand(node: PlannerNode, site: Site) -> bool:
     """Return whether a node is a source of so few rows that they are sorted or joined in memory."""
     most = node.length.at_most
-    return node.operator.is_source and is_small(node) and most is not None and most <= sort_operators.MAX_TIES
+    return node.operator.is_source and is_small(node, site) and most is not None and most <= sort_operators.MAX_TIES

@@ -9,6 +9,7 @@ import attrs
 
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.result_storage import PartialRows, new_dataset, rows_as_produced, with_stored_tables, write_in_memory
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
@@ -42,6 +43,8 @@ class SectionRunner:
         How many tasks computed the rows; None if there were no tasks, or if a Spark query computed them.
     spilled
         How many bytes were written to disk to exchange rows; None if no rows were exchanged by threads or tasks.
+    site
+        The site as it is when the section starts; more or less memory may be left than when it was planned.
     """
 
     options: MaterializeOptions
@@ -49,6 +52,7 @@ class SectionRunner:
     owned: frozenset[int]
     tasks: int | None = None
     spilled: int | None = None
+    site: Site = attrs.field(factory=Site.now)
 
     def run(self, section: Section) -> PlannerNode | ReplanNeeded:
         """Run a section and return a source of its rows, or what is to be planned again."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import attrs
 
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
@@ -61,14 +62,14 @@ class Shape(abc.ABC):
     name: ClassVar[str]
 
     @abc.abstractmethod
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return who is to run a part of a plan as a section of this shape; None if it cannot have this shape, or another one is cheaper."""
 
     @abc.abstractmethod
     def run(self, section: Section, runner: SectionRunner) -> PlannerNode | ReplanNeeded:
         """Run a section whose inputs are sources, and return a source of its rows, or what is to be planned again."""
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return the decisions about a section of this shape that are made only while it runs; none by default."""
         return ()
 

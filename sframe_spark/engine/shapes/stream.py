@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     Placement,
@@ -23,6 +22,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     suits_processes,
     suits_threads,
 )
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.division_into_row_ranges import sequential_if_faster
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.result_storage import new_dataset, partial_rows, reservation_for_results, write_chunks
@@ -45,7 +45,7 @@ class StoredShape(Shape):
 
     name: ClassVar[str] = "stored"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return that nobody has to do anything for a source."""
         return Workers.NONE if part.root.operator.is_source else None
 
@@ -60,18 +60,18 @@ class StreamShape(Shape):
 
     name: ClassVar[str] = "stream"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return who runs the kernels: the driver if the rows are few, or if Spark would take longer to start than they take; else see below."""
         root = part.root
         if part.placement is None or not part.placement.segment:
             return None
-        return Workers.DRIVER if is_small(root) or streams_faster_locally(root) else workers_over_ranges(root)
+        return Workers.DRIVER if is_small(root, site) or streams_faster_locally(root, site) else workers_over_ranges(root, site)
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return whether rows may go to disk, which depends on how many they are and on what else is in memory."""
         if section.workers is Workers.DRIVER:
             return [Alternative.TOO_LARGE]
-        is_kept = section.workers is Workers.THREADS and not fits_driver(section.root, MaterializeOptions().in_memory)
+        is_kept = section.workers is Workers.THREADS and not fits_driver(section.root, MaterializeOptions().in_memory, site.memory_budget)
         return [Alternative.STAYS_IN_MEMORY] if is_kept else []
 
     @memory_for_batches()
@@ -88,17 +88,17 @@ STORED: Shape = StoredShape()
 STREAM: Shape = StreamShape()
 
 
-def workers_over_ranges(root: PlannerNode) -> Workers:
+def workers_over_ranges(root: PlannerNode, site: Site) -> Workers:
     """Return who computes rows range by range.
 
     Threads, if there are only built-in kernels and Spark is not elsewhere, or if few bytes are done before Spark's tasks have started; for users'
     functions this process if no other can call them alike, then Python processes as long as no Spark is in use, and Spark tasks.
     """
-    if suits_threads(root) or is_cheaper_locally(root) or calls_pure_functions(root):
+    if suits_threads(root, site) or is_cheaper_locally(root, site) or calls_pure_functions(root, site):
         return Workers.THREADS
-    if needs_this_process() or calls_hashing_functions(root):
+    if needs_this_process(site) or calls_hashing_functions(root):
         return Workers.CALLING_PROCESS
-    return Workers.PROCESSES if suits_processes() else Workers.SPARK_TASKS
+    return Workers.PROCESSES if suits_processes(site) else Workers.SPARK_TASKS
 
 
 @memory_for_batches()
@@ -106,14 +106,14 @@ def on_driver(runner: SectionRunner, node: PlannerNode, placement: Placement, bu
     """Run a section in this process and return a source of its rows: in memory, or on disk if they exceed the memory budget."""
     alone, rows = needs_one_batch(node), placement.rows_to_run
     batches = PipelineRunner(Pipeline.of(node), in_one_batch=alone, threads=local_threads())
-    stream = batches.chunks(0, rows, True, rows) if alone else batches.stream(0, rows, config.batch_rows)
+    stream = batches.chunks(0, rows, True, rows) if alone else batches.stream(0, rows, runner.site.batch_rows)
     chunks: list[Chunk] = []
     size = 0
     for chunk in stream:
         chunks.append(chunk)
         size += chunk.size
-        if size > budgets * config.memory_budget:
-            runner.log.append(f"disk: {node.operator_type} has more than {config.memory_budget} bytes")
+        if size > budgets * runner.site.memory_budget:
+            runner.log.append(f"disk: {node.operator_type} has more than {runner.site.memory_budget} bytes")
             return write_chunks(chain(drained(chunks), stream), node.schema, runner.options, recorded_order(node))
     return runner.keep(concatenate(chunks, node.schema), node)
 
@@ -122,7 +122,7 @@ def by_ranges(runner: SectionRunner, node: PlannerNode, placement: Placement, wo
     """Run a section as tasks over row ranges and return a source of its rows."""
     tasks = runner.tasks_of(node, placement, workers := sequential_if_faster(node, workers))
     runner.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-    if runner.options.directory is None and fits_driver(node, runner.options.in_memory):
+    if runner.options.directory is None and fits_driver(node, runner.options.in_memory, runner.site.memory_budget):
         parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator.called()}", tasks)
         return runner.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
     if runner.options.directory is not None or workers.is_out_of_process:

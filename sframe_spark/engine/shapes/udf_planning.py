@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, moves_only, runs_on_other_machines, runs_our_code
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.rows_near_this_process import is_near
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.errors import UnownedCallsError
@@ -42,25 +42,25 @@ def calls_hashing_functions(root: PlannerNode) -> bool:
     return all(map(is_near, nodes)) and all(map(runs_our_code, nodes))
 
 
-def calls_pure_functions(root: PlannerNode) -> bool:
+def calls_pure_functions(root: PlannerNode, site: Site) -> bool:
     """Return whether a plan calls only pure users' functions, row by row, and would be done before another process has started."""
     nodes = list(postorder([root]))
     calling = [node for node in nodes if functions_of(node)]
-    if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
+    if not site.small_rows or not calling or not all(node.operator.row_wise for node in calling):
         return False
     plan_size = plan_size_of(root)
     functions = [function for node in calling for function in functions_of(node)]
     # Only one thread at a time may write to a memo.
-    if plan_size is None or plan_size.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
+    if plan_size is None or plan_size.size > site.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
         return False
     steps = [function.steps_of_call() for function in functions]
-    if None in steps or plan_size.rows * sum(filter(None, steps)) > costs.STEPS_OF_SMALL_ROW * config.small_rows:
+    if None in steps or plan_size.rows * sum(filter(None, steps)) > costs.STEPS_OF_SMALL_ROW * site.small_rows:
         return False
     # Searching a program of many steps for plug-ins takes longest, so it comes last.
-    return all(map(moves_only, nodes)) and (not runs_on_other_machines() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
+    return all(map(moves_only, nodes)) and (not runs_on_other_machines(site) or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
 
 
-def called_again(root: PlannerNode) -> set[int]:
+def called_again(root: PlannerNode, site: Site) -> set[int]:
     """Return the ``id`` of each node that calls a user's function and whose rows would be computed more than once.
 
     A sort reads a sample of its input first, a running value reads row ranges twice, a rolling one reads the edges of ranges twice, and nodes that
@@ -69,7 +69,7 @@ def called_again(root: PlannerNode) -> set[int]:
     nodes = list(postorder([root]))
     if not any(calls_python(node) for node in nodes):
         return set()
-    one_pass = is_small(root) and all(node.length.at_most is None or node.length.at_most <= config.batch_rows for node in nodes)
+    one_pass = is_small(root, site) and all(node.length.at_most is None or node.length.at_most <= site.batch_rows for node in nodes)
     readers = consumers([root])
     again: set[int] = set()
     for node in reversed(nodes):

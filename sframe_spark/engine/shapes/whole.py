@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand, is_small, placement_of
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.result_storage import in_one_chunk, may_stay, partial_rows, write_in_memory
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import chunks_of
@@ -32,7 +32,7 @@ class WholeShape(Shape):
 
     name: ClassVar[str] = "whole"
 
-    def workers_for(self, part: PlanPart) -> Workers | None:
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return the driver for few rows or rows in memory, threads if they can compute the input and it fits in memory.
 
         An input that is read range by range is brought together by the driver only.
@@ -41,14 +41,16 @@ class WholeShape(Shape):
         if part.below is not None:
             below, operator = root.inputs[0], root.operator
             kernel = operator.whole_kernel
-            is_for_driver = kernel is not None and kernel.for_few_rows is None and (is_small(below) or (operator.makes_one_row and is_at_hand(below)))
+            is_for_driver = (
+                kernel is not None and kernel.for_few_rows is None and (is_small(below, site) or (operator.makes_one_row and is_at_hand(below, site)))
+            )
             return Workers.DRIVER if is_for_driver else None
         if not part.is_without_ranges or Strategy(self, Workers.THREADS) in part.refused:
             return None
-        plan_size = gathered_size(root)
-        return Workers.THREADS if plan_size is not None and plan_size.size <= bytes_gathered() else None
+        plan_size = gathered_size(root, site)
+        return Workers.THREADS if plan_size is not None and plan_size.size <= bytes_gathered(site) else None
 
-    def alternatives(self, section: Section) -> Sequence[Alternative]:
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if the rows take more memory than they may."""
         return [Alternative.TOO_LARGE if section.workers is Workers.DRIVER else Alternative.NO_ROOM]
 
@@ -81,7 +83,7 @@ def gathered(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNe
     below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
     tasks = runner.tasks_of(below, placement, workers)
     runner.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
-    reservation = MemoryReservation(bytes_gathered())
+    reservation = MemoryReservation(bytes_gathered(runner.site))
     produced = workers.run([partial(partial_rows, chunks_of(task), reservation) for task in tasks], f"computing {node.operator.called()}", tasks)
     if reservation.is_full:
         runner.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
@@ -89,7 +91,7 @@ def gathered(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNe
     rows = in_one_chunk(produced, below.schema)
     result = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
     del rows
-    fits = result.rows <= runner.options.in_memory and result.size <= config.memory_budget
+    fits = result.rows <= runner.options.in_memory and result.size <= runner.site.memory_budget
     if runner.options.directory is None and (fits or may_stay()):
         return runner.keep(result, node)
     return write_in_memory(result, node.schema, runner.options, recorded_order(node))

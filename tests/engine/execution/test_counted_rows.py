@@ -10,6 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize_module
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.count_matches import is_much_to_compute
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.rewrite_laws import optimize
@@ -90,9 +91,9 @@ def test_little_is_made_and_stays(frame: SFrame) -> None:
 def test_no_function_is_called_to_count(frame: SFrame) -> None:
     """It would be called again for the rows."""
     kept = frame[frame["c3"] > 10]
-    assert is_much_to_compute(optimize(kept._node))
+    assert is_much_to_compute(optimize(kept._node), Site.now())
     kept = frame[frame["c3"].apply(lambda value: value > 10, dtype=int)]
-    assert not is_much_to_compute(optimize(kept._node))
+    assert not is_much_to_compute(optimize(kept._node), Site.now())
 
 
 @pytest.mark.parametrize("program", [lambda few: few[few["a"] > 3], lambda few: few.unique(), lambda few: few.join(few, on="a")])

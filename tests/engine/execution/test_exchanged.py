@@ -20,8 +20,9 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
-from sframe_spark.engine.shapes import gathered_rows, partitioned_operators, range_shuffle
+from sframe_spark.engine.shapes import partitioned_operators
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
@@ -248,8 +249,7 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
 @pytest.mark.parametrize("threads", [1, 4])
 def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = 400_000
-    for module in (gathered_rows, range_shuffle):
-        monkeypatch.setattr(module, "local_threads", lambda: threads)
+    monkeypatch.setattr(site, "local_threads", lambda: threads)
     monkeypatch.setattr(partitioned_operators.ThreadRunner, "parallelism", lambda self: threads)
     # Ranges of all sizes, from a thread's share to nearly all that there is.
     frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else key // 12)
@@ -287,7 +287,7 @@ def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_
 def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "VALUES_OF_RANGE_SAMPLE", 300)
     monkeypatch.setattr(costs, "POSITIONS_OF_RANGE_SAMPLE", 6)
-    monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight: count)
+    monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight, at: count)
     near = nearly_in_order(frame)
     ranges = partitioned_operators.key_ranges_of(near.sort("near")._node)
     rows = np.bincount(ranges.range_numbers(pa.array(near["near"], pa.int64())), minlength=ranges.count)

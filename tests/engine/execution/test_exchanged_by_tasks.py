@@ -18,7 +18,7 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.execution import plan_executor
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
@@ -69,7 +69,7 @@ class SentToThreads(SparkTaskRunner):
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+    monkeypatch.setattr(site, "is_spark_local", lambda: False)
     for module in (range_shuffle, section_runner):
         monkeypatch.setattr(module, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(plan_executor, "start_ahead", lambda: None)
@@ -128,7 +128,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
     if why == "too many pieces":
         monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 20)
     if why == "here":
-        monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: True)
+        monkeypatch.setattr(site, "is_spark_local", lambda: True)
     with config.using(**changed):
         modes = {section.strategy for section in plan_dry_run(PROGRAMS["by texts"](frame)._node).sections}
     assert RANGE_SHUFFLE_BY_TASKS not in modes

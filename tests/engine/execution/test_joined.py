@@ -22,8 +22,9 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime.shuffle_store import ShuffleStore
-from sframe_spark.engine.shapes import joins_in_memory, partitioned_operators as joined_module
+from sframe_spark.engine.shapes import partitioned_operators as joined_module
 from sframe_spark.engine.shapes.partitioned_operators import RowsByRowId
 from sframe_spark.engine.shapes.section_tree import Strategy
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation
@@ -157,7 +158,7 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
     with pytest.MonkeyPatch.context() as patch:
         for module in (algorithm_choice, algorithm_choice):
             patch.setattr(module, "MAX_TIES", 1)
-        patch.setattr(joins_in_memory, "result_memory_left", lambda: 0)
+        patch.setattr(site, "result_memory_left", lambda: 0)
         # Whatever the sizes: a piece that has no room would be Spark's.
         patch.setattr(joined_module, "max_at_once", lambda: 1 << 20)
         with config.using(small_rows=1, work_memory=work, batch_rows=batch):
@@ -289,7 +290,7 @@ def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: st
 
     expected = expected_of(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins_in_memory, "result_memory_left", lambda: 0)
+        patch.setattr(site, "result_memory_left", lambda: 0)
         # All keys are in one piece.
         patch.setattr(HashPartitioner, "partition_numbers", lambda self, chunk: np.zeros(chunk.rows, dtype=np.int64))
         with config.using(work_memory=200_000):

@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical import placement_and_blocking_inputs
+from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.engine.shapes.section_tree import Strategy
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
@@ -143,12 +143,12 @@ def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_requested", lambda: runs)
+    monkeypatch.setattr(site, "is_spark_requested", lambda: runs)
     sf, mode = load_sframe(place), STREAM_BY_TASKS if runs else STREAM_BY_PROCESSES
     assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].strategy == mode
     assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].strategy == mode
     assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].strategy == STREAM_BY_THREADS
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+    monkeypatch.setattr(site, "is_spark_local", lambda: False)
     assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].strategy == STREAM_BY_TASKS
     with config.using(small_rows=0):
         assert plan_dry_run(derived(sf)._node).sections[-1].strategy == STREAM_BY_TASKS
@@ -171,7 +171,7 @@ NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a fil
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NOT_JOINED)
 def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+    monkeypatch.setattr(site, "is_spark_local", lambda: False)
     mode, program = PROGRAMS[name]
     assert plan_dry_run(program(load_sframe(place))._node).sections[-1].strategy == mode
     for refused in ({"small_rows": 0}, {"memory_budget": 4 * ROWS}):
@@ -186,7 +186,7 @@ def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, m
 
 
 def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+    monkeypatch.setattr(site, "is_spark_local", lambda: False)
     monkeypatch.setattr(costs, "MIN_ROWS_FOR_EACH_READ_LATE", 10)
     with config.using(memory_budget=20 * ROWS):
         assert plan_dry_run(load_sframe(place).topk("f", 5)._node).sections[-1].strategy == PARTIAL_STATES_BY_THREADS
@@ -194,7 +194,7 @@ def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypat
 
 
 def test_what_is_elsewhere_is_a_clusters(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+    monkeypatch.setattr(site, "is_spark_local", lambda: False)
     load_sframe(place).save("memory://few-bytes-elsewhere")
     assert plan_dry_run(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].strategy == STREAM_BY_TASKS
     sf = load_sframe(place)

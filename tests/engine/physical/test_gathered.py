@@ -6,7 +6,8 @@ import pytest
 
 from sframe_spark import config
 from sframe_spark.engine import costs
-from sframe_spark.engine.shapes import gathered_rows
+from sframe_spark.engine.physical import site
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, ranges_for
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
@@ -18,17 +19,17 @@ GIB = 1 << 30
 @pytest.mark.parametrize("work", [1 << 27, GIB, 16 * GIB, 64 * GIB, 4096 * GIB])
 @pytest.mark.parametrize("row", [8, 400, 20_000, 3_000_000])
 def test_a_range_has_room_for_its_rows_and_copies_in_arrays(row: int, work: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered_rows, "local_threads", lambda: threads)
+    monkeypatch.setattr(site, "local_threads", lambda: threads)
     with config.using(work_memory=work):
         for size in (work // 100, work // 4, work, 10 * work):
-            count = ranges_for(PlanSize(size // row, size))
+            count = ranges_for(PlanSize(size // row, size), Site.now())
             # More are Spark's.
             if count <= costs.MAX_RANGES:
-                assert costs.UNEVENNESS_OF_RANGES * size / count <= min(bytes_gathered() / threads, MAX_BYTES_OF_ARRAY)
+                assert costs.UNEVENNESS_OF_RANGES * size / count <= min(bytes_gathered(Site.now()) / threads, MAX_BYTES_OF_ARRAY)
                 assert count >= costs.UNEVENNESS_OF_RANGES * threads
 
 
 def test_rows_that_are_many_and_short_are_not_more_ranges_than_there_may_be() -> None:
     with config.using(work_memory=4096 * GIB):
-        assert ranges_for(PlanSize(10**12, 8.0 * 10**12)) > costs.MAX_RANGES
-        assert ranges_for(PlanSize(10**11, 10.0**11)) <= costs.MAX_RANGES
+        assert ranges_for(PlanSize(10**12, 8.0 * 10**12), Site.now()) > costs.MAX_RANGES
+        assert ranges_for(PlanSize(10**11, 10.0**11), Site.now()) <= costs.MAX_RANGES

@@ -17,7 +17,9 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.execution import materialize_count_and_read_rows as materialize_module
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.shapes import gathered_rows, hash_join, joins_in_memory
+from sframe_spark.engine.physical import site
+from sframe_spark.engine.physical.site import Site
+from sframe_spark.engine.shapes import hash_join
 from sframe_spark.engine.shapes.count_matches import may_have_many
 from sframe_spark.engine.shapes.section_planner import SectionPlanner
 from sframe_spark.engine.shapes.section_tree import Strategy, in_order_of_running
@@ -51,7 +53,7 @@ def nothing_is_few() -> Iterator[None]:
 
 def modes(frame: SFrame) -> list[Strategy]:
     """How the sections of a frame's plan would run, in order."""
-    section = SectionPlanner().plan(optimize(frame._node))
+    section = SectionPlanner(Site.now()).plan(optimize(frame._node))
     return [each.strategy for each in in_order_of_running([section])]
 
 
@@ -145,9 +147,7 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
 
 
 # No memory for the rows, or too little for the row ids that a join makes of them.
-@pytest.mark.parametrize(
-    ("module", "refused", "value"), [(joins_in_memory, "result_memory_left", lambda: 0), (costs, "BYTES_OF_ROW_OF_HASH_JOIN", 1 << 60)]
-)
+@pytest.mark.parametrize(("module", "refused", "value"), [(site, "result_memory_left", lambda: 0), (costs, "BYTES_OF_ROW_OF_HASH_JOIN", 1 << 60)])
 @pytest.mark.parametrize("how", ["inner", "outer"])
 def test_without_room_pieces_are_joined_or_a_query_joins(
     module: Any, refused: str, value: Any, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch
@@ -156,13 +156,12 @@ def test_without_room_pieces_are_joined_or_a_query_joins(
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
     assert modes(left.join(right, on="k", how=how)) == [HASH_JOIN_BY_THREADS]
     # No piece has room either.
-    for module in (gathered_rows, joins_in_memory):
-        monkeypatch.setattr(module, "work_memory", lambda: 0)
+    monkeypatch.setattr(site, "work_memory", lambda: 0)
     assert modes(left.join(right, on="k", how=how)) == [SPARK_QUERY]
 
 
 def test_keys_that_python_compares_are_a_query_s(nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins_in_memory, "result_memory_left", lambda: 0)
+    monkeypatch.setattr(site, "result_memory_left", lambda: 0)
     left, right = SFrame({"k": [{"a": 1}, {"b": 2}], "v": [1, 2]}), SFrame({"k": [{"b": 2}, {"a": 1}], "w": [1, 2]})
     assert modes(left.join(right, on="k")) == [SPARK_QUERY]
 
@@ -246,9 +245,9 @@ def test_many_pairs_are_counted_and_not_made(how: str, on: list[str], tmp_path: 
 def test_no_function_is_called_to_count(nothing_is_few: None) -> None:
     """A side of which a function of the user's has a part is made once, for its rows and their number."""
     left, right = SFrame({"k": [1, 2, 2], "v": [1, 2, 3]}), SFrame({"k": [2, 2, 1], "w": [1, 2, 3]})
-    assert may_have_many(optimize(left.join(right, on="k")._node))
+    assert may_have_many(optimize(left.join(right, on="k")._node), Site.now())
     left["k"] = left["k"].apply(lambda value: value, dtype=int)
-    assert not may_have_many(optimize(left.join(right, on="k")._node))
+    assert not may_have_many(optimize(left.join(right, on="k")._node), Site.now())
 
 
 def test_a_bound_that_no_source_has_tells_nothing_of_how_many_pieces_there_are() -> None:

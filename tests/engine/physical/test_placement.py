@@ -8,6 +8,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.operators.sources.in_memory import RangeSource
 
 ROWS = 400_000
@@ -24,12 +25,12 @@ def test_reductions_of_rows_in_memory_start_no_spark() -> None:
 
 def test_rows_at_hand() -> None:
     column = SArray(np.arange(ROWS))
-    assert is_at_hand(column._node)
-    assert is_at_hand((column + 1)._node)
-    assert not is_at_hand(column.apply(lambda value: value + 1)._node)
-    assert not is_at_hand(RangeSource(0, costs.MAX_ROWS_AT_HAND + 1).make_planner_node())
+    assert is_at_hand(column._node, Site.now())
+    assert is_at_hand((column + 1)._node, Site.now())
+    assert not is_at_hand(column.apply(lambda value: value + 1)._node, Site.now())
+    assert not is_at_hand(RangeSource(0, costs.MAX_ROWS_AT_HAND + 1).make_planner_node(), Site.now())
     with config.using(small_rows=0):
-        assert not is_at_hand(column._node)
+        assert not is_at_hand(column._node, Site.now())
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])

@@ -14,6 +14,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine import costs
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime import task_runners
 from sframe_spark.engine.shapes.udf_planning import calls_pure_functions
 from sframe_spark.errors import UserFunctionError
@@ -104,28 +105,28 @@ def test_how_many_rows_are_few_depends_on_the_steps_of_a_call() -> None:
     steps = steps_of_call(short)
     assert steps is not None
     rows = costs.STEPS_OF_SMALL_ROW * config.small_rows // steps
-    assert calls_pure_functions(SArray(range(rows)).apply(short, int)._node)
-    assert not calls_pure_functions(SArray(range(rows + 1)).apply(short, int)._node)
+    assert calls_pure_functions(SArray(range(rows)).apply(short, int)._node, Site.now())
+    assert not calls_pure_functions(SArray(range(rows + 1)).apply(short, int)._node, Site.now())
     # Two functions take the time of both.
     twice = SFrame({"a": SArray(range(rows)).apply(short, int)})["a"].apply(lambda value: value * 3, int)
-    assert not calls_pure_functions(twice._node)
+    assert not calls_pure_functions(twice._node, Site.now())
     numbers = SArray(range(rows))
     unknown = numbers[numbers % 2 == 0].apply(short, int)
-    assert calls_pure_functions(unknown._node), "at most as many rows as before the filter"
+    assert calls_pure_functions(unknown._node, Site.now()), "at most as many rows as before the filter"
     with config.using(small_rows=0):
-        assert not calls_pure_functions(numbers.apply(short, int)._node)
+        assert not calls_pure_functions(numbers.apply(short, int)._node, Site.now())
 
 
 def test_rows_of_many_bytes_are_not_few() -> None:
     texts = SArray(["x" * 1_000] * ROWS)
-    assert calls_pure_functions(texts.apply(str.upper, str)._node)
+    assert calls_pure_functions(texts.apply(str.upper, str)._node, Site.now())
     with config.using(memory_budget=ROWS * 900):
-        assert not calls_pure_functions(texts.apply(str.upper, str)._node)
+        assert not calls_pure_functions(texts.apply(str.upper, str)._node, Site.now())
 
 
 def test_functions_of_groups_and_of_many_rows_are_not_for_threads() -> None:
     frame = SFrame({"a": range(ROWS)})
-    assert not calls_pure_functions(frame.flat_map(["n"], lambda row: [[row["a"]]])._node)
+    assert not calls_pure_functions(frame.flat_map(["n"], lambda row: [[row["a"]]])._node, Site.now())
 
 
 @pytest.mark.usefixtures("no_process")

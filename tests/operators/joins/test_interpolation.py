@@ -201,9 +201,9 @@ def test_windows_of_spark_agree(by_key: bool, by_rows: bool, spark: Any) -> None
 
 @pytest.mark.spark
 def test_tasks(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.engine.physical import placement_and_blocking_inputs
+    from sframe_spark.engine.physical import site
 
-    monkeypatch.setattr(placement_and_blocking_inputs, "is_spark_local", lambda: False)
+    monkeypatch.setattr(site, "is_spark_local", lambda: False)
     with config.using(small_rows=0):
         for by_rows in (False, True):
             node = node_of(ROWS, True, by_rows)

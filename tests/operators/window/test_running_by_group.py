@@ -15,6 +15,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
+from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.section_planner import SectionPlanner
 from sframe_spark.engine.shapes.section_tree import in_order_of_running
 from sframe_spark.errors import TooLargeError
@@ -376,7 +377,7 @@ def test_no_query_of_spark_makes_running_values() -> None:
         programs += [below.running(aggregate.CONCAT("k")) for below in (groups, sf.sort("f"), sf.join(other, on="k"), sf[sf["f"] > 0])]
         found = []
         for program in programs:
-            planner = SectionPlanner()
+            planner = SectionPlanner(Site.now())
             section = planner.plan(optimize(program._node))
             for each in in_order_of_running(planner.waiting or [section]):
                 if any(isinstance(node.operator, Running) for node in postorder([each.root])):

@@ -1,0 +1,86 @@
+"""The site of a plan: what planning may know of this process, its memory, its settings and Spark, read once for each plan."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.runtime.pipeline import local_threads
+from sframe_spark.paths_and_uris import is_remote_location
+from sframe_spark.process.memory import result_memory_left, work_memory
+from sframe_spark.process.python_worker_pool_and_message_channel import can_start
+from sframe_spark.process.worker_python_start import interpreter
+from sframe_spark.session import is_started
+from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
+
+
+@attrs.frozen(slots=False, eq=False)
+class Site:
+    """Where a plan is made. Planning asks nothing else about its surroundings, so two plans of one program at one site are equal.
+
+    Settings are read when the site is made. What takes longer to find is read when it is first asked for, and kept.
+
+    Parameters
+    ----------
+    small_rows, batch_rows, segment_rows, memory_budget, default_segments
+        The settings of these names.
+    """
+
+    small_rows: int
+    batch_rows: int
+    segment_rows: int
+    memory_budget: int
+    default_segments: int | None
+
+    @classmethod
+    def now(cls) -> Site:
+        """Return the site as it is now."""
+        return cls(config.small_rows, config.batch_rows, config.segment_rows, config.memory_budget, config.default_segments)
+
+    @cached_property
+    def is_spark_started(self) -> bool:
+        """Whether this package has started a Spark session, or uses the user's."""
+        return is_started()
+
+    @cached_property
+    def is_spark_requested(self) -> bool:
+        """Whether Spark is in use, or the environment names a Spark to use."""
+        return is_spark_requested()
+
+    @cached_property
+    def is_spark_local(self) -> bool:
+        """Whether Spark does, or would do, all work in a JVM of this process."""
+        return is_spark_local()
+
+    @cached_property
+    def can_start_processes(self) -> bool:
+        """Whether Python worker processes can be started."""
+        return can_start()
+
+    @cached_property
+    def has_interpreter(self) -> bool:
+        """Whether there is a Python interpreter to start; not in applications that embed Python."""
+        return interpreter() is not None
+
+    @cached_property
+    def threads(self) -> int:
+        """How many threads of this process compute at a time."""
+        return local_threads()
+
+    @cached_property
+    def work_memory(self) -> int:
+        """The bytes that rows may take that are brought together in this process."""
+        return work_memory()
+
+    @cached_property
+    def result_memory_left(self) -> int:
+        """The bytes that are left for results in memory."""
+        return result_memory_left()
+
+    @cached_property
+    def are_temporary_files_remote(self) -> bool:
+        """Whether temporary data is on an object store, not on a file system."""
+        return is_remote_location(temporary_root())
