@@ -24,8 +24,10 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
     If possible, the right side is sorted and searched; otherwise it is a hash join, which numbers the keys of both sides.
     """
     joining = node.operator.joining
-    numbered = None if joining is None else joining.in_memory()
-    if joining is None or numbered is None or numbered.counting is None or not is_for_threads(node):
+    if joining is None or not is_for_threads(node):
+        return None
+    numbered = joining.in_memory()
+    if numbered is None or numbered.counting is None:
         return None
     sides = [side for side, placement in children if placement.segment and suits_threads(side, site)]
     if len(sides) < len(children):
