@@ -46,6 +46,7 @@ from sframe_spark.planner.node import PlannerNode, domain_of
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.operator_capabilities import match_counting_of, operator_for_few_rows, range_split_of
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.operator_parameters import operator_parameters
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
@@ -542,6 +543,7 @@ def check_operator(example: Example) -> None:
     rows = check_kernel(node)
     check_facts(node, len(rows))
     check_claims(node, rows)
+    check_row_choice(node, rows)
     check_ranges(node, rows)
     check_parts(node, rows)
     check_split(node, rows)
@@ -647,6 +649,29 @@ def check_claims(node: PlannerNode, rows: Rows) -> None:
     """
     wrong = false_claims(properties_of(node), rows)
     demand(not wrong, node, "what infer_properties() claims is true", f"{'; '.join(wrong)}\nrows {rows}")
+
+
+def check_row_choice(node: PlannerNode, rows: Rows) -> None:
+    """Check that output rows are the input rows that ``row_choice`` says.
+
+    Raises
+    ------
+    ContractBroken
+        If a row is none of these, or one of these is missing.
+    """
+    choice, width = node.operator.row_choice, len(node.schema)
+    if choice is None or not width:
+        return
+    slots = [slot for slot, _ in node.operator.column_origins([child.facts for child in node.inputs])[0]]
+    given = [row[:width] for slot in slots for row in rows_of(read_all(node.inputs[slot]), node.inputs[slot].schema)]
+    left = list(given)
+    for row in rows:
+        place = next((index for index, other in enumerate(left) if same_rows(other, row)), -1)
+        demand(place >= 0, node, f"output rows are input rows, since row_choice says {choice.name}", f"{rows}\nof {given}")
+        # A row is taken once; filters and unions take none from before the last one.
+        left = left[place + 1 :] if choice in (RowChoice.FILTER, RowChoice.UNITE) else [*left[:place], *left[place + 1 :]]
+    is_complete = len(rows) == len(given) or choice in (RowChoice.FILTER, RowChoice.OTHER)
+    demand(is_complete, node, f"all input rows are output rows, since row_choice says {choice.name}", f"{rows}\nof {given}")
 
 
 def unknown_length(node: PlannerNode, at_most: int | None) -> Facts:

@@ -23,6 +23,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
+from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.plugin import node_of
@@ -118,6 +119,24 @@ class FirstValue(Doubled):
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         return inputs[0].slice(0, 1)
+
+
+@attrs.frozen
+class NoFilter(Doubled):
+    """Says that it only drops rows, and doubles them."""
+
+    row_choice: ClassVar[RowChoice | None] = RowChoice.FILTER
+
+
+@attrs.frozen
+class NoUnion(Doubled):
+    """Says that it keeps all rows, and drops the first."""
+
+    row_wise: ClassVar[bool] = False
+    row_choice: ClassVar[RowChoice | None] = RowChoice.UNITE
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return inputs[0].slice(1, inputs[0].rows)
 
 
 @attrs.frozen
@@ -377,6 +396,8 @@ def example(operator_class: type[Operator]) -> Example:
         (Halves, "the inferred length is the number of rows"),
         (Forgetful, r"parts of 1 row range\(s\) give the rows of the whole"),
         (FirstValue, "input 0 may come in any order, since .* INHERITED"),
+        (NoFilter, "output rows are input rows, since row_choice says FILTER"),
+        (NoUnion, "all input rows are output rows, since row_choice says UNITE"),
         (Unhashable, "a copy has the same hash"),
         (Unpicklable, "the value pickles"),
         (WordyDescription, "describe.. is one line"),
