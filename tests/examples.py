@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
 # Fewer random examples meet no second value of anything.
 FEWEST_EXAMPLES = 5
 
@@ -20,6 +21,11 @@ def examples(full: int, every: int = 8) -> int:
     """How many examples run: one of so many in the normal run, ``SFRAME_SPARK_EXAMPLES`` times all where that is set."""
     asked = os.environ.get("SFRAME_SPARK_EXAMPLES")
     return full * int(asked) if asked else max(-(-full // every), min(full, FEWEST_EXAMPLES))
+
+
+def by_turns(ways: Sequence[T], every: int, number: int) -> Sequence[T]:
+    """Return the ways in which the case of a number is tried: one of so many in the normal run, other ones for the next case."""
+    return ways if os.environ.get("SFRAME_SPARK_EXAMPLES") else ways[number % every :: every]
 
 
 def part(values: Iterable[Any], every: int) -> list[Any]:

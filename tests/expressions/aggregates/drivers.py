@@ -98,8 +98,8 @@ def of_all_rows(name: str, columns: Sequence[pa.Array], types: Sequence[ColumnTy
     return lists(found, operator.infer_type(facts))[0][0]
 
 
-def whole(data: Table, aggregations: Sequence[Aggregation]) -> Found:
-    """One row: the aggregates of all rows at once, and from parts of ranges, put together from the left and from the right."""
+def whole(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str] = CUTS) -> Found:
+    """One row: the aggregates of all rows at once, and from parts of ranges in some cuts, put together from the left and from the right."""
     chunk, schema = data
     facts, found = facts_of(schema), {}
     for number, aggregation in enumerate(aggregations):
@@ -107,8 +107,9 @@ def whole(data: Table, aggregations: Sequence[Aggregation]) -> Found:
         result = operator.infer_type(facts)
         ways = {"at once": operator.kernel([chunk], facts)}
         if operator.decomposes(facts):
-            ways |= {cut: from_parts(data, aggregation, cut) for cut in CUTS}
-            ways[RANGES + ", from the right"] = from_parts(data, aggregation, RANGES, from_right=True)
+            ways |= {cut: from_parts(data, aggregation, cut) for cut in cuts}
+            if RANGES in cuts:
+                ways[RANGES + ", from the right"] = from_parts(data, aggregation, RANGES, from_right=True)
         for way, value in ways.items():
             found.setdefault(way, [[] for _ in aggregations])[number] = lists(value, result)[0]
     return found
@@ -192,10 +193,13 @@ def cumulative(values: Sequence[Any], kind: ColumnType, what: str) -> Found:
     return {way: rows for way, (rows,) in in_order(Cumulative(what), table([(values, kind)])).items()}
 
 
-def rolling(values: Sequence[Any], kind: ColumnType, what: str, first: int, last: int, least: int | None) -> Found:
+def rolling(
+    values: Sequence[Any], kind: ColumnType, what: str, first: int, last: int, least: int | None, cuts: Sequence[str] = CUTS
+) -> dict[str, list[Any]]:
+    """The rows of rolling windows, by cut."""
     chunk, schema = table([(values, kind)])
     operator, facts, found = Rolling(what, first, last, least), [Facts(schema, Length.exactly(len(values)))], {}
-    for cut in CUTS:
+    for cut in cuts:
         rows = []
         for start, stop in bounds(len(values), cut):
             low, high = operator.input_interval(0, start, stop, facts)

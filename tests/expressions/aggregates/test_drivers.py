@@ -26,6 +26,7 @@ from sframe_spark.planner.node import is_builtin
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.testing.contract import run_lowering
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
+from tests.examples import by_turns
 from tests.expressions.aggregates import drivers, model
 from tests.expressions.aggregates.cases import COLUMNS
 from tests.expressions.aggregates.drivers import WINDOWS
@@ -314,10 +315,22 @@ def found(driver: str, kind: str, without: frozenset[int], requests: tuple[Reque
     return units, DRIVERS[driver](drivers.table(columns_of(kind, rows)), [request.aggregation for request in requests])
 
 
+# What campaigns run. The normal run takes each aggregate of a type by every second or third driver, by turns, so that all pairs are met: driver and
+# aggregate, driver and type, aggregate and type.
+LEFT_TO_CAMPAIGNS = {
+    (driver, Request(kind, name, arguments, parameters))
+    for number, (name, kinds, arguments, parameters) in enumerate(TAKEN)
+    for place, kind in enumerate(kinds)
+    for turn, driver in enumerate(DRIVERS)
+    if (number + place + turn) % min(len(kinds), 3)
+}
+
+
 def results(driver: str, request: Request) -> Iterator[tuple[str, Unit, Any]]:
     """Cut, rows and value of each result of an aggregate."""
-    without = left_out(driver, request)
-    together = tuple(other for other in REQUESTS if other.kind == request.kind and left_out(driver, other) == without)
+    without, is_left = left_out(driver, request), (driver, request) in LEFT_TO_CAMPAIGNS
+    of_kind = [other for other in REQUESTS if other.kind == request.kind and ((driver, other) in LEFT_TO_CAMPAIGNS) == is_left]
+    together = tuple(other for other in of_kind if left_out(driver, other) == without)
     units, ways = found(driver, request.kind, without, together)
     for way, columns in ways.items():
         yield from ((way, unit, value) for unit, value in zip(units, columns[together.index(request)], strict=True))
@@ -369,15 +382,15 @@ def has_results(driver: str, request: Request) -> bool:
     return request.parameters != (1,) or driver in ("groups", "runs", "window-1")
 
 
+def by_driver(driver: str, request: Request) -> list[Any]:
+    """The tests of an aggregate by a driver."""
+    tests = marked(request.name, request.kind, driver, request) if has_results(driver, request) else []
+    is_left = (driver, request) in LEFT_TO_CAMPAIGNS
+    return [pytest.param(*test.values, id=test.id, marks=[*test.marks, *[pytest.mark.campaign] * is_left]) for test in tests]
+
+
 @pytest.mark.parametrize(
-    ("driver", "request_", "departs"),
-    [
-        test
-        for driver in DRIVERS
-        for request in REQUESTS
-        if has_results(driver, request)
-        for test in marked(request.name, request.kind, driver, request)
-    ],
+    ("driver", "request_", "departs"), [test for driver in DRIVERS for request in REQUESTS for test in by_driver(driver, request)]
 )
 def test_an_aggregate_by_a_driver(driver: str, request_: Request, departs: Departure | None) -> None:
     wrong, first, met = [], {}, 0
@@ -410,16 +423,16 @@ def test_an_aggregate_of_a_whole_column(driver: str, request_: Request, departs:
         if departure(request_.name, request_.kind, driver, values) is not departs:
             continue
         met += 1
-        rows = tuple(range(len(values)))
+        rows, cuts = tuple(range(len(values))), by_turns(drivers.CUTS, 2, case)
         if is_refused(request_, case, rows):
             with pytest.raises(SFrameError):
                 drivers.whole(whole_case(request_, case), [request_.aggregation])
-            for cut in drivers.CUTS:
+            for cut in cuts:
                 with pytest.raises(SFrameError):
                     drivers.from_parts(whole_case(request_, case), request_.aggregation, cut)
             continue
         wanted = expected(request_, case, rows)
-        ways = drivers.whole(whole_case(request_, case), [request_.aggregation])
+        ways = drivers.whole(whole_case(request_, case), [request_.aggregation], cuts)
         wrong += [f"{way}: of {values} {got}, not {wanted}" for way, ((got,),) in ways.items() if not agree(request_.name, got, wanted)]
         if len({str(plain(got)) for ((got,),) in ways.values()}) != 1:
             wrong.append(f"of {values} {ways}")
@@ -492,14 +505,14 @@ def test_cumulative(driver: str, form: str, kind: str, departs: Departure | None
 @pytest.mark.parametrize(("driver", "form", "kind", "departs"), [test for case in ROLLING for test in marked(*case, "rolling")])
 def test_rolling(driver: str, form: str, kind: str, departs: Departure | None) -> None:
     wrong, what = [], form.removeprefix("rolling_")
-    for first, last, least in ROLLS if what != "count" else ((-1, 0, None), (0, 2, None)):
-        for values in COLUMNS[kind]:
+    for turn, (first, last, least) in enumerate(ROLLS if what != "count" else ((-1, 0, None), (0, 2, None))):
+        for case, values in enumerate(COLUMNS[kind]):
             windows = model.windows_of(values, first, last)
             wanted = [rolled(form, kind, window, least) for window in windows]
             if kind == "zoned" and what != "count":
                 ways = {"SArray": list(getattr(column_of(values, kind), form)(first, last, least))}
             else:
-                ways = drivers.rolling(values, TYPES[kind], what, first, last, least)
+                ways = drivers.rolling(values, TYPES[kind], what, first, last, least, by_turns(drivers.CUTS, 2, turn + case))
             wrong += compared(form, windows, wanted, ways, rows_in(form, kind, driver, windows, departs))
     assert not wrong
 
