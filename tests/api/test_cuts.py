@@ -115,7 +115,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 # Of numbers of all kinds each program is in `test_cuts_of_odd_floats.py`.
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_digit_depends_on_cuts(name: str, places: list[Path]) -> None:
     """Each program with one segment and two of the other cuts, by turns."""

@@ -58,6 +58,7 @@ REFUSED: dict[str, tuple[pa.Array, dict[int, Value], str]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("nested", ["column", "list", "struct", "map", "deep"])
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_no_column_can_hold_is_refused_by_name(kind: str, nested: str, tmp_path: Path) -> None:

@@ -277,6 +277,7 @@ def test_files_of_sides_go_before_rows_are_put_in_order(sides: tuple[SFrame, SFr
     assert before[0] > kept[0] and len(set(kept)) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("how", "few"), [("left", "left"), ("right", "right"), ("left", "right"), ("right", "left"), ("inner", "left")])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_few_rows_that_are_all_kept_beside_a_key_of_many_are_joined_here(how: str, few: str, rows: int, many_rows: None) -> None:

@@ -132,7 +132,7 @@ def test_aggregates_of_few_numbers(name: str, types: tuple[ColumnType, ...], dat
     check_some_rows(name, types, data)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "types"), [request for request in requests() if request[0] in SOME], ids=ids)
 @settings(max_examples=examples(50))
 @given(data=st.data())

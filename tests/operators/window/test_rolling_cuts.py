@@ -27,7 +27,7 @@ def in_batches(rolling: Rolling, column: pa.Array, bounds: list[int]) -> list[fl
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kind", "what"), square(2, KINDS, ["sum", "mean", "var", "stdv"]))
 def test_no_digit_depends_on_batches(kind: str, what: str) -> None:
     for seed in range(4):

@@ -90,7 +90,7 @@ ARRAYS: dict[str, dict[str, str | bytes]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kind", "size"), square(2, [*LINES, *ARRAYS], [120, 700]))
 def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind: str, size: int) -> None:
     written = {**LINES, **ARRAYS}[kind]

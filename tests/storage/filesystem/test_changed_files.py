@@ -95,7 +95,7 @@ def in_another_order(file: Path) -> None:
 CHANGES = [written_anew, replaced, replaced_with_its_time, made_longer, cut, removed, in_another_order]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", DOORS)
 def test_every_door_tells_that_a_file_was_changed(tmp_path: Path, change: Change, name: str) -> None:
@@ -113,6 +113,7 @@ def test_every_door_tells_that_a_file_was_changed(tmp_path: Path, change: Change
             DOORS[name](opened)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DOORS)
 def test_a_file_read_again_is_read_as_it_is(tmp_path: Path, name: str) -> None:
     file, same = tmp_path / "a.parquet", tmp_path / "same"

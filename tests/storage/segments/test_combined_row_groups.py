@@ -42,7 +42,7 @@ def test_small_row_groups_are_decoded_together_in_parts_of_their_own(tmp_path: P
         read.close()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [0, 2])
 @pytest.mark.parametrize("column", [0, 1])
 @pytest.mark.parametrize("empty", [False, True])
@@ -89,6 +89,7 @@ def test_an_interrupt_amid_decoding_is_told_at_once(tmp_path: Path, monkeypatch:
         read.read(100, 200)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("most", [800, 1_600, 3_200, 8_000, 20_000])
 def test_no_more_is_decoded_ahead_where_units_get_longer(tmp_path: Path, threads: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
