@@ -225,10 +225,11 @@ def spark_can_inline(root: PlannerNode) -> bool:
     branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
     if branches[id(root)] > costs.MAX_BRANCHES_IN_SPARK:
         return False
-    return all(
-        not lacks_key(node.operator) and (node.operator.is_source or (node.operator.spark_cost.is_inlined and not too_long_for_spark(node)))
-        for node in postorder([root])
-    )
+    operators = [node.operator for node in postorder([root])]
+    if any(map(lacks_key, operators)):
+        return False
+    spark_costs = [operator.spark_cost for operator in operators if not operator.is_source]
+    return all(cost.is_inlined and cost.steps <= costs.MAX_STEPS_IN_SPARK for cost in spark_costs)
 
 
 def is_small(root: PlannerNode, site: Site, budgets: int = 1) -> bool:
