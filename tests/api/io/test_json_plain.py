@@ -15,7 +15,7 @@ from sframe_spark import SFrame
 from sframe_spark.api.io.json import block_reader, reader
 from sframe_spark.api.io.json.vectorized_parser import typed_members
 from sframe_spark.errors import JsonError
-from tests.examples import part, square
+from tests.examples import by_turns, part, square
 
 KNOWN = {"i": pa.int64(), "f": pa.float64(), "t": pa.string(), "n": pa.null()}
 GOOD = '{"i":1,"f":0.5,"t":"x","n":null}'
@@ -51,7 +51,7 @@ def test_what_arrow_reads_is_what_python_reads(orient: str, block: int, tmp_path
     monkeypatch.setattr(reader, "LATER_BYTES", block)
     monkeypatch.setattr(reader.external_file_import, "threads_that_read", lambda: 3)
     place = tmp_path / "x.json"
-    for number, odd in enumerate(ODD):
+    for number, odd in by_turns(list(enumerate(ODD)), 2, block // 200):
         lines = [GOOD] * 6 + [odd] + [GOOD] * (number % 3)
         text = "\n".join(lines) + "\n" if orient == "lines" else "[" + random.Random(number).choice([",", ",\n", "\n, "]).join(lines) + "]"
         place.write_text(text, encoding="utf-8", newline="")
