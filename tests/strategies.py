@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES
 from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
@@ -21,5 +22,6 @@ STREAM_BY_TASKS = Strategy(STREAM, Workers.SPARK_TASKS)
 PARTIAL_STATES_BY_TASKS = Strategy(PARTIAL_STATES, Workers.SPARK_TASKS)
 RANGE_SHUFFLE_BY_TASKS = Strategy(RANGE_SHUFFLE, Workers.SPARK_TASKS)
 SPARK_QUERY = Strategy(QUERY, Workers.SPARK)
+COUNTING = Strategy(COUNT_MATCHES, Workers.DRIVER)
 STREAM_ON_DRIVER = Strategy(STREAM, Workers.DRIVER)
 FIRST_ROWS_ON_DRIVER = Strategy(FIRST_ROWS, Workers.DRIVER)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action, why_first
@@ -9,7 +11,7 @@ from sframe_spark.engine.execution.claimed_row_orders import AssumedOrder, assum
 from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.shapes.count_matches import is_to_be_counted
+from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES, is_to_be_counted
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.section_planner import SectionPlanner
 from sframe_spark.engine.shapes.section_tree import THE_RESULT, Alternative, Section, SectionResult, in_order_of_running
@@ -25,6 +27,8 @@ from sframe_spark.rewrite_laws.sort_elimination import full_sort
 
 def alternatives_of(section: Section, site: Site) -> list[Alternative]:
     """Return the decisions about a section that are made only while it runs, because they depend on what is unknown before."""
+    if section.shape == COUNT_MATCHES:
+        return [Alternative.MORE_KNOWN] if section.inputs else []
     nodes = list(postorder([section.root]))
     alternatives = list(section.shape.alternatives(section, site))
     # The number or the size of the rows may be smaller than its bound.
@@ -65,7 +69,7 @@ class DryRun:
 def plan_dry_run(node: PlannerNode) -> DryRun:
     """Return what materialising a node would run. Nothing is materialised, and the graph is not changed.
 
-    As before a real run, the matches of joins of few rows may be counted.
+    Nor is anything read: sections that count the matches of joins first are shown, too.
     """
     with GRAPH_LOCK:
         copy, _handles = copied(node)
@@ -109,8 +113,11 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
     def plan(chosen: ActionPlan) -> Section:
         dry_run.plan, dry_run.graph, dry_run.trace = chosen.plan, chosen.graph, chosen.trace
         # The placeholders replace nodes of the graph, not of the plans that were made before.
-        last = SectionPlanner(site, chosen.free).plan(private_copy(chosen.plan), reason)
-        for section in new_sections(last, dry_run):
+        planner = SectionPlanner(site, chosen.free)
+        last = planner.plan(private_copy(chosen.plan), reason)
+        # Nothing reads this section: the plan is made again when it has run.
+        counting[:] = [] if planner.counting is None else [planner.counting]
+        for section in new_sections([*counting, last], dry_run):
             if section.workers.are_in_other_processes:
                 require_owned(section.root, chosen.owned)
         return last
@@ -120,11 +127,12 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
 
     if is_materialized(root):
         return
-    site, before = Site.now(), len(dry_run.sections)
+    site, before, counting = Site.now(), len(dry_run.sections), list[Section]()
     last = run_action(root, plan, make, becomes=True)
-    new, is_later = new_sections(last, dry_run), len(dry_run.sections) > before
+    new, is_later = new_sections([*counting, last], dry_run), len(dry_run.sections) > before
     for section in new:
-        section.alternatives = (*alternatives_of(section, site), *([Alternative.MORE_KNOWN] if is_later else []))
+        alternatives = alternatives_of(section, site)
+        section.alternatives = (*alternatives, *([Alternative.MORE_KNOWN] if is_later and Alternative.MORE_KNOWN not in alternatives else []))
         # The number of rows of this kind of join is known only after it has run, and decides how later sections run.
         is_later = is_later or section.shape == HASH_JOIN
     dry_run.sections += new
@@ -133,7 +141,7 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
             root.splice(SectionResult.of(last))
 
 
-def new_sections(last: Section, dry_run: DryRun) -> list[Section]:
-    """Return the sections that have to run for a section, without sections that earlier actions have planned."""
+def new_sections(last: Sequence[Section], dry_run: DryRun) -> list[Section]:
+    """Return the sections that have to run for the last sections of an action, without sections that earlier actions have planned."""
     known = set(map(id, dry_run.sections))
-    return [section for section in in_order_of_running([last]) if id(section) not in known and section.shape != STORED]
+    return [section for section in in_order_of_running(last) if id(section) not in known and section.shape != STORED]

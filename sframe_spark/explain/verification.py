@@ -351,7 +351,7 @@ class RecordingExecutor(Executor):
         self.ranges.clear()
         with recorded_plans() as plans:
             result = super().run_as_planned(section)
-        if isinstance(result, PlannerNode):
+        if isinstance(result, PlannerNode) and result.operator.is_source:
             where = QUERY if section.workers is Workers.SPARK else TASKS if section.workers.are_on_spark else DRIVER
             is_over_ranges = section.shape == STREAM and section.workers is not Workers.DRIVER
             is_dense = is_over_ranges and placement_of(section.root).dense

@@ -25,7 +25,7 @@ from sframe_spark.engine.shapes.udf_planning import not_owned, require_owned
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
 from sframe_spark.errors import RunTooLongError
-from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
@@ -92,10 +92,13 @@ class Executor:
             section = planner.plan(root, reason)
             if not planner.waiting:
                 return section
-            results = self._results_of(planner.waiting)
-            replaced = {id(planner.section_origins[key].node): (planner.section_origins[key], rows) for key, rows in results.items()}
+            root = self._with_waiting(planner, root)
 
-            root = fold([root], partial(over_rows, replaced))[id(root)]
+    def _with_waiting(self, planner: SectionPlanner, root: PlannerNode) -> PlannerNode:
+        """Run the sections whose rows decide how many rows a join has, and return the plan over what they give."""
+        results = self._results_of(planner.waiting)
+        replaced = {id(planner.section_origins[key].node): (planner.section_origins[key], rows) for key, rows in results.items()}
+        return fold([root], partial(over_rows, replaced))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """Run a plan. If it fails because too many rows tie, run it again with full sorts by Spark.
@@ -210,7 +213,10 @@ class Executor:
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return the plan as a Spark query over sources, and its placement."""
-        node, _ = SectionPlanner(Site.now(), self.free).plan_for_query(root)
+        planner = SectionPlanner(Site.now(), self.free)
+        node, _ = planner.plan_for_query(root)
+        if planner.waiting:
+            return self._fit_for_query(self._with_waiting(planner, root))
         waiting = sections_in(node)
         if not waiting:
             return node, placement_of(node)
@@ -235,7 +241,7 @@ def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: fl
     if isinstance(result, ReplanNeeded):
         outcome.is_given_up = True
         return outcome
-    source = source_of(result)
+    source = result.operator
     outcome.rows, outcome.is_on_disk = result.length.rows, isinstance(source, SegmentSource)
     if isinstance(source, MemorySource):
         outcome.size = source.data.size

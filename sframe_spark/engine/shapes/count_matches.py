@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import attrs
 
-from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_alone, placement_of, suits_threads
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, placement_alone, placement_of, suits_threads
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.shapes.joins_in_memory import local_join
-from sframe_spark.engine.shapes.section_tree import sections_in
+from sframe_spark.engine.shapes.section_runner import SectionRunner
+from sframe_spark.engine.shapes.section_tree import PlanPart, Section, Shape, Workers, sections_in
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, plan_size_of
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.cached_reader import Lookup
@@ -20,6 +23,35 @@ from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator_capabilities import match_counting_of
 from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.process.memory import memory_for_batches
+
+
+@attrs.frozen
+class CountMatchesShape(Shape):
+    """A join over sources whose number of rows is counted, as it decides how the join and what is above it run; its result is the join, counted.
+
+    The planner makes such a section beside the plan: the plan is made again when it has run.
+    """
+
+    name: ClassVar[str] = "count matches"
+
+    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+        """Return the driver for a join over inputs that can be read as they are, if its rows should be counted first."""
+        is_over_ranges = part.placement is not None and part.placement.segment
+        return Workers.DRIVER if is_over_ranges and is_to_be_counted(part.root, site) and not sections_in(part.root) else None
+
+    @memory_for_batches()
+    def run(self, section: Section, runner: SectionRunner) -> PlannerNode:
+        """Return the join with its number of rows, which its operator counts, or which is counted match by match."""
+        node = section.root
+        if node.operator.counting is not None:
+            counted = with_known_rows(node)
+        else:
+            counted = with_counted_rows(node, (section.placement or placement_of(node)).rows_to_run, runner.site)
+        runner.log.append(f"driver: counted {counted.length.known_rows} rows of {node.operator_type}")
+        return counted
+
+
+COUNT_MATCHES: Shape = CountMatchesShape()
 
 
 def is_to_be_counted(node: PlannerNode, site: Site) -> bool:
@@ -38,12 +70,12 @@ def is_to_be_counted(node: PlannerNode, site: Site) -> bool:
     return bound is not None and bound > site.small_rows and can_be_counted(left, site)
 
 
-def counted_join(node: PlannerNode, placement: Placement, site: Site) -> PlannerNode:
-    """Return a join over sources with its number of rows, which its operator counts, or which is counted match by match."""
-    return with_counted_rows(node, placement.rows_to_run, site) if node.operator.counting is None else with_known_rows(node)
+def may_be_counted(node: PlannerNode, site: Site) -> bool:
+    """Return whether a join that is to be counted can still turn out to be cheap to count when the sections that it reads have run."""
+    left = node.inputs[0]
+    return node.operator.counting is not None or bool(sections_in(left)) or can_be_counted(left, site)
 
 
-@memory_for_batches()
 def with_counted_rows(node: PlannerNode, base_rows: int, site: Site) -> PlannerNode:
     """Return a join that searches its right input with its number of rows, by counting its matches."""
     counting, (left, right) = match_counting_of(node.operator), node.inputs
@@ -134,6 +166,7 @@ def can_be_searched(join: PlannerNode, site: Site) -> bool:
     return right.operator.is_source and suits_threads(left, site) and runs_over_ranges(left)
 
 
+@memory_for_batches()
 def with_all_counted(root: PlannerNode, site: Site) -> PlannerNode:
     """Return the root of a section with its number of rows, if it is a join that can be counted; else the root itself."""
     if root.length.rows is not None or not can_be_searched(root, site):

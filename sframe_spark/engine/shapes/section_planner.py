@@ -20,7 +20,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
 )
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import require_fixed
-from sframe_spark.engine.shapes.count_matches import counted_join, is_to_be_counted
+from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES, is_to_be_counted, may_be_counted
 from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.joins_in_memory import local_join, query_again
@@ -51,6 +51,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.operator_capabilities import match_counting_of, operator_for_few_rows
 
 Placed = tuple[PlannerNode, Placement]
+HOW_MANY = "how it is run depends on the number of its rows"
 MADE_WITHOUT_SPARK = "its rows are computed without Spark, so that the operator that reads them may need no Spark either"
 # Shapes of a node that may require all rows of an input that is read range by range: the first that applies makes the node a section of its own.
 SHAPES_OF_ONE_NODE: tuple[Shape, ...] = (WHOLE, PARTIAL_STATES, FIRST_ROWS)
@@ -95,6 +96,9 @@ class SectionPlanner:
         Filled with the sections whose rows decide how many rows a join has. They have to run before the rest is planned again.
     section_origins
         Filled with the origin of each section of the plan, by ``id`` of the section.
+    counting
+        Set to the first section that counts the rows of a join. It is one of those that wait if the inputs of the join are there, or runs when they
+        are and the plan is made again; nothing in the plan reads it.
     gathers
         Whether inputs may be gathered in this process, or exchanged by Spark tasks. False if the whole plan is to become a Spark query.
     """
@@ -104,6 +108,7 @@ class SectionPlanner:
     refused: frozenset[Strategy] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
     section_origins: dict[int, SectionOrigin] = attrs.Factory(dict)
+    counting: Section | None = None
     gathers: bool = False
     _has_gathered: bool = attrs.field(default=False, init=False)
     _has_exchanged: bool = attrs.field(default=False, init=False)
@@ -125,7 +130,7 @@ class SectionPlanner:
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = inside._has_gathered and any(map(needs_spark, decided))
         if not in_vain and not (inside._has_exchanged and any(planned.shape == QUERY for planned in decided)):
-            self.waiting, self.section_origins = inside.waiting, inside.section_origins
+            self.waiting, self.section_origins, self.counting = inside.waiting, inside.section_origins, inside.counting
             return section
         return self._planned(root, reason)
 
@@ -172,7 +177,7 @@ class SectionPlanner:
 
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
         """Return a node over its inputs with its placement, or the result of a section that computes it; inputs that block it become sections."""
-        node = query_again(node)
+        origin, node = node, query_again(node)
         alone = self._as_section(node, children)
         if alone is None and self.gathers and not node.operator.has_kernel:
             apart = [is_made_without_spark(*placed, self.site) for placed in children]
@@ -200,7 +205,7 @@ class SectionPlanner:
             if few is not None and all(is_few_at_hand(child, self.site) for child, _ in children):
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
-        return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
+        return self._counted(origin, node.with_inputs([child for child, _ in children]), placement)
 
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
         """Return the result of a section that gathers or exchanges all input rows of a node; None if a query computes the node."""
@@ -223,8 +228,8 @@ class SectionPlanner:
                 # A side that is sorted by its key no longer has the rows in the order that other readers need.
                 self._origins[id(side)] = SectionOrigin(node.inputs[slot]) if search is None else SectionOrigin(node, search)
         sides = self._unblocked(join, [(side, placement_of(side)) for side in join.inputs])
-        join, placements = join.with_inputs([side for side, _ in sides]), [placement for _, placement in sides]
-        return self._counted(join, placed_over(join, placements), placements)
+        join = join.with_inputs([side for side, _ in sides])
+        return self._counted(node, join, placed_over(join, [placement for _, placement in sides]))
 
     def _joined_by_partitions(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
         """Return a partitioned join and its placement.
@@ -239,15 +244,15 @@ class SectionPlanner:
         self.waiting = self.waiting or sections_in(result[0])
         return result
 
-    def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
-        """Return a join with its number of rows, if that has to be counted and its inputs are computed; else the node as it is."""
-        if not placement.segment or not is_to_be_counted(node, self.site):
+    def _counted(self, origin: PlannerNode, node: PlannerNode, placement: Placement) -> Placed:
+        """Return a placed node. If it is a join whose rows have to be counted, what decides their number runs first, and the plan is made again."""
+        if not placement.segment or self.waiting or not is_to_be_counted(node, self.site):
             return node, placement
-        if sections := sections_in(node):
-            self.waiting = self.waiting or sections
-            return node, placement
-        node = counted_join(node, placement, self.site)
-        return node, placed_over(node, inputs)
+        counting = Section(COUNT_MATCHES, Workers.DRIVER, node, HOW_MANY, placement=placement)
+        self.section_origins[id(counting)] = SectionOrigin(origin)
+        self.counting = counting if may_be_counted(node, self.site) else None
+        self.waiting = sections_in(node) or [counting]
+        return node, placement
 
     def _as_section(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
         """Return a section of a node and its only input, if the node has a way to read it other than range by range; else None."""

@@ -93,6 +93,7 @@ TEXTS: dict[tuple[str, Workers], str] = {
     ("range shuffle", Workers.SPARK_TASKS): "Spark tasks, then each range of a column at once",
     ("hash join", Workers.THREADS): "threads, then pieces of both sides at once",
     ("first rows", Workers.DRIVER): "driver, until there are enough rows",
+    ("count matches", Workers.DRIVER): "driver, which counts matches only",
     ("query", Workers.SPARK): "Spark query",
 }
 

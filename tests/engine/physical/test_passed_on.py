@@ -14,6 +14,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.explain.dry_run import plan_dry_run
 from tests.strategies import (
+    COUNTING,
     PARTIAL_STATES_BY_THREADS,
     RANGE_SHUFFLE_BY_THREADS,
     STREAM_BY_PROCESSES,
@@ -25,7 +26,7 @@ from tests.strategies import (
 
 ROWS = 700
 pytestmark = pytest.mark.usefixtures("over_ranges")
-HERE = {STREAM_BY_THREADS, PARTIAL_STATES_BY_THREADS, WHOLE_BY_THREADS, RANGE_SHUFFLE_BY_THREADS, STREAM_ON_DRIVER}
+HERE = {COUNTING, STREAM_BY_THREADS, PARTIAL_STATES_BY_THREADS, WHOLE_BY_THREADS, RANGE_SHUFFLE_BY_THREADS, STREAM_ON_DRIVER}
 Program = Callable[[SFrame], SFrame]
 
 
