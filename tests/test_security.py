@@ -29,6 +29,7 @@ FORBIDDEN_ATTRIBUTES = {
     "read_pickle",
     "read_message",
     "open_stream",
+    "read_record_batch",
     "run_path",
     "run_module",
     "set_auto_load",
@@ -37,7 +38,7 @@ FORBIDDEN_ATTRIBUTES = {
 }
 FORBIDDEN_KEYWORDS = {"allow_pickle", "shell", "Loader"}
 # Functions of ours that do so.
-FORBIDDEN_IMPORTS = {"table_of", "from_stream"}
+FORBIDDEN_IMPORTS = {"table_of", "from_stream", "from_message"}
 FORBIDDEN = FORBIDDEN_MODULES | FORBIDDEN_CALLS | FORBIDDEN_ATTRIBUTES | FORBIDDEN_KEYWORDS | FORBIDDEN_IMPORTS
 
 ALLOWED = {
@@ -65,11 +66,12 @@ ALLOWED = {
     ("testing/opportunities.py", "run_module"): "one module of this package, by its name",
     ("testing/plan_parser.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("values/arrow_layouts.py", "open_stream"): "the one place that reads streams; who asks it for which is below",
+    ("values/arrow_layouts.py", "read_record_batch"): "the one place that reads messages of streams; the same",
     ("planner/registry.py", "import_module"): "modules of a fixed list; a plan's text only chooses among them",
     ("planner/chunk.py", "table_of"): "the same, with rows as chunks",
     ("planner/plan_json.py", "table_of"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
     ("engine/spark/executor_version_checks.py", "import_module"): "this package, by its own name",
-    ("engine/runtime/shuffle_store.py", "from_stream"): "rows that this process wrote, once their check sum was compared",
+    ("engine/runtime/shuffle_store.py", "from_message"): "rows that this process wrote, once their check sum was compared",
     ("engine/shapes/stream.py", "from_stream"): "rows of our own tasks",
     (
         "storage/manifest/sidecar_file_of_segment_statistics_and_checksums.py",

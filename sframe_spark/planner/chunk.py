@@ -161,9 +161,9 @@ class Chunk:
         return pa.Table.from_arrays(list(self.columns), names=column_names(len(self.columns)))
 
 
-def to_stream(chunks: Iterable[Chunk], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
+def to_stream(chunks: Iterable[Chunk]) -> pa.Buffer:
     """Return the rows of one or more chunks as an Arrow IPC stream. (A pickled slice of an array would include whole buffers.)"""
-    return stream_of((chunk.to_table() for chunk in chunks), options)
+    return stream_of(chunk.to_table() for chunk in chunks)
 
 
 def from_stream(stream: bytes | pa.Buffer) -> Chunk:

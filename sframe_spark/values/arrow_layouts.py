@@ -413,11 +413,8 @@ def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa
 
 # Tables as Arrow IPC streams. A stream holds only the rows of a table, even if the table is a slice of longer buffers.
 
-# A compression that takes hardly any time.
-QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 
-
-def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
+def stream_of(tables: Iterable[pa.Table | pa.RecordBatch]) -> pa.Buffer:
     """Write tables of one schema, of which there must be at least one, to an Arrow IPC stream; they are taken from the iterable one at a time.
 
     Examples
@@ -428,7 +425,7 @@ def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWr
     """
     rest, sink = iter(tables), pa.BufferOutputStream()
     first = next(rest)
-    with pa.ipc.new_stream(sink, first.schema, options=options) as stream:
+    with pa.ipc.new_stream(sink, first.schema) as stream:
         for table in chain([first], rest):
             stream.write(table)
     return sink.getvalue()
@@ -437,3 +434,27 @@ def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWr
 def table_of(stream: bytes | pa.Buffer) -> pa.Table:
     """Read the rows of an Arrow IPC stream; the caller has to validate the rows if the stream comes from outside this program."""
     return pa.ipc.open_stream(stream).read_all()
+
+
+# A compression that takes hardly any time.
+_QUICK = "lz4"
+
+
+def to_message(batch: pa.RecordBatch) -> tuple[pa.Buffer, int]:
+    """Return a record batch as a compressed Arrow message without its schema, and the bytes of the message before compression.
+
+    The schema of a stream takes longer to write and to read than a few rows do.
+
+    Examples
+    --------
+    >>> batch = pa.record_batch({"number": [3, 4]})
+    >>> from_message(*to_message(batch), batch.schema).to_pydict()
+    {'number': [3, 4]}
+    """
+    message = batch.serialize()
+    return pa.compress(message, codec=_QUICK), message.size
+
+
+def from_message(payload: bytes | pa.Buffer, size: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the record batch of :func:`to_message`, given its schema; the caller has to make sure that the bytes are those that were written."""
+    return pa.ipc.read_record_batch(pa.decompress(payload, decompressed_size=size, codec=_QUICK), schema)

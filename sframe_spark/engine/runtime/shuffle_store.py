@@ -17,13 +17,14 @@ from typing import BinaryIO, Protocol
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.task_runners import TaskRunner
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import PlanInvariantError, StorageError
-from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
+from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, column_names, concatenate
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.row_sizes import bytes_of_runs
@@ -33,7 +34,7 @@ from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import QuotaUsage, RemoteStore, TemporaryHandle, TemporaryStore, scratch_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
-from sframe_spark.values.arrow_layouts import QUICK
+from sframe_spark.values.arrow_layouts import from_message, to_message
 
 RETRY_ADVICE = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 # Yields the rows of a task, given its number and its row range.
@@ -107,7 +108,7 @@ class BufferedRun:
         """The position of the rows in the partition: the number of the task, and infinity, as all rows in files were added before."""
         return self.split.task, math.inf
 
-    def read(self) -> Chunk:
+    def read(self, schema: pa.Schema) -> Chunk:
         """Return the rows."""
         return self.split.of_partition(self.number)
 
@@ -128,6 +129,8 @@ class StoredRun:
         The byte range in the file: its first byte and its length.
     check
         The checksum of these bytes.
+    unpacked
+        The length before compression.
     """
 
     task: int
@@ -136,14 +139,15 @@ class StoredRun:
     start: int
     size: int
     check: int
+    unpacked: int
 
     @property
     def place(self) -> tuple[int, float]:
         """The position of the rows in the partition: the number of the task, and that of the file."""
         return self.task, self.file
 
-    def read(self) -> Chunk:
-        """Return the rows, read from the file.
+    def read(self, schema: pa.Schema) -> Chunk:
+        """Return the rows, read from the file, given their columns.
 
         Raises
         ------
@@ -159,7 +163,13 @@ class StoredRun:
                 raise StorageError(f"temporary rows in {self.path} are missing: somebody has deleted what is in use; {RETRY_ADVICE}") from None
         if len(payload) != self.size or zlib.crc32(payload) != self.check:
             raise StorageError(f"temporary rows in {self.path} are not those that were written: the file or the disk is damaged; {RETRY_ADVICE}")
-        return from_stream(payload)
+        batch = from_message(payload, self.unpacked, schema)
+        return Chunk(tuple(batch.columns), batch.num_rows)
+
+
+def columns_of(schema: Schema) -> pa.Schema:
+    """Return the schema of the record batches in files."""
+    return pa.schema(list(zip(column_names(len(schema)), (column_type.physical for column_type in schema), strict=True)))
 
 
 def write_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRun]]:
@@ -167,14 +177,27 @@ def write_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number
 
     The rows are divided so that no array gets too large.
     """
+    columns = columns_of(schema)
     for added in in_arrays(full, MAX_BYTES_OF_ARRAY):
+        batches = [batch_of(split.rows, columns) for split in added]
         for partition in range(len(added[0].edges) - 1):
-            rows = concatenate([split.of_partition(partition) for split in added], schema)
-            if rows.rows:
-                start, payload = file.tell(), to_stream([rows], QUICK)
+            # Slices and concatenates all columns in one call, as there may be thousands of columns, and few rows of each partition.
+            ends = [split.edges[partition : partition + 2].tolist() for split in added]
+            parts = [batch.slice(start, stop - start) for batch, (start, stop) in zip(batches, ends, strict=True) if start < stop]
+            if parts:
+                start, (payload, unpacked) = file.tell(), to_message(parts[0] if len(parts) == 1 else pa.concat_batches(parts))
                 file.write(payload)
-                yield partition, StoredRun(added[0].task, number, file.name, start, len(payload), zlib.crc32(payload))
+                yield partition, StoredRun(added[0].task, number, file.name, start, len(payload), zlib.crc32(payload), unpacked)
         raise_if_cancelled()
+
+
+def batch_of(rows: Chunk, columns: pa.Schema) -> pa.RecordBatch:
+    """Return rows as a record batch of these columns."""
+    batch = pa.RecordBatch.from_arrays(list(rows.columns), columns.names)
+    if not batch.schema.equals(columns):
+        # Files have no schema, so other types would be read as these.
+        raise PlanInvariantError(f"rows of {batch.schema.types} are added to a shuffle store for {columns.types}")
+    return batch
 
 
 def in_arrays(full: Sequence[SplitRows], max_bytes: int) -> list[list[SplitRows]]:
@@ -218,9 +241,9 @@ class PartitionRows:
         StorageError
             If stored rows are missing or damaged, or if there are fewer or more rows than were added.
         """
-        rows = 0
+        rows, columns = 0, columns_of(self.schema)
         for run in sorted(self.runs, key=lambda run: run.place):
-            chunk = run.read()
+            chunk = run.read(columns)
             rows += chunk.rows
             yield chunk
         if rows != self.rows:

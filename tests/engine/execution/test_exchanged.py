@@ -21,6 +21,7 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import site
+from sframe_spark.engine.runtime import shuffle_store
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
 from sframe_spark.engine.shapes import partitioned_operators
 from sframe_spark.errors import StorageError
@@ -367,7 +368,7 @@ def test_a_full_disk_loses_nothing(frame: SFrame, monkeypatch: pytest.MonkeyPatc
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, config.using(work_memory=60_000):
-        patch.setattr(pa.ipc, "new_stream", full)
+        patch.setattr(shuffle_store, "to_message", full)
         with pytest.raises(StorageError, match="cannot write temporary rows to"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import os
 import pickle
@@ -21,13 +22,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark import config
+from sframe_spark import SFrame, config
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.engine.runtime import shuffle_store
 from sframe_spark.engine.runtime.shuffle_store import ShuffleFiles, ShuffleStore, SplitRows, in_arrays
 from sframe_spark.engine.runtime.task_runners import SequentialRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import PlanInvariantError, StorageError
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
@@ -138,6 +140,61 @@ def test_rows_of_other_processes_can_be_read_by_others_again(medium: str) -> Non
         fill(store, medium)
         parts = pickle.loads(pickle.dumps([store.partition(number) for number in range(RANGES.count)]))
         assert [rows_in(part.take()) for part in parts] == expected_of(RANGES)
+
+
+# Values of columns of all types, in turn.
+VALUES: dict[str, list[Any]] = {
+    "ints": [3, None, -(2**63)],
+    "floats": [1.5, None, float("inf")],
+    "texts": ["a", None, "", "é" * 40],
+    "times": [datetime.datetime(2020, 1, 1), None],
+    "times with zones": [datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), None],
+    "lists": [[1, None, 3], None, []],
+    "lists of texts": [["a", None], None, []],
+    "mixed lists": [[1, "a", {"b": None}], None],
+    "dicts": [{"a": 1.5}, None, {}],
+    "mixed dicts": [{"a": "x", 3: None}, None, {}],
+    "nothing": [None],
+}
+
+
+@both
+@pytest.mark.parametrize("start", [0, 1, 9])
+def test_columns_of_all_types_come_back(medium: str, start: int) -> None:
+    count = 60
+    columns = {name: [of[row % len(of)] for row in range(count)] for name, of in VALUES.items()}
+    # Columns are in the order of their names.
+    frame = SFrame({"a key": [row * 7 % 100 for row in range(count)], **columns})
+    source = frame._node.operator
+    assert isinstance(source, MemorySource)
+    rows = source.read_all().slice(start, count)
+    with ShuffleStore(RANGES, frame._node.schema, 0, MEDIA[medium][0]()) as store:
+        for task, cut in enumerate((0, 13, 30)):
+            store.add(task, rows.slice(cut, (13, 30, count)[task]))
+        found = [store.partition(number).take() for number in range(RANGES.count)]
+        numbers = RANGES.partition_numbers(rows)
+        for number, chunk in enumerate(found):
+            expected = rows.rows_at(np.flatnonzero(numbers == number))
+            assert all(column.equals(other) for column, other in zip(chunk.columns, expected.columns, strict=True))
+            for column in chunk.columns:
+                column.validate(full=True)
+
+
+def test_other_types_than_those_of_the_store_are_an_error_and_never_read_as_these() -> None:
+    with new_store(room=0) as store, pytest.raises(PlanInvariantError, match="are added to a shuffle store for"):
+        store.add(0, Chunk.of([pa.array([1, 2]), pa.array([3.5, 4])]))
+
+
+def few_wide_rows(number: int, task: Any) -> Iterator[Chunk]:
+    return (Chunk.of([pa.array((np.arange(20) * 5 + part) % 100 + column) for column in range(500)]) for part in range(5))
+
+
+@both
+def test_files_of_wide_rows_are_hardly_longer_than_the_rows(medium: str) -> None:
+    """A schema in front of some rows of hundreds of columns takes more than the rows do, and more time."""
+    with ShuffleStore(RANGES, (INT,) * 500, 60_000, MEDIA[medium][0]()) as store:
+        fill(store, medium, few_wide_rows)
+        assert 0 < store.written < 1.5 * store.sizes.sum()
 
 
 def no_batches(number: int, task: Any) -> Iterator[Chunk]:
