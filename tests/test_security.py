@@ -79,8 +79,7 @@ ALLOWED = {
     ): "plain values of a schema that is known before, fully validated",
     ("operators/run_operator.py", "from_stream"): "the state that our own tasks send each other",
     ("operators/groupby/resampling.py", "from_stream"): "the same",
-    ("operators/groupby/in_memory_groupby.py", "from_stream"): "the same, of groups",
-    ("operators/window/running_states.py", "from_stream"): "the same, of rows so far",
+    ("operators/groupby/partial_groups.py", "from_stream"): "the same, of groups and rows so far",
     ("expressions/aggregates/python_aggregates.py", "pickle"): "parts that our own tasks send each other, within pickles of theirs",
     ("testing/function_and_aggregate_contracts.py", "pickle"): "the check that state columns pickle reads what it has just written",
 }
