@@ -374,7 +374,7 @@ class ShuffleStore:
     buffered_bytes: int = attrs.field(default=0, init=False)
     _buffered: list[SplitRows] = attrs.field(factory=list, init=False)
     _writing: int = attrs.field(default=0, init=False)
-    _begun: int = attrs.field(default=0, init=False)
+    _files_written: int = attrs.field(default=0, init=False)
     _written_again: int = attrs.field(default=0, init=False)
     _is_discarded: bool = attrs.field(default=False, init=False)
     _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False)
@@ -462,10 +462,10 @@ class ShuffleStore:
         """Return the buffered rows, their size, and the path and the number of a new file to write them to; the caller holds the lock."""
         full, self._buffered = self._buffered, []
         size, self.buffered_bytes = self.buffered_bytes, 0
-        self._begun += 1
-        path = self.files.new_path(self._begun)
+        self._files_written += 1
+        path = self.files.new_path(self._files_written)
         self._writing += size
-        return full, size, path, self._begun
+        return full, size, path, self._files_written
 
     def _write_out(self, full: list[SplitRows], size: int, path: str, number: int) -> None:
         try:

@@ -139,7 +139,8 @@ class CountedPairs(RowCounting):
     def bytes_between(self, start: int, stop: int) -> float:
         """Return the bytes in variable-width columns, after the matches have been counted."""
         pairs = self.join.pairs
-        return 0.0 if pairs is None else pairs.bytes_between(start, min(stop, pairs.rows))
+        assert pairs is not None
+        return pairs.bytes_between(start, min(stop, pairs.rows))
 
 
 @attrs.frozen
