@@ -435,7 +435,8 @@ def _statistic(values: Sequence[Any], kind: str) -> Any:
     if kind == "mean":
         return oracle_functions.mean(numbers)
     if kind in ("min", "max"):
-        return oracle_functions.smallest(numbers, kind == "max", True)
+        # As in Turi Create, the result is NaN if the first value is NaN; at other positions NaN is ignored.
+        return math.nan if is_nan(numbers[0]) else oracle_functions.smallest(numbers, kind == "max", True)
     spread = oracle_functions.squared_deviations(numbers) / len(numbers)
     return math.sqrt(spread) if kind in ("std", "stdv") else spread
 
@@ -447,9 +448,6 @@ def _window(operator: Any, values: Sequence[Any], row: int) -> Any:
     width = operator.after - operator.before + 1
     if len(numbers) < (width if operator.minimum is None else max(operator.minimum, 1)):
         return None
-    if operator.kind in ("min", "max") and is_nan(numbers[0]):
-        # As in Turi Create, the result is NaN if the first value is NaN; at other positions NaN is ignored.
-        return math.nan
     return _statistic(numbers, operator.kind)
 
 

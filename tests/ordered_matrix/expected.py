@@ -162,8 +162,9 @@ def statistic(kind: str, values: Sequence[Any]) -> Any:
     functions: dict[str, Callable[[], Any]] = {
         "sum": lambda: exact_sum(found),
         "mean": lambda: mean(found),
-        "min": lambda: smallest(found, False, True),
-        "max": lambda: smallest(found, True, True),
+        # As the reference has it: NaN wins where it comes first, and is passed over elsewhere.
+        "min": lambda: found[0] if is_nan(found[0]) else smallest(found, False, True),
+        "max": lambda: found[0] if is_nan(found[0]) else smallest(found, True, True),
         "var": lambda: squared_deviations(found) / len(found),
     }
     return functions[kind]()
@@ -185,9 +186,6 @@ def rolling(values: Sequence[Any], kind: str, first: int, last: int, least: int 
             result.append(nothing if kind == "sum" else 0.0)
         elif len(found) < (last - first + 1 if least is None else max(least, 1)):
             result.append(None)
-        # As the reference has it: NaN wins where it comes first, and is passed over elsewhere.
-        elif kind in ("min", "max") and is_nan(found[0]):
-            result.append(math.nan)
         else:
             result.append(statistic(kind, found))
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from sframe_spark.api.class_registry import make_array
 from sframe_spark.api.error_hints import call_example
@@ -28,6 +28,12 @@ class Reductions:
 
     def _reduce(self, function: str, *parameters: Any) -> Any:
         return reduce_values(self._node, [Aggregation(function, (0,), parameters)])[0]
+
+    def _extreme(self, which: Literal["min", "max"]) -> Any:
+        if self._node.schema[0].is_zoned:
+            # Of date-times of one instant the first counts, and not that of the least or greatest offset as in a group.
+            return reduce_values(self._node, [Aggregation(f"arg{which}", (0, 0))])[0]
+        return self._reduce(f"column_{which}")
 
     @call_example("sf['a'].sum(); numpy takes sf['a'].to_numpy()")
     def sum(self) -> Any:
@@ -84,7 +90,7 @@ class Reductions:
         >>> SArray([20, None, 19]).min()
         19
         """
-        return self._reduce("column_min")
+        return self._extreme("min")
 
     @call_example("sf['a'].max(); numpy takes sf['a'].to_numpy()")
     def max(self) -> Any:
@@ -101,7 +107,7 @@ class Reductions:
         >>> SArray([20, None, 19]).max()
         20
         """
-        return self._reduce("column_max")
+        return self._extreme("max")
 
     @call_example("sf['a'].std(); numpy takes sf['a'].to_numpy()")
     def std(self, ddof: int = 0) -> Any:

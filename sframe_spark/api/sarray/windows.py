@@ -36,7 +36,8 @@ class Windows:
 
     def _cumulative(self, kind: str) -> SArray:
         if self._node.schema[0].is_zoned and kind in ("min", "max"):
-            return make_array(running(self._node, [], [Aggregation(kind, (0,))]))
+            # Of date-times of one instant the first counts, and not that of the least or greatest offset as in a group.
+            return make_array(running(self._node, [], [Aggregation(f"arg{kind}", (0, 0))]))
         node = cumulative(self._node, kind)
         if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node, Site.now()):
             # Compute the result now, so that this call raises an error if arrays have different lengths, as in Turi Create.

@@ -170,6 +170,8 @@ class KindOfFirstValue(StateColumn):
         return np.where(is_known, state[entries], NO_VALUE)
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
+        if len(starts) == 1:
+            return self._running_of_all(rows, before)
         kinds, sizes = self.kinds(rows), group_sizes(starts, rows.count)
         if kinds.all():
             every = np.repeat(np.where(before != NO_VALUE, before, kinds[starts]), sizes)
@@ -178,6 +180,16 @@ class KindOfFirstValue(StateColumn):
             here = np.where(np.arange(rows.count) >= np.repeat(firsts, sizes), np.repeat(np.append(kinds, NO_VALUE)[firsts], sizes), NO_VALUE)
             every = np.where(np.repeat(before, sizes) != NO_VALUE, np.repeat(before, sizes), here)
         return every, every[last_rows(starts, rows.count)]
+
+    def _running_of_all(self, rows: InputRows, before: State) -> tuple[State, State]:
+        """Return the kinds for one group: only its first value is looked at."""
+        valid, after = rows.valid((self.column,)), before
+        first = 0 if valid is None else int(valid.argmax())
+        if before[0] == NO_VALUE and (valid is None or valid[first]):
+            after = np.where(np.isnan(rows.numbers(self.column)[first : first + 1]), NAN, NUMBER)
+        every = np.full(rows.count, after[0], dtype=np.int8)
+        every[:first] = before[0]
+        return every, after
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
         if not np.isnan(rows.numbers(self.column)).any():

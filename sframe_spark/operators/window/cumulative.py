@@ -131,10 +131,11 @@ def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
 def cumulative_statistic(kind: str, column_type: ColumnType) -> ColumnAggregate:
     """Return an aggregate of column 0 with the rules of cumulative statistics: it is missing before the first value.
 
-    NaN is the extreme only if there is no number, a variance with an infinity or NaN is NaN, and vectors of different lengths are an error.
+    NaN is the extreme where it is the first value, and is ignored elsewhere. A variance with an infinity or NaN is NaN, and vectors of different
+    lengths are an error.
     """
     if kind in ("min", "max"):
-        return extreme(0, column_type, kind == "max", nan="skipped")
+        return extreme(0, column_type, kind == "max", nan="first")
     if column_type == ARRAY:
         return sum_of_vectors(0, kind == "mean", is_missing_of_none=True, ragged=different_lengths)
     if kind == "mean":
@@ -150,7 +151,7 @@ def different_lengths() -> ExecutionError:
 
 
 def window_aggregate(column: Column, column_type: ColumnType, kind: str, window: Any) -> Column:
-    """Return a Spark aggregate over a window that treats null and NaN as this engine does."""
+    """Return a Spark aggregate over a window that treats null and NaN as this engine does: an extreme is NaN where the first value is."""
     from pyspark.sql import functions as F
 
     if kind == "sum":
@@ -160,7 +161,7 @@ def window_aggregate(column: Column, column_type: ColumnType, kind: str, window:
         if column_type in (INT, DATETIME):
             return pick(column).over(window)
         number = pick(F.when(~F.isnan(column), column)).over(window) + POSITIVE_ZERO
-        return F.coalesce(number, F.when(F.count(column).over(window) > 0, F.lit(float("nan"))))
+        return F.when(F.isnan(F.first(column, ignorenulls=True).over(window)), F.lit(float("nan"))).otherwise(number)
     name = {"mean": "avg", "std": "stddev_pop", "stdv": "stddev_pop", "var": "var_pop"}[kind]
     return getattr(F, name)(column).over(window)
 

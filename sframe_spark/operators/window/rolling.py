@@ -173,9 +173,6 @@ class Rolling(Operator):
             value = vectors_column(F.collect_list(column).over(window), rolling_aggregate(self.kind, column_type))
         else:
             value = window_aggregate(column, column_type, self.kind, window)
-        if self.kind in ("min", "max") and column_type == FLOAT:
-            first = F.first(column, ignorenulls=True).over(window)
-            value = F.when(F.isnan(first), F.lit(float("nan"))).otherwise(value)
         result = column_type if self.kind in ("sum", "min", "max") or column_type == ARRAY else FLOAT
         return relation.with_columns([F.when(counted >= self.needed, value)], (result,))
 
