@@ -15,8 +15,8 @@ from sframe_spark.operators.explode import Explode
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import KINDS, Join
@@ -200,15 +200,15 @@ CLOCK = Chunk.of([pa.array([-4.0, 0.5, 2.0, 3.0])])
 COUNTDOWN = CycleFunction(PythonFunction(rows_after, INT, ("a", "b")), ("left",), single=True)
 
 IN_ORDER = (
-    example("runs of equal keys", StreamingGroupBy((0,), AGGREGATIONS), ["runs", "int"]),
-    example("runs divided further", StreamingGroupBy((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
+    example("runs of equal keys", GroupByOfAdjacentEqualKeys((0,), AGGREGATIONS), ["runs", "int"]),
+    example("runs divided further", GroupByOfAdjacentEqualKeys((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
     example("sums and values so far by key", Running((0,), (Aggregation("sum", (1,)), Aggregation("concat", (1,)))), ["text", "int"]),
     example("what values so far tell by key", Running((0,), SO_FAR), ["text", "int", "float", "vectors"]),
     example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
     example("ties of a column in order", SuffixSort(((0, True), (1, False)), 1), ["sorted", "float", "text"]),
     example("ties of a column in order, by text", SuffixSort(((0, True), (2, True), (1, True)), 1), ["sorted", "float", "text"]),
     example("rows backwards", Reverse(), ["sorted", "text"]),
-    example("runs of a column, counted by key", StreamingGroupBy((0,), (Aggregation("count_runs", (1,)),)), ["runs", "float"]),
+    example("runs of a column, counted by key", GroupByOfAdjacentEqualKeys((0,), (Aggregation("count_runs", (1,)),)), ["runs", "float"]),
     example("rows in order", AssumeOrder(((0, True),)), ["sorted", "text"]),
     example("by time, with missing times", ExponentialSmoothing(0, 1, (), 2.0), ["float", "sorted"]),
     example("by time of a key", ExponentialSmoothing(0, 1, (2,), 1.5), ["int", "sorted", "text"]),

@@ -14,7 +14,7 @@ from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.joins.hash_join import HashJoin
@@ -389,7 +389,7 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
             return reason_of_sort(node, names, observer)
         case GroupBy():
             return reason_of_group_by(node, operator, names, observer)
-        case StreamingGroupBy():
+        case GroupByOfAdjacentEqualKeys():
             return reason_of_streaming(node, operator, names)
         case Reduce():
             return reason_of_reduce(node, operator)
@@ -442,7 +442,7 @@ def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames,
     return f"group_by on {keys}: an exchange of rows by hash of the keys, then {after}: {why}"
 
 
-def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: ColumnNames) -> str:
+def reason_of_streaming(node: PlannerNode, operator: GroupByOfAdjacentEqualKeys, names: ColumnNames) -> str:
     """Return why a streaming group-by needs no exchange."""
     keys = [(key, True) for key in operator.keys]
     title = f"{node.operator_type} on {names.listed(node.inputs[0], operator.grouped)}"
@@ -626,7 +626,7 @@ def needed_orders(plan: PlannerNode) -> Iterator[tuple[PlannerNode, int, ReliedO
         match operator:
             case SuffixSort() if operator.held:
                 yield node, 0, operator.by[: operator.held]
-            case StreamingGroupBy():
+            case GroupByOfAdjacentEqualKeys():
                 by = tuple((key, True) for key in operator.keys)
                 if by and is_in_order(node.inputs[0], by):
                     yield node, 0, by

@@ -23,7 +23,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time": ("map_cycles",),
     "sframe_spark.operators.groupby.groupby": ("group_by", "reduce"),
     "sframe_spark.operators.groupby.resampling": ("assign_intervals", "fill_intervals"),
-    "sframe_spark.operators.groupby.streaming_groupby": ("streaming_group_by",),
+    "sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys": ("streaming_group_by",),
     "sframe_spark.operators.joins.asof_join": ("asof_join",),
     "sframe_spark.operators.joins.hash_join": ("hash_join",),
     "sframe_spark.operators.joins.equi_join": ("join",),

@@ -79,7 +79,7 @@ LAWS: tuple[Law, ...] = (
     algorithm_choice.group_by_of_all,
     algorithm_choice.join_of_sorted,
     aggregation.group_by_of_distinct,
-    aggregation.streaming_group_by_of_distinct,
+    aggregation.group_of_distinct_adjacent_keys,
     sort_elimination.sort_of_reversed,
     sort_elimination.sort_of_partly_reversed,
     sort_elimination.top_of_reversed,

@@ -11,7 +11,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED
 from sframe_spark.expressions.scalar_function_program import Register
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.program_and_filter_properties import INT_LIMITS
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_selection import slice_rows
@@ -41,13 +41,13 @@ def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
 
 
 @law("streaming_group_by(x, k, select_one) = project(x, k and c) where no two rows are equal in k", stage="pushdown", on="streaming_group_by")
-def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
+def group_of_distinct_adjacent_keys(node: PlannerNode) -> PlannerNode | None:
     """If every group is a single row, the result is the input rows in their order."""
-    assert isinstance(node.operator, StreamingGroupBy)
+    assert isinstance(node.operator, GroupByOfAdjacentEqualKeys)
     return None if node.operator.within else rows_as_groups(node.operator, node.inputs[0])
 
 
-def rows_as_groups(operator: GroupBy | StreamingGroupBy, child: PlannerNode) -> PlannerNode | None:
+def rows_as_groups(operator: GroupBy | GroupByOfAdjacentEqualKeys, child: PlannerNode) -> PlannerNode | None:
     """Return the groups of rows with distinct keys, in the order of the rows; None if keys may repeat, or an aggregate is not ``select_one``."""
     if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
         return None

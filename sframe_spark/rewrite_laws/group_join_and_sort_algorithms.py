@@ -10,7 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.expressions.aggregates.state_columns import Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.joins.equi_join import SEARCHED, EquiJoin, Join
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.sorted_join import SortedJoin
@@ -41,7 +41,7 @@ def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
         return None
     if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
-    return StreamingGroupBy(operator.keys, for_adjacent_groups(child, operator.keys, operator.aggregations)).make_planner_node(child)
+    return GroupByOfAdjacentEqualKeys(operator.keys, for_adjacent_groups(child, operator.keys, operator.aggregations)).make_planner_node(child)
 
 
 @law("group_by(sort(x, k), k) = streaming_group_by(sort(x, k), k) where groups hold values in order", stage="pushdown", on="group_by")
@@ -56,7 +56,7 @@ def group_by_of_sort(node: PlannerNode) -> PlannerNode | None:
     aggregations = for_adjacent_groups(child, operator.keys, operator.aggregations)
     if not any(a.implementation().order_sensitive and a.on_columns(child.schema).growth > Growth.FIXED for a in aggregations):
         return None
-    return StreamingGroupBy(operator.keys, aggregations).make_planner_node(child)
+    return GroupByOfAdjacentEqualKeys(operator.keys, aggregations).make_planner_node(child)
 
 
 @law("group_by(x, ()) = streaming_group_by(x, ()) where partial results are small", stage="pushdown", on="group_by")
@@ -69,7 +69,7 @@ def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
     aggregations = for_adjacent_groups(child, (), operator.aggregations)
     if any(aggregation.on_columns(child.schema).growth > Growth.FIXED for aggregation in aggregations):
         return None
-    return StreamingGroupBy((), aggregations).make_planner_node(child)
+    return GroupByOfAdjacentEqualKeys((), aggregations).make_planner_node(child)
 
 
 @law("join(x, y, k) = sorted_join(x, y, k) where y ascends by k", stage="pushdown", on="join")
@@ -144,7 +144,7 @@ def group_by_of_few(node: PlannerNode) -> PlannerNode | None:
     if not operator.keys or not are_few(child, config.small_rows) or not one_value_per_group(child, operator.keys):
         return None
     ordered = sort_rows(child, [(key, True) for key in operator.keys])
-    return StreamingGroupBy(operator.keys, for_adjacent_groups(ordered, operator.keys, operator.aggregations)).make_planner_node(ordered)
+    return GroupByOfAdjacentEqualKeys(operator.keys, for_adjacent_groups(ordered, operator.keys, operator.aggregations)).make_planner_node(ordered)
 
 
 @law("join(x, y, k) = sorted_join(x, sort(y, k), k) where y has few rows", stage="pushdown", on="join")

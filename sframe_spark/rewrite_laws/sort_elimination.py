@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.expressions.scalar_function_program import Register
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import Reverse, SliceRows, reverse, slice_rows
@@ -149,7 +149,7 @@ def group_by_of_neighbours(node: PlannerNode) -> PlannerNode | None:
         return None
     if properties_of(child).order.satisfies_set(operator.keys) is None or is_in_order(child, [(key, True) for key in operator.keys]):
         return None
-    groups = StreamingGroupBy(operator.keys, for_adjacent_groups(child, operator.keys, operator.aggregations)).make_planner_node(child)
+    groups = GroupByOfAdjacentEqualKeys(operator.keys, for_adjacent_groups(child, operator.keys, operator.aggregations)).make_planner_node(child)
     return sort_rows(groups, [(position, True) for position in range(len(operator.keys))])
 
 

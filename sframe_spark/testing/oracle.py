@@ -397,7 +397,7 @@ def _group_by(operator: Any, inputs: Sequence[Table]) -> Rows:
     return sorted(result, key=lambda row: list(map(rank, row[: len(operator.keys)])))
 
 
-def _streaming_group_by(operator: Any, inputs: Sequence[Table]) -> Rows:
+def _group_by_of_adjacent_equal_keys(operator: Any, inputs: Sequence[Table]) -> Rows:
     result: Rows = []
     for _, run in itertools.groupby(inputs[0].rows, lambda row: _key(row, operator.keys)):
         for rows in _grouped(run, lambda row: _key(row, operator.within)):
@@ -532,7 +532,7 @@ MEANINGS: dict[str, Meaning] = {
     "assume_order": lambda operator, inputs: list(inputs[0].rows),
     "top_rows": lambda operator, inputs: sorted_rows(inputs[0].rows, operator.by)[: operator.rows],
     "group_by": _group_by,
-    "streaming_group_by": _streaming_group_by,
+    "streaming_group_by": _group_by_of_adjacent_equal_keys,
     "reduce": lambda operator, inputs: [tuple(_aggregates(operator, inputs[0], inputs[0].rows))],
     "join": _join,
     "hash_join": _join,

@@ -188,7 +188,7 @@ def _group_by(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     return _numbers(keys.strip("[]")), _aggregations(aggregations)
 
 
-def _streaming_group_by(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+def _group_by_of_adjacent_equal_keys(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     grouped, aggregations = described.text.rsplit("; ", 1)
     keys, within = (tuple(map(int, re.findall(r"c(\d+)", part))) for part in (f"{grouped}; ").split("; ", 2)[:2])
     return keys, _aggregations(aggregations), within
@@ -309,7 +309,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], tuple[Any, ...]]] = {
     "sorted_join": _sorted_join,
     "group_by": _group_by,
     "running": _group_by,
-    "streaming_group_by": _streaming_group_by,
+    "streaming_group_by": _group_by_of_adjacent_equal_keys,
     "key_window": _key_window,
     "reduce": lambda described, declared: (_aggregations(described.text),),
     "cumulative": lambda described, declared: (described.text,),

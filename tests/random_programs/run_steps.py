@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys
 from sframe_spark.operators.groupby.resampling import SIDES, AssignIntervals, FillIntervals, Grid
-from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
@@ -32,7 +32,7 @@ def group_neighbours(growth: Growth) -> PlannerNode | None:
     chosen = growth.choose.sample(keys, growth.choose.randint(0, min(2, len(keys))))
     within = [growth.choose.choice(keys)] if not chosen or growth.choose.random() < 0.4 else []
     aggregations = [random_aggregation(growth, node) for _ in range(growth.choose.randint(0, 3))]
-    return growth.add(streaming_group_by(node, chosen, aggregations, within))
+    return growth.add(group_adjacent_equal_keys(node, chosen, aggregations, within))
 
 
 def places(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -96,5 +96,5 @@ def fill_between(growth: Growth) -> PlannerNode | None:
     by = [growth.choose.choice(others)] if others and growth.choose.random() < 0.5 else []
     wanted = project(labelled, [*by, position])
     ordered = sort_rows(wanted, [(place, True) for place in range(1 + len(by))])
-    grouped = streaming_group_by(ordered, [len(by), *range(len(by))], [Aggregation("count")])
+    grouped = group_adjacent_equal_keys(ordered, [len(by), *range(len(by))], [Aggregation("count")])
     return growth.add(FillIntervals(intervals.grid.every, len(by), growth.choose.random() < 0.5).make_planner_node(grouped))

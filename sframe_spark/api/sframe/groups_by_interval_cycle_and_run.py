@@ -20,8 +20,8 @@ from sframe_spark.compute.key_runs import run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys, narrowed
 from sframe_spark.operators.groupby.resampling import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
-from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
@@ -119,7 +119,7 @@ class TimeGroups(Relational):
         if not keys:
             raise InvalidArgumentError("groupby_runs needs at least one column")
         aggregations, names = self._group_aggregates(keys, operations)
-        return make_frame(streaming_group_by(*narrowed(self._node, keys, aggregations)), names)
+        return make_frame(group_adjacent_equal_keys(*narrowed(self._node, keys, aggregations)), names)
 
     def add_columns_by_cycle(
         self, fn: Callable[[list[dict[str, Any]]], Any], column_names: Any, on: str, by: Any = None, dtypes: Any = None

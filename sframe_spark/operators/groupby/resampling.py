@@ -15,7 +15,7 @@ from sframe_spark.compute.key_runs import plain_numbers, run_starts
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys, narrowed, numbered_runs
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order import Monotone, OrderingProperties
@@ -285,7 +285,7 @@ def group_assigned(node: PlannerNode, intervals: AssignIntervals, positions: Seq
     width = node.facts.width
     twice = project(node, [*range(width), positions[0]])
     labelled = attrs.evolve(intervals, position=width).make_planner_node(twice)
-    return streaming_group_by(labelled, [width], aggregations, positions[1:])
+    return group_adjacent_equal_keys(labelled, [width], aggregations, positions[1:])
 
 
 # Filling: a row for each empty interval between two intervals with rows.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sframe_spark.compute.key_runs import group_within, run_numbers, run_starts
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys, narrowed, numbered_runs
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.run_operator import RunOperator
@@ -246,7 +246,7 @@ def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa
 def group_by_cycles(node: PlannerNode, on: int, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
     """Return a node with one row per distinct value of ``on``, ascending, and within it per value of ``by``, in order of first appearance."""
     below, positions, moved = narrowed(node, [on, *by], aggregations)
-    return streaming_group_by(sort_rows(below, [(positions[0], True)]), positions[:1], moved, positions[1:])
+    return group_adjacent_equal_keys(sort_rows(below, [(positions[0], True)]), positions[:1], moved, positions[1:])
 
 
 def map_cycles(node: PlannerNode, on: int, by: Sequence[int], function: CycleFunction, types: Sequence[ColumnType]) -> PlannerNode:

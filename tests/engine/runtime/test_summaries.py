@@ -11,8 +11,8 @@ import pytest
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import summarize
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys
 from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid, resample
-from sframe_spark.operators.groupby.streaming_groupby import streaming_group_by
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.window.cumulative import cumulative
@@ -70,7 +70,7 @@ def test_only_the_ends_of_a_range_are_read_where_running_values_are_read(rows_of
 
 def test_nothing_is_tried_over_values_that_remember_all_rows() -> None:
     source = source_of([number // 30 for number in range(2_500)])
-    plan = Pipeline.of(streaming_group_by(cumulative(project(source, [0]), "max"), [0], [Aggregation("count")]))
+    plan = Pipeline.of(group_adjacent_equal_keys(cumulative(project(source, [0]), "max"), [0], [Aggregation("count")]))
     _, group = plan.sequential_indices()
     READ.clear()
     summarize(plan, group, {}, 0, LAST, 20)
@@ -97,7 +97,7 @@ def test_running_values_over_running_values_do_not_depend_on_ranges_or_batches()
     for seed in range(examples(20)):
         choose = random.Random(seed)
         times = sorted(choose.randrange(choose.choice([40, 4_000])) for _ in range(choose.randrange(200)))
-        lower = streaming_group_by(source_of(times), [0], [Aggregation("count")])
+        lower = group_adjacent_equal_keys(source_of(times), [0], [Aggregation("count")])
         coarser = resample(lower, AssignIntervals(0, Grid(choose.choice([5, 50]))), [], [Aggregation("sum", (1,))], choose.random() < 0.5)
         node = resample(coarser, AssignIntervals(0, Grid(100)), [], [Aggregation("sum", (1,))], True)
         whole = run_in_ranges(node, [0, len(times)], max(1, len(times)))

@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.lookup.cached_reader import Lookup
@@ -156,7 +156,7 @@ def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each:
 
 def runs(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     """One row for each run of equal keys in the first column, which are neighbours; with few and with many runs in a batch."""
-    operator = StreamingGroupBy((0,), tuple(aggregations))
+    operator = GroupByOfAdjacentEqualKeys((0,), tuple(aggregations))
     found = in_order(operator, data, 1, 1, CUTS[2])
     return found | {way + ", whole runs": rows for way, rows in in_order(operator, data, 1, 8, CUTS[2]).items()}
 

@@ -69,7 +69,7 @@ class GroupsOfRuns:
 
 @register
 @attrs.frozen
-class StreamingGroupBy(RunOperator):
+class GroupByOfAdjacentEqualKeys(RunOperator):
     """One row per run of consecutive rows with equal keys, in input order: the keys, then the aggregates.
 
     Missing equals missing, NaN equals NaN, and date-times are equal if they are the same instant. The key's value is taken from the first row.
@@ -85,6 +85,7 @@ class StreamingGroupBy(RunOperator):
         Rows with the same value need not be adjacent.
     """
 
+    # The name that plans print, and in which users have kept plans.
     name: ClassVar[str] = "streaming_group_by"
     keys: tuple[int, ...] = attrs.field(validator=column_positions)
     aggregations: tuple[Aggregation, ...] = ()
@@ -123,7 +124,7 @@ class StreamingGroupBy(RunOperator):
         positions, width = new_positions(kept[0]), len(self.grouped)
         keys, within = (tuple(positions[position] for position in columns) for columns in (self.keys, self.within))
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
-        return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
+        return GroupByOfAdjacentEqualKeys(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
 
     def _set(self, schema: Schema) -> AggregateSet:
         return AggregateSet.of([aggregation.on_columns(schema) for aggregation in self.aggregations])
@@ -279,6 +280,6 @@ def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggr
     return project(node, used), [positions[key] for key in keys], moved
 
 
-def streaming_group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:
+def group_adjacent_equal_keys(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:
     """Return a node with one row per run of equal keys."""
-    return StreamingGroupBy(tuple(keys), tuple(aggregations), tuple(within)).make_planner_node(node)
+    return GroupByOfAdjacentEqualKeys(tuple(keys), tuple(aggregations), tuple(within)).make_planner_node(node)

@@ -21,7 +21,7 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, joined_ranges, states_between, summarize, summarize_range
 from sframe_spark.operators import run_operator
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy, streaming_group_by
+from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys, group_adjacent_equal_keys
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -104,7 +104,7 @@ def aggregate(aggregation: Aggregation, columns: list[list[Any]], kinds: list[st
     return AGGREGATES[aggregation.function](columns, aggregation.parameters, kinds)
 
 
-def expected(rows: list[tuple[Any, ...]], operator: StreamingGroupBy) -> list[tuple[Any, ...]]:
+def expected(rows: list[tuple[Any, ...]], operator: GroupByOfAdjacentEqualKeys) -> list[tuple[Any, ...]]:
     result = []
     for _, run in groupby(rows, lambda row: [key_of(row[p]) for p in operator.keys]):
         groups: dict[Any, list[Any]] = {}
@@ -134,7 +134,7 @@ KEYS = st.sampled_from([((0,), ()), ((1,), ()), ((0, 2), ()), ((5,), ()), ((), (
 @settings(deadline=None, max_examples=examples(40))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
 def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int]) -> None:
-    operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
+    operator = GroupByOfAdjacentEqualKeys(keys[0], AGGREGATIONS, keys[1])
     source = node_of(rows)
     node = operator.make_planner_node(source)
     facts, whole = [source.facts], chunk_of(rows)
@@ -153,7 +153,7 @@ def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cu
 @settings(deadline=None, max_examples=examples(40))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
 def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None:
-    operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
+    operator = GroupByOfAdjacentEqualKeys(keys[0], AGGREGATIONS, keys[1])
     source = node_of(rows)
     node = operator.make_planner_node(source)
     facts, whole = [source.facts], chunk_of(rows)
@@ -174,7 +174,7 @@ def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None
 @settings(deadline=None, max_examples=examples(40))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4), st.integers(1, 6))
 def test_ranges_of_a_plan_agree(rows: Any, keys: Any, cuts: list[int], batch_rows: int) -> None:
-    node = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1]).make_planner_node(node_of(rows))
+    node = GroupByOfAdjacentEqualKeys(keys[0], AGGREGATIONS, keys[1]).make_planner_node(node_of(rows))
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     assert_same(run_in_ranges(node, bounds, batch_rows), expected(rows, node.operator))
 
@@ -183,7 +183,7 @@ def test_ranges_of_a_plan_agree(rows: Any, keys: Any, cuts: list[int], batch_row
 @given(ROWS, st.lists(st.integers(0, 25), max_size=4), st.integers(1, 6))
 def test_ranges_of_a_filtered_plan_agree(rows: Any, cuts: list[int], batch_rows: int) -> None:
     mask = memory_source([encode([int(row[2] != "a") for row in rows], INT)], [INT])
-    node = StreamingGroupBy((0,), AGGREGATIONS).make_planner_node(filter_by_mask(node_of(rows), mask))
+    node = GroupByOfAdjacentEqualKeys((0,), AGGREGATIONS).make_planner_node(filter_by_mask(node_of(rows), mask))
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     assert_same(run_in_ranges(node, bounds, batch_rows), expected([row for row in rows if row[2] != "a"], node.operator))
 
@@ -191,7 +191,7 @@ def test_ranges_of_a_filtered_plan_agree(rows: Any, cuts: list[int], batch_rows:
 @settings(deadline=None, max_examples=examples(50))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), min_size=1, max_size=6), st.sampled_from([0, 200, 600]))
 def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts: list[int], most: int) -> None:
-    operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
+    operator = GroupByOfAdjacentEqualKeys(keys[0], AGGREGATIONS, keys[1])
     node = operator.make_planner_node(node_of(rows))
     plan = Pipeline.of(node)
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
@@ -212,7 +212,7 @@ def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts:
 def test_a_run_of_many_rows_does_not_pass_through_the_driver(spark: Any) -> None:
     rows = 1_500_000
     source = memory_source([pa.array(np.arange(rows) // 1_400_000), pa.array(np.arange(rows)[::-1])], [INT, INT])
-    node = streaming_group_by(source, [0], [Aggregation("quantile", (1,), (0.0, 0.5)), Aggregation("count")])
+    node = group_adjacent_equal_keys(source, [0], [Aggregation("quantile", (1,), (0.0, 0.5)), Aggregation("count")])
     with config.using(small_rows=0):
         executor = Executor(MaterializeOptions(segments=5))
         found = values_of(executor.execute(node).operator.read(0, 2), node)  # type: ignore[attr-defined]
@@ -233,7 +233,7 @@ def test_only_the_ends_of_a_range_are_read_for_its_state() -> None:
             return super().read(start, stop)
 
     source = Watched.of(chunk_of(rows), SCHEMA).make_planner_node()
-    plan = Pipeline.of(streaming_group_by(source, [0], AGGREGATIONS[:3]))
+    plan = Pipeline.of(group_adjacent_equal_keys(source, [0], AGGREGATIONS[:3]))
     found = summarize(plan, 1, {}, 100, 900, 20)
     assert read == [(100, 120), (120, 140), (880, 900), (860, 880)]
     whole = plan.operators[1].summarize([chunk_of(rows).slice(100, 900)], [source.facts])  # type: ignore[attr-defined]
@@ -244,7 +244,7 @@ def test_only_the_ends_of_a_range_are_read_for_its_state() -> None:
 
 def test_state_of_a_range_is_small_when_pickled() -> None:
     rows = [(i // 1000, None, "a", i, 0.5, None) for i in range(20_000)]
-    operator = StreamingGroupBy((0,), AGGREGATIONS[:5])
+    operator = GroupByOfAdjacentEqualKeys((0,), AGGREGATIONS[:5])
     facts = [node_of(rows).facts]
     assert len(pickle.dumps(operator.summarize([chunk_of(rows)], facts))) < 5_000
 
@@ -256,7 +256,7 @@ def test_nested_keys_compare_by_value() -> None:
 
 
 def test_a_plan_has_no_more_rows_than_its_input() -> None:
-    node = streaming_group_by(node_of([(1, 0.0, "a", 1, 1.0, None)]), [0], [])
+    node = group_adjacent_equal_keys(node_of([(1, 0.0, "a", 1, 1.0, None)]), [0], [])
     assert node.length.at_most == 1
     assert node.operator.describe() == "[c0]; "
 
@@ -270,7 +270,7 @@ SAMPLE = [
 @pytest.mark.spark
 @pytest.mark.parametrize(("keys", "segments"), part(product([((0,), ()), ((1, 0), ()), ((0,), (2,)), ((0,), (5,)), ((), ())], [7, 1]), 3))
 def test_ranges_on_spark_agree(keys: Any, segments: int, spark: Any) -> None:
-    operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
+    operator = GroupByOfAdjacentEqualKeys(keys[0], AGGREGATIONS, keys[1])
     node = operator.make_planner_node(node_of(SAMPLE))
     with config.using(small_rows=0):
         source = Executor(MaterializeOptions(segments=segments)).execute(node)
@@ -281,7 +281,7 @@ def test_ranges_on_spark_agree(keys: Any, segments: int, spark: Any) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize(("keys",), part([(keys,) for keys in [((1, 0), ()), ((5,), ()), ((0,), ()), ((0,), (2,)), ((0,), (5,)), ((), ())]], 3))
 def test_the_naive_plan_agrees(keys: Any, spark: Any) -> None:
-    operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
+    operator = GroupByOfAdjacentEqualKeys(keys[0], AGGREGATIONS, keys[1])
     node = operator.make_planner_node(node_of(SAMPLE))
     source = Executor(MaterializeOptions(naive=True)).execute(node)
     found = source.operator.read(0, source.length.rows)
@@ -290,12 +290,12 @@ def test_the_naive_plan_agrees(keys: Any, spark: Any) -> None:
 
 @pytest.mark.spark
 def test_a_stack_of_two_agrees(spark: Any) -> None:
-    lower = streaming_group_by(node_of(SAMPLE), [0, 2], [Aggregation("sum", (3,))])
-    upper = streaming_group_by(lower, [0], [Aggregation("concat", (2,)), Aggregation("count")])
+    lower = group_adjacent_equal_keys(node_of(SAMPLE), [0, 2], [Aggregation("sum", (3,))])
+    upper = group_adjacent_equal_keys(lower, [0], [Aggregation("concat", (2,)), Aggregation("count")])
     with config.using(small_rows=0):
         source = Executor(MaterializeOptions(segments=7)).execute(upper)
     found = values_of(source.operator.read(0, source.length.rows), upper)
-    sums = expected(SAMPLE, StreamingGroupBy((0, 2), (Aggregation("sum", (3,)),)))
+    sums = expected(SAMPLE, GroupByOfAdjacentEqualKeys((0, 2), (Aggregation("sum", (3,)),)))
     wanted = []
     for key, run in groupby(sums, lambda row: row[0]):
         totals = [row[2] for row in run]
