@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import datetime
 import math
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -71,6 +72,8 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "keys_between": [(2**63, 2**64 - 1)],
 }
 ROW_ORDER = "position"
+# So many aggregates are in one query.
+AT_ONCE = 8
 
 
 def frame(spark: Any, columns: dict[str, pa.Array], types: dict[str, ColumnType]) -> Any:
@@ -79,33 +82,47 @@ def frame(spark: Any, columns: dict[str, pa.Array], types: dict[str, ColumnType]
     return spark.createDataFrame(pa.table(columns), schema=schema).repartition(3)
 
 
-def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list[Any]]], case: tuple[Any, ...]) -> None:
-    """Compare one grouped query with one reduction per group."""
+Request = tuple[str, tuple[Any, ...]]
+"""The name of an aggregate, and its parameters."""
+
+
+def grouped_together(spark: Any, requests: Sequence[Request], kinds: list[ColumnType], groups: list[list[list[Any]]]) -> tuple[Any, list[list[str]]]:
+    """Return a grouped query of several aggregates over the same columns, and the names of its columns for each of them: all ways to add up."""
     from pyspark.sql import functions as F
 
-    function = AGGREGATES[name]
     flat = [[value for group in groups for value in group[i]] for i in range(len(kinds))]
     keys = [number for number, group in enumerate(groups) for _ in group[0]]
     types = {"g": INT, ROW_ORDER: INT, **{f"v{i}": kind for i, kind in enumerate(kinds)}}
     plain = {"g": keys, ROW_ORDER: list(range(len(keys))), **{f"v{i}": values for i, values in enumerate(flat)}}
     df = frame(spark, {key: encode_plain(plain[key], types[key]) for key in types}, types)
     order = F.struct(F.col(ROW_ORDER).alias("k"))
-    # All ways to add up in one query, each with columns of its own: what sums read alongside is named after these.
-    ways = list(SummedFloats) if function.exact is not None else [SummedFloats.EVERY]
-    names = [[f"v{i}_{number}" for i in range(len(kinds))] for number in range(len(ways))]
-    df = df.selectExpr("g", ROW_ORDER, *[f"v{i} AS {name}" for of_way in names for i, name in enumerate(of_way)])
-    aggregates = [function.in_spark(of_way, kinds, case, order, QueryProperties(summed)) for of_way, summed in zip(names, ways, strict=True)]
-    grouped, finished = grouped_in_spark(df, ["g"], ["g"], aggregates)
-    compare(function, groups, kinds, case, grouped.select("g", *[column.alias(f"r{number}") for number, column in enumerate(finished)]))
+    copies, aggregates, names = [], [], []
+    for name, case in requests:
+        function, of_request = AGGREGATES[name], []
+        for summed in SummedFloats if function.exact is not None else [SummedFloats.EVERY]:
+            # Each way has columns of its own: what sums read alongside is named after these.
+            number = len(aggregates)
+            columns = [f"v{i}_{number}" for i in range(len(kinds))]
+            copies += [f"v{i} AS {column}" for i, column in enumerate(columns)]
+            aggregates.append(function.in_spark(columns, kinds, case, order, QueryProperties(summed)))
+            of_request.append(f"r{number}")
+        names.append(of_request)
+    grouped, finished = grouped_in_spark(df.selectExpr("g", ROW_ORDER, *copies), ["g"], ["g"], aggregates)
+    return grouped.select("g", *[column.alias(f"r{number}") for number, column in enumerate(finished)]), names
 
 
-def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: list[ColumnType], case: Any, grouped: Any) -> None:
+def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list[Any]]], case: tuple[Any, ...]) -> None:
+    """Compare one grouped query with one reduction per group."""
+    grouped, _ = grouped_together(spark, [(name, case)], kinds, groups)
+    compare(AGGREGATES[name], groups, kinds, case, grouped.schema, grouped.orderBy("g").toArrow())
+
+
+def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: list[ColumnType], case: Any, schema: Any, table: pa.Table) -> None:
     """Compare the values of a grouped query, in all columns but the first one, with those of each group."""
     result = function.infer(kinds, case)
-    names = grouped.columns[1:]
-    table = grouped.orderBy("g").toArrow()
+    names = table.column_names[1:]
     for name in names:
-        assert grouped.schema[name].dataType.simpleString() == spark_type(result).replace("integer", "int")
+        assert schema[name].dataType.simpleString() == spark_type(result).replace("integer", "int")
     found = [decode(fit(table[name], result.physical), result) for name in names]
     for group, *values in zip(groups, *found, strict=True):
         arrays = [encode_plain(members, kind) for members, kind in zip(group, kinds, strict=True)]
@@ -126,14 +143,30 @@ OF_TWO = {"argmin", "argmax", "argmin_row", "argmax_row", "label_ranges", "label
 ONE_COLUMN = sorted(set(AGGREGATES) - OF_TWO)
 
 
+def usable(kind: ColumnType, case: tuple[Any, ...]) -> list[list[list[Any]]]:
+    """The groups of a type; ddof=1 refuses groups of one row, as it should."""
+    return [[group] for group in GROUPS[kind] if case != (1,) or len(group) > 1]
+
+
+@pytest.fixture(scope="module")
+def found(spark: Any) -> dict[tuple[ColumnType, Request], tuple[Any, pa.Table]]:
+    """What Spark gives for each aggregate of each type, with its schema: a query for all aggregates of a type that take the same groups."""
+    results = {}
+    every = [(name, case) for name in ONE_COLUMN for case in PARAMETERS.get(name, [()])]
+    for kind, is_short in product(GROUPS, (False, True)):
+        requests = [(name, case) for name, case in every if takes(name, [kind], case) and (case == (1,)) == is_short]
+        for some in (requests[start : start + AT_ONCE] for start in range(0, len(requests), AT_ONCE)):
+            grouped, names = grouped_together(spark, some, [kind], usable(kind, some[0][1]))
+            table = grouped.orderBy("g").toArrow()
+            results |= {(kind, request): (grouped.schema, table.select(["g", *own])) for request, own in zip(some, names, strict=True)}
+    return results
+
+
 @pytest.mark.parametrize("name", ONE_COLUMN)
-def test_spark_gives_what_arrow_gives(spark: Any, name: str) -> None:
-    for kind, groups in GROUPS.items():
-        for case in PARAMETERS.get(name, [()]):
-            if takes(name, [kind], case):
-                # ddof=1 refuses groups of one row, as it should.
-                usable = [group for group in groups if case != (1,) or len(group) > 1]
-                check(spark, name, [kind], [[group] for group in usable], case)
+def test_spark_gives_what_arrow_gives(found: dict[tuple[ColumnType, Request], tuple[Any, pa.Table]], name: str) -> None:
+    for kind, (request, case) in found:
+        if request == name:
+            compare(AGGREGATES[name], usable(kind, case), [kind], case, *found[kind, (name, case)])
 
 
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
