@@ -14,6 +14,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.physical import site
 from sframe_spark.operators.groupby import groupby
+from tests.examples import part
 
 ROWS = 400
 # Of these each other order of adding gives other last digits; some are far from zero, some beyond the squares of floats.
@@ -146,7 +147,7 @@ UNORDERED: dict[str, Callable[[SFrame], Any]] = {
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", UNORDERED)
+@pytest.mark.parametrize("name", part(UNORDERED, 2))
 def test_no_digit_is_another_where_spark_adds_up(name: str, places: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = str(places[1])
     program = UNORDERED[name]

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -120,8 +120,10 @@ def program(cluster: StandaloneCluster, *arguments: Any) -> Iterator[Callable[[s
 
 
 @needs_namespaces
-@pytest.mark.spark
-def test_who_reads_files_of_a_directory_that_all_machines_see_or_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "without_one", [pytest.param(("driver",), marks=pytest.mark.spark), pytest.param(("driver", "unasked"), marks=pytest.mark.cluster)], ids=len
+)
+def test_who_reads_files_of_a_directory_that_all_machines_see_or_not(without_one: Sequence[str], tmp_path: Path) -> None:
     data, tmp = tmp_path / "data", tmp_path / "tmp"
     for place in (data, tmp):
         place.mkdir()
@@ -133,5 +135,5 @@ def test_who_reads_files_of_a_directory_that_all_machines_see_or_not(tmp_path: P
         check("tasks")
         cluster.end_first_worker()
         cluster.start_workers([False])
-        check("driver")
-        check("unasked")
+        for expected in without_one:
+            check(expected)

@@ -111,7 +111,7 @@ print(json.dumps(answers))
 
 # Where PySpark starts a server that a program asks for with `local`, and how many random programs run there.
 URL, WAITING = "sc://localhost:15002", "until the end:\n"
-SEED, RANDOM_PROGRAMS = 3000, 4
+SEED, RANDOM_PROGRAMS = 3000, 2
 TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 SECONDS = 400
 

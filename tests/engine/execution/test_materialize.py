@@ -14,6 +14,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import compar
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
+from tests.examples import part
 from tests.random_tables import column_array, table_source
 
 
@@ -104,7 +105,7 @@ STEPS: dict[str, Callable[[SFrame], SFrame]] = {
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", READ)
+@pytest.mark.parametrize("kind", part(READ, 2))
 def test_naive_plans_of_files(spark: Any, kind: str, tmp_path: Path) -> None:
     """A naive plan has the rows of any file, and so does one that is compared with it."""
     write, read = READ[kind]

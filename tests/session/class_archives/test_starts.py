@@ -1,4 +1,7 @@
-"""With a real Java: Spark starts from the archive that was kept, and without it where that is broken."""
+"""With a real Java: Spark starts from the archive that was kept, and without it where that is broken.
+
+Campaigns run this: ``make test`` itself writes an archive in the same way (`tests/class_archive.py`), and all its JVMs start from it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,11 @@ import pytest
 from sframe_spark.session.jvm_class_archive_lookup import CLASSES
 from tests.session.class_archives.made_up import VARIABLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs a list of what a process has mapped")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.campaign,
+    pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs a list of what a process has mapped"),
+]
 
 KEEP = """
 from sframe_spark.cli.prepare import run_prepare
@@ -59,7 +66,6 @@ def test_spark_starts_from_it(cache: Path) -> None:
 
 
 # What becomes of a JVM that ends at its archive is tested with one of a script in `test_archive.py`.
-@pytest.mark.campaign
 def test_spark_starts_without_it_where_it_is_broken(cache: Path) -> None:
     (file,) = cache.glob(f"*/*/*/{CLASSES}")
     # Of another length than the record says it is not even named to Java, as other tests have it; here the record says that this is right.
