@@ -105,7 +105,7 @@ def test_without_a_reason_exchanges_are_as_the_user_has_set_them(name: str) -> N
 @pytest.mark.parametrize(("name", "adaptive"), square(2, PROGRAMS, ["true", "false"]))
 def test_rows_and_their_order_do_not_depend_on_partitions(name: str, adaptive: str) -> None:
     expected = list(PROGRAMS[name]())
-    for size, usual in by_turns(((1 << 15, "5"), (1 << 18, "2")), 2, list(PROGRAMS).index(name) // 2):
+    for size, usual in by_turns(((1 << 15, "5"), (1 << 18, "2")), 2, list(PROGRAMS).index(name)):
         with user_sets({"spark.sql.adaptive.enabled": adaptive, "spark.sql.shuffle.partitions": usual}), partitions_of(size):
             assert size_of(PROGRAMS[name]()._node).partitions is not None
             assert list(PROGRAMS[name]()) == expected
