@@ -14,11 +14,9 @@ from sframe_spark.engine.physical.site import Site
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins.interpolation import interpolated
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.rolling import rolling
-from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
@@ -35,9 +33,6 @@ class Windows:
     _node: PlannerNode
 
     def _cumulative(self, kind: str) -> SArray:
-        if self._node.schema[0].is_zoned and kind in ("min", "max"):
-            # Of date-times of one instant the first counts, and not that of the least or greatest offset as in a group.
-            return make_array(running(self._node, [], [Aggregation(f"arg{kind}", (0, 0))]))
         node = cumulative(self._node, kind)
         if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node, Site.now()):
             # Compute the result now, so that this call raises an error if arrays have different lengths, as in Turi Create.

@@ -205,14 +205,15 @@ def extreme(column: int, column_type: ColumnType, largest: bool, nan: Literal["s
     Parameters
     ----------
     column, column_type
-        Position and type of the column. Of date-times of one instant, the one without an offset is the smallest; then offsets ascend.
+        Position and type of the column. Of date-times of one instant, the one without an offset is the smallest; then offsets ascend. Where a
+        ``first`` NaN counts, the first of them is the result instead.
     largest
         Whether the largest value is meant.
     nan
         NaN ``spreads``, is ``skipped`` unless there is no number, or counts only if it is the ``first`` value.
     """
     if column_type.is_zoned:
-        return best_row(BestRow(column, column_type, largest, column, column_type, "offset"))
+        return best_row(BestRow(column, column_type, largest, column, column_type, "first" if nan == "first" else "offset"))
     is_plain = nan == "spreads" or column_type.kind != FLOAT_KIND
     state = Extreme(column, column_type, largest, "spreads" if is_plain else "skipped")
 

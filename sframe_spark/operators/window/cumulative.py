@@ -27,7 +27,7 @@ from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.operator_parameters import one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
-from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ColumnType
+from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, FLOAT, INT, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -88,11 +88,13 @@ class Cumulative(SequentialOperator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a window over all rows up to each row."""
-        relation = inputs[0]
-        column_type = relation.schema[0]
+        column_type = inputs[0].schema[0]
+        relation = inputs[0].with_position() if column_type.is_zoned else inputs[0]
         if column_type == ARRAY:
             return self._lower_vectors(relation)
         result = FLOAT if self.kind in KINDS_OF_FLOATS else column_type
+        if column_type.is_zoned:
+            return relation.with_columns([first_extreme(relation, self.kind, window_so_far(relation))], (result,))
         return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window_so_far(relation))], (result,))
 
     def _lower_vectors(self, relation: Relation) -> Relation:
@@ -123,7 +125,7 @@ def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
     """
     if column_type == ARRAY and operator.kind in VECTOR_KINDS:
         return ARRAY
-    if not column_type.is_numeric and not (column_type == DATETIME and operator.kind in ("min", "max")):
+    if not column_type.is_numeric and not (column_type.kind == DATETIME_KIND and operator.kind in ("min", "max")):
         raise UnsupportedOperationError(f"{operator.name}_{operator.kind} takes numbers, not values of type {column_type.kind}")
     return column_type.of_values if operator.kind in ("sum", "min", "max") else FLOAT
 
@@ -131,8 +133,8 @@ def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
 def cumulative_statistic(kind: str, column_type: ColumnType) -> ColumnAggregate:
     """Return an aggregate of column 0 with the rules of cumulative statistics: it is missing before the first value.
 
-    NaN is the extreme where it is the first value, and is ignored elsewhere. A variance with an infinity or NaN is NaN, and vectors of different
-    lengths are an error.
+    NaN is the extreme where it is the first value, and is ignored elsewhere; of date-times at one instant the first is. A variance with an infinity
+    or NaN is NaN, and vectors of different lengths are an error.
     """
     if kind in ("min", "max"):
         return extreme(0, column_type, kind == "max", nan="first")
@@ -164,6 +166,15 @@ def window_aggregate(column: Column, column_type: ColumnType, kind: str, window:
         return F.when(F.isnan(F.first(column, ignorenulls=True).over(window)), F.lit(float("nan"))).otherwise(number)
     name = {"mean": "avg", "std": "stddev_pop", "stdv": "stddev_pop", "var": "var_pop"}[kind]
     return getattr(F, name)(column).over(window)
+
+
+def first_extreme(relation: Relation, kind: str, window: Any) -> Column:
+    """Return a Spark aggregate over a window: the first of the date-times with offsets whose instant is the least or greatest."""
+    from pyspark.sql import functions as F
+
+    column, row = relation.df["c0"], F.col(str(relation.position))
+    place = F.struct(column["instant"].alias("at"), (row if kind == "min" else -row).alias("row"))
+    return (F.min_by if kind == "min" else F.max_by)(column, F.when(column.isNotNull(), place)).over(window)
 
 
 def cumulative(node: PlannerNode, kind: str) -> PlannerNode:

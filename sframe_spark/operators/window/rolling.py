@@ -22,7 +22,7 @@ from sframe_spark.expressions.aggregates.spreads import rolling_variance
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
 from sframe_spark.expressions.aggregates.vectors import sum_of_vectors, vectors_of_lists
 from sframe_spark.message_text import brief
-from sframe_spark.operators.window.cumulative import statistic_type, window_aggregate
+from sframe_spark.operators.window.cumulative import first_extreme, statistic_type, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
@@ -106,8 +106,8 @@ class Rolling(Operator):
         if rows <= 0:
             return Chunk.empty((result_type,))
         aggregate, every = rolling_aggregate(self.kind, facts[0].schema[0]), InputRows(inputs[0].columns, inputs[0].rows)
-        if result_type == ARRAY:
-            return Chunk.of([self._vectors(aggregate, every, RowWindows(*self._windows(start, 0, rows, *intervals[0])))])
+        if result_type == ARRAY or result_type.is_zoned:
+            return Chunk.of([self._of_values(aggregate, every, RowWindows(*self._windows(start, 0, rows, *intervals[0])))])
         front, back = self._cut_rows(start, stop, *intervals[0])
         result, has_enough = new_array(rows, np.float64 if result_type == FLOAT else np.int64), None
         aggregates = [aggregate]
@@ -152,16 +152,16 @@ class Rolling(Operator):
         starts, stops = (np.clip(rows + min(max(end, front - back), existing), 0, existing) for end in ends)
         return starts, stops
 
-    def _vectors(self, aggregate: ColumnAggregate, rows: InputRows, windows: RowWindows) -> pa.Array:
-        """Return an aggregate of the vectors of each window; windows with too few vectors count as empty."""
+    def _of_values(self, aggregate: ColumnAggregate, rows: InputRows, windows: RowWindows) -> pa.Array:
+        """Return an aggregate of the vectors, or date-times with offsets, of each window; windows with too few of them count as empty."""
         has_enough = Count((0,)).windows(rows, windows) >= self.needed
         return values_of_windows([aggregate], rows, RowWindows(windows.starts, np.where(has_enough, windows.stops, windows.starts)))[0]
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         from pyspark.sql import Window, functions as F
 
-        relation = inputs[0]
-        column_type = relation.schema[0]
+        column_type = inputs[0].schema[0]
+        relation = inputs[0].with_position() if column_type.is_zoned else inputs[0]
         column = relation.df["c0"]
         # Spark has 32 bits for the offsets of a window; no partition has more rows than that.
         before, after = (max(-LARGEST_OFFSET, min(offset, LARGEST_OFFSET)) for offset in (self.before, self.after))
@@ -171,6 +171,8 @@ class Rolling(Operator):
             return relation.with_columns([counted], (INT,))
         if column_type == ARRAY:
             value = vectors_column(F.collect_list(column).over(window), rolling_aggregate(self.kind, column_type))
+        elif column_type.is_zoned:
+            value = first_extreme(relation, self.kind, window)
         else:
             value = window_aggregate(column, column_type, self.kind, window)
         result = column_type if self.kind in ("sum", "min", "max") or column_type == ARRAY else FLOAT

@@ -23,10 +23,13 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, group_by
 from sframe_spark.operators.sources.in_memory import memory_source
+from sframe_spark.operators.window.cumulative import Cumulative
+from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.testing.contract import run_lowering
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
+from sframe_spark.values.arrow_to_python import decode
 from tests.examples import by_turns
 from tests.expressions.aggregates import drivers, model
 from tests.expressions.aggregates.cases import COLUMNS
@@ -99,22 +102,11 @@ def has_equal_instants(values: Values) -> bool:
     return len(set(map(model.instant, moments))) < len(moments)
 
 
-def by_offset(values: Values, largest: bool) -> bool:
-    """Whether the first extreme date-time is not that of the least, or greatest, offset."""
-    first, offset = (model.extreme_of(values, Rules(zoned=zoned), largest) for zoned in ("first", "offset"))
-    return plain(first) != plain(offset)
-
-
 def has_both_zeros(values: Values) -> bool:
     return {math.copysign(1.0, value) for value in model.present(values) if value == 0} == {1.0, -1.0}
 
 
-def everywhere(values: Values) -> bool:
-    return True
-
-
 DEPARTURES = [
-    Departure(("rolling_min", "rolling_max"), ("zoned",), everywhere, "the reference takes date-times with offsets; here an error"),
     Departure(("quantile",), ("float",), has_both_zeros, "Spark puts -0.0 first, kernels keep the order of rows", ("spark",)),
 ]
 
@@ -364,7 +356,7 @@ def marked(form: str, kind: str, driver: str, *more: Any) -> list[Any]:
     """One test of what holds, and for each departure one of what does not yet."""
     known = departures(form, kind, driver)
     name = f"{driver}-{more[0]}" if more else f"{form}-{kind}".replace(" ", "-")
-    tests = [] if any(each.where is everywhere for each in known) else [pytest.param(driver, *(more or (form, kind)), None, id=name)]
+    tests = [pytest.param(driver, *(more or (form, kind)), None, id=name)]
     for each in known:
         marks = pytest.mark.xfail(strict=True, reason=each.reason)
         tests.append(pytest.param(driver, *(more or (form, kind)), each, id=f"{name}-departs", marks=marks))
@@ -490,8 +482,7 @@ def test_cumulative(driver: str, form: str, kind: str, departs: Departure | None
             with pytest.raises(SFrameError):
                 drivers.cumulative(values, TYPES[kind], what)
             continue
-        column = column_of(values, kind)
-        ways = {"SArray": list(getattr(column, form)())} if kind == "zoned" else drivers.cumulative(values, TYPES[kind], what)
+        ways = drivers.cumulative(values, TYPES[kind], what)
         wrong += compared(form, windows, wanted, ways, rows_in(form, kind, driver, windows, departs))
     assert not wrong
 
@@ -503,10 +494,7 @@ def test_rolling(driver: str, form: str, kind: str, departs: Departure | None) -
         for case, values in enumerate(COLUMNS[kind]):
             windows = model.windows_of(values, first, last)
             wanted = [rolled(form, kind, window, least) for window in windows]
-            if kind == "zoned" and what != "count":
-                ways = {"SArray": list(getattr(column_of(values, kind), form)(first, last, least))}
-            else:
-                ways = drivers.rolling(values, TYPES[kind], what, first, last, least, by_turns(drivers.CUTS, 2, turn + case))
+            ways = drivers.rolling(values, TYPES[kind], what, first, last, least, by_turns(drivers.CUTS, 2, turn + case))
             wrong += compared(form, windows, wanted, ways, rows_in(form, kind, driver, windows, departs))
     assert not wrong
 
@@ -692,3 +680,16 @@ def test_groups_on_spark(kind: str, departs: bool) -> None:
             if (known is not None) is departs and not agree(request.name, value, wanted):
                 wrong.append(f"{request}: of {arguments_of(request, case, places)} {value}, not {wanted}")
     assert not wrong
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("kind", ["float", "zoned"])
+@pytest.mark.parametrize("operator", [Cumulative("min"), Cumulative("max"), Rolling("min", -2, 0, 1), Rolling("max", -1, 1)])
+def test_extremes_of_rows_so_far_and_of_windows_on_spark(operator: Any, kind: str) -> None:
+    """NaN counts where it is first, and the first of date-times at one instant, as in the kernel."""
+    for values in ([value for case in COLUMNS[kind] for value in case], [*COLUMNS[kind][-1], *COLUMNS[kind][0]]):
+        chunk, schema = drivers.table([(values, TYPES[kind])])
+        node = operator.make_planner_node(memory_source(list(chunk.columns), schema, len(values)))
+        wanted = decode(operator.kernel([chunk], drivers.facts_of(schema)).columns[0], node.schema[0])
+        assert [plain(value) for (value,) in run_lowering(node, 3)] == [plain(value) for value in wanted]
