@@ -288,6 +288,10 @@ class DecomposableOperator(Operator):
         """Return the state of a range of rows, which must be picklable."""
         raise PlanInvariantError(f"operator {self.name!r} makes no parts")
 
+    def makes_large_part(self, rows: Chunk) -> bool:
+        """Return whether the first rows of a range show, in less time than a state takes, that :meth:`bytes_of_part` will be infinite."""
+        return False
+
     def combined(self, first: Any, second: Any, facts: Sequence[Facts]) -> Any:
         """Return the state of two adjacent ranges of rows, combined from their states."""
         raise PlanInvariantError(f"operator {self.name!r} does not combine parts")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import attrs
@@ -269,6 +270,11 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
         return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
     if operator.group_keys is not None:
+        first = list(islice(chunks, 1))
+        if first and operator.makes_large_part(first[0]):
+            early_stop.is_too_large = True
+            return TOO_LARGE
+        chunks = chain(first, chunks)
         chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, costs.BATCHES_OF_PARTIAL_STATE * task.batch_rows, task.plan.batch_bytes)
     part = combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, max_bytes)
     early_stop.is_too_large = early_stop.is_too_large or part is TOO_LARGE

@@ -93,10 +93,9 @@ class Extreme(StateColumn):
             # Of ints these functions give the same, and accumulate in a third of the time.
             choose = np.fmax if self.largest else np.fmin
         if len(starts) == 1:
-            every = new_array(rows.count, numbers.dtype)
-            every[:] = numbers
-            every[0] = choose(numbers[0], before[0])
-            choose.accumulate(every, out=every)
+            every = choose.accumulate(numbers, out=new_array(rows.count, numbers.dtype))
+            if choose(before[0], numbers[0]) != numbers[0]:
+                choose(every, before[0], out=every)
         else:
             (every,) = accumulated((numbers,), RowGroups([], np.arange(rows.count), starts), (choose,))
             choose(every, np.repeat(before, group_sizes(starts, rows.count)), out=every)

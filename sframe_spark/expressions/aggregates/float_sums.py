@@ -90,7 +90,9 @@ class FloatSum(StateColumn):
         return FloatsAndDigits(digits, indices, numbers[groups.firsts], self.is_squared)
 
     def bytes_ahead(self, rows: InputRows, groups: GroupsOfRows) -> int:
-        return (16 if self.is_squared else 8) * groups.count * places_of(rows.floats(self.column, self.where))
+        # Groups of one row have no digits.
+        several = int(np.count_nonzero(groups.sizes > 1))
+        return (16 if self.is_squared else 8) * several * places_of(rows.floats(self.column, self.where)) if several else 0
 
     def _of_all(self, rows: InputRows) -> Digits:
         """Return the sum of all rows. The sum and the sum of squares are computed in one pass if the latter is computed first."""

@@ -198,7 +198,7 @@ class RowWindows:
 
 def last_rows(starts: np.ndarray, count: int) -> np.ndarray:
     """Return the last row of each group, given where groups begin among ``count`` rows."""
-    return np.append(starts[1:], count) - 1
+    return np.array([count - 1]) if len(starts) == 1 else np.append(starts[1:], count) - 1
 
 
 def group_sizes(starts: np.ndarray, count: int) -> np.ndarray:

@@ -332,6 +332,8 @@ class AggregateSet:
 
     def _read_alone(self) -> list[bool]:
         """Return, for each aggregate, whether no other aggregate reads its state columns."""
+        if len(self.positions) == 1:
+            return [True]
         readers = collections.Counter(itertools.chain.from_iterable(map(set, self.positions)))
         return [all(readers[position] == 1 for position in positions) for positions in self.positions]
 

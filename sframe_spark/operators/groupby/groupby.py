@@ -8,8 +8,11 @@ from itertools import chain
 from typing import ClassVar
 
 import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.compute.sorting_and_searching import mostly_differ
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.expressions.aggregates.state_columns import Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
@@ -165,6 +168,10 @@ class GroupBy(DecomposableOperator):
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
         return self._grouping(facts).groups(rows)
 
+    def makes_large_part(self, rows: Chunk) -> bool:
+        """Return whether a key of some rows shows that there are too many groups."""
+        return any(have_many_values(rows.columns[key]) for key in self.keys)
+
     def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
         """Return the groups of both parts, with groups of equal keys merged."""
         return self.combined_all([first, second], facts)
@@ -186,6 +193,18 @@ class GroupBy(DecomposableOperator):
     def describe(self) -> str:
         keys = ", ".join(f"c{position}" for position in self.keys)
         return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+def have_many_values(keys: pa.Array) -> bool:
+    """Return whether the first of many keys are numbers, times or strings with more than ``MAX_GROUPS`` distinct values.
+
+    Examples
+    --------
+    >>> have_many_values(pa.array(range(100_000))), have_many_values(pa.array([1, 2] * 50_000)), have_many_values(pa.array(range(1_000)))
+    (True, False, False)
+    """
+    first, is_plain = keys.slice(0, 2 * MAX_GROUPS), pa.types.is_primitive(keys.type) or pa.types.is_string(keys.type)
+    return is_plain and len(keys) > len(first) and mostly_differ(first) and pc.count_distinct(first).as_py() > MAX_GROUPS
 
 
 @register

@@ -11,15 +11,20 @@ import random
 import tracemalloc
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.api.node_value_conversion import row_tuples
+from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
+from sframe_spark.expressions.aggregates.float_sums import FloatSum
+from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 from sframe_spark.operators.groupby import in_memory_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.groupby import MAX_GROUPS, GroupBy
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle_functions import rows_equal
@@ -243,3 +248,27 @@ def test_sums_and_means_begin_with_zero(rows: int, groups: int) -> None:
             found = made.groupby(keys, {"s": aggregate.SUM("f"), "m": aggregate.MEAN("f")})
             assert {*map(repr, found["s"]), *map(repr, found["m"])} == {"0.0"}
         assert repr(made["f"].sum()) == repr(made["f"].mean()) == "0.0"
+
+
+def test_the_first_rows_show_that_groups_are_too_many_for_parts() -> None:
+    """Lists are not looked at, nor keys of which only both together differ: their parts are made, and found to be too large."""
+    count = 2 * MAX_GROUPS + 1
+    differ, few = np.arange(count), np.arange(count) % 300
+    texts = pa.array(differ).cast(pa.string())
+    cases = [
+        ([differ], True),
+        ([few], False),
+        ([few, texts], True),
+        ([few, differ // 300], False),
+        ([pa.ListArray.from_arrays(np.arange(count + 1), differ)], False),
+    ]
+    for columns, is_large in cases:
+        rows = Chunk.of([pa.array(column) for column in columns])
+        assert GroupBy(tuple(range(len(columns)))).makes_large_part(rows) == is_large
+        assert not GroupBy(tuple(range(len(columns)))).makes_large_part(rows.slice(0, count - 1))
+
+
+def test_groups_of_one_row_take_no_bytes_ahead() -> None:
+    rows, column = InputRows([pa.array([1e300, 1e-300, 1.0])], 3), FloatSum(0)
+    assert column.bytes_ahead(rows, GroupsOfRows(np.arange(3), 3)) == 0
+    assert column.bytes_ahead(rows, GroupsOfRows(np.zeros(3, dtype=np.int64), 1)) > 8 * 50
