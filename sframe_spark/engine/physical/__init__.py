@@ -1,1 +1,1 @@
-"""Physical planning: how each part of a plan is to run, as a tree of sections, decided before anything runs."""
+"""What physical planning knows: the site, where nodes may run, where columns come from, and which users' DataFrames are evaluated first."""

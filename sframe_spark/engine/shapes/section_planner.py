@@ -53,11 +53,11 @@ from sframe_spark.planner.operator_capabilities import match_counting_of, operat
 Placed = tuple[PlannerNode, Placement]
 HOW_MANY = "how it is run depends on the number of its rows"
 MADE_WITHOUT_SPARK = "its rows are computed without Spark, so that the operator that reads them may need no Spark either"
+WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 # Shapes of a node that may require all rows of an input that is read range by range: the first that applies makes the node a section of its own.
 SHAPES_OF_ONE_NODE: tuple[Shape, ...] = (WHOLE, PARTIAL_STATES, FIRST_ROWS)
 # Shapes of a part of a plan: the first that applies runs it.
 SHAPES: tuple[Shape, ...] = (STORED, STREAM, HASH_JOIN, RANGE_SHUFFLE, WHOLE, QUERY)
-WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 
 
 @attrs.frozen(eq=False)

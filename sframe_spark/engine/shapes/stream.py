@@ -61,7 +61,7 @@ class StreamShape(Shape):
     name: ClassVar[str] = "stream"
 
     def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
-        """Return who runs the kernels: the driver if the rows are few, or if Spark would take longer to start than they take; else see below."""
+        """Return the driver if the rows are few, or done before Spark would have started; else who computes rows range by range."""
         root = part.root
         if part.placement is None or not part.placement.segment:
             return None
