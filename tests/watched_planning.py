@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import pytest
 
+from sframe_spark.config import config
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.spark import callables_as_job, query
 from sframe_spark.explain.dry_run import DryRun, plan_dry_run
@@ -24,7 +25,8 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_capabilities import MatchCounting, PartitionJoining, RowCounting
 from sframe_spark.planner.printed_plans import plan_text, trace_text
 from sframe_spark.rewrite_laws import optimize
-from sframe_spark.session import is_started
+from sframe_spark.session import is_started, progress
+from sframe_spark.udf.bound_function import FunctionAsNow
 
 # Methods of operators and of their capabilities that read rows, or that make queries of Spark.
 KERNELS = (
@@ -103,7 +105,8 @@ def watching(directories: Iterable[Path] = ()) -> Iterator[list[str]]:
 
         return noted
 
-    with pytest.MonkeyPatch.context() as patch:
+    # Progress would be drawn if an action ran.
+    with pytest.MonkeyPatch.context() as patch, config.using(progress="on"):
         for kind in dict.fromkeys(kind for base in (Operator, PartitionJoining, MatchCounting, RowCounting) for kind in (base, *_subclasses(base))):
             for name in KERNELS:
                 if callable(method := vars(kind).get(name)):
@@ -111,8 +114,10 @@ def watching(directories: Iterable[Path] = ()) -> Iterator[list[str]]:
         patch.setattr(threading.Thread, "start", noting("thread", threading.Thread.start))
         patch.setattr(callables_as_job, "run_callables", noting("Spark job", callables_as_job.run_callables))
         for name in ("write_parquet", "collect"):
-            if hasattr(query, name):
-                patch.setattr(query, name, noting(f"Spark {name}", getattr(query, name)))
+            patch.setattr(query, name, noting(f"Spark {name}", getattr(query, name)))
+        # It compares variables that a function reads with what they were, and keeps what it finds.
+        patch.setattr(FunctionAsNow, "during_action", noting("function prepared for calls", FunctionAsNow.during_action))
+        patch.setattr(progress.RunningWork, "__init__", noting("progress", progress.RunningWork.__init__))
         before, files = is_started(), OpenedFiles(directories)
         _WATCHING.append(found)
         try:

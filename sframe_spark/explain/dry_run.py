@@ -128,7 +128,7 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
     if is_materialized(root):
         return
     site, before, counting = Site.now(), len(dry_run.sections), list[Section]()
-    last = run_action(root, plan, make, becomes=True)
+    last = run_action(root, plan, make, becomes=True, only_plans=True)
     new, is_later = new_sections([*counting, last], dry_run), len(dry_run.sections) > before
     for section in new:
         alternatives = alternatives_of(section, site)

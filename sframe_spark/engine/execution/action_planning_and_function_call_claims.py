@@ -12,7 +12,8 @@ only when the node itself is materialised, or a node above it without which it c
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 import attrs
@@ -174,7 +175,7 @@ class PlanAttempts:
 
     Parameters
     ----------
-    root, becomes, first, discards
+    root, becomes, first, discards, only_plans
         As in :func:`run_action`.
     run_log
         The outcomes of the sections that ran, in all attempts.
@@ -192,6 +193,7 @@ class PlanAttempts:
     becomes: bool
     first: bool
     discards: bool
+    only_plans: bool
     run_log: RunLog = attrs.Factory(RunLog)
     in_tasks: bool = False
     whole: set[int] = attrs.Factory(set)
@@ -209,7 +211,7 @@ class PlanAttempts:
         root = self.root
         with GRAPH_LOCK:
             tops = {} if self.first else exclusive_tops(root)
-            chosen = plan_action(root, self.becomes, self.first, self.in_tasks)
+            chosen = plan_action(root, self.becomes, self.first, self.in_tasks, self.only_plans)
             unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
             unfixed, free = nodes_in_place_of_frames(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
             # The rows of DataFrames are fixed before anything else is materialised.
@@ -249,6 +251,7 @@ def run_action(
     becomes: bool = False,
     first: bool = False,
     discards: bool = False,
+    only_plans: bool = False,
 ) -> Result:
     """Plan a graph and run the plan, as soon as no other action calls the functions that it calls. Return what ``run`` returns.
 
@@ -266,17 +269,19 @@ def run_action(
         Whether all functions below the root are called, and all rows of DataFrames are fixed, before the plan runs.
     discards
         Whether the rows of the result are discarded.
+    only_plans
+        Whether ``run`` reads no rows and calls no functions. Then nothing is prepared for calls, and no progress is shown.
     """
     require_unchanged_files(root)
     find_claimed_orders(root)
-    attempts = PlanAttempts(root, becomes, first, discards)
+    attempts = PlanAttempts(root, becomes, first, discards, only_plans)
     run_log = attempts.run_log
     while True:
         claim, started = NodeClaim(), run_log.mark()
         try:
             chosen, busy = attempts.next_plan(claim)
             if busy is None and not chosen.missing:
-                with running_user_functions(chosen.plan), showing_work(f"computing {root.operator.called()}"):
+                with nullcontext() if only_plans else running(root, chosen.plan):
                     result = run(chosen)
                 settle(root, chosen)
                 root.ran = run_log
@@ -306,6 +311,13 @@ def run_action(
             busy.wait()
 
 
+@contextmanager
+def running(root: PlannerNode, plan: PlannerNode) -> Iterator[None]:
+    """Return a context manager for running a plan of a graph, in which users' functions may be called and progress is shown."""
+    with running_user_functions(plan), showing_work(f"computing {root.operator.called()}"):
+        yield
+
+
 def why_first(node: PlannerNode) -> str:
     """Return the reason, for explain(), why a node is materialised before a plan that reads it."""
     if any(map(functions_of, postorder([node]))):
@@ -329,7 +341,7 @@ def settle(root: PlannerNode, done: ActionPlan) -> None:
             node.splice(project(root, columns))
 
 
-def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> ActionPlan:
+def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool, only_plans: bool = False) -> ActionPlan:
     """Return the plan that an action on a graph may run now, or the nodes that have to be materialised before it."""
     trace = Trace()
     learn_lengths(root)
@@ -340,7 +352,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
     plan = optimize(graph, None, trace)
     called = called_nodes(plan, owners)
     others = [node for node in called if not (becomes and node is root)]
-    if any(memo.is_called for node in called for memo in node.calls):
+    if not only_plans and any(memo.is_called for node in called for memo in node.calls):
         raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
 
     def callers_at(node: PlannerNode) -> list[PlannerNode]:
