@@ -26,11 +26,14 @@ from tests.watched_planning import Plan
 OPTIONS = ("small_rows", "segment_rows", "batch_rows", "memory_budget", "temporary_directory")
 
 
+OTHERS: list[threading.Thread] = []
+
+
 def by_another_thread(work: Callable[[], object]) -> None:
-    """Let another thread work for a while; it may have to wait for this one."""
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(0.2)
+    """Let another thread work for a while; it may have to wait for this one, so the test waits for it at its end."""
+    OTHERS.append(threading.Thread(target=work))
+    OTHERS[-1].start()
+    OTHERS[-1].join(0.2)
 
 
 # What happens once the first plan is made, given the nodes of the program and a directory.
@@ -54,6 +57,8 @@ def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     before = {name: getattr(config, name) for name in OPTIONS}
     yield
+    while OTHERS:
+        OTHERS.pop().join()
     for name, value in before.items():
         setattr(config, name, value)
 
