@@ -23,9 +23,6 @@ from sframe_spark.planner.node import PlannerNode
 from tests.random_programs.plans import random_program
 from tests.watched_planning import Plan
 
-OPTIONS = ("small_rows", "segment_rows", "batch_rows", "memory_budget", "temporary_directory")
-
-
 OTHERS: list[threading.Thread] = []
 
 
@@ -55,12 +52,11 @@ CHANGES: dict[str, Callable[[tuple[PlannerNode, ...], Path], Any]] = {
 def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Options and the working directory are put back."""
     monkeypatch.chdir(tmp_path)
-    before = {name: getattr(config, name) for name in OPTIONS}
+    # Each assignment of an option replaces the mapping.
+    monkeypatch.setattr(config, "_assigned", config._assigned)
     yield
     while OTHERS:
         OTHERS.pop().join()
-    for name, value in before.items():
-        setattr(config, name, value)
 
 
 @pytest.mark.sampled(2)
