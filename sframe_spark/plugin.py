@@ -104,7 +104,8 @@ from sframe_spark.expressions.scalar_function_program import Literal, Program, R
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import RowWise, apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
+from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows

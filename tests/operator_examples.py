@@ -14,8 +14,9 @@ from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTrans
 from sframe_spark.operators.explode import Explode
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
+from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
 from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.joins.asof_join import AsofJoin

@@ -21,7 +21,7 @@ from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import reduce_columns
+from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, replace_column
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts

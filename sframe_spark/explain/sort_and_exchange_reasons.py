@@ -13,8 +13,9 @@ from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations impo
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
+from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.joins.hash_join import HashJoin

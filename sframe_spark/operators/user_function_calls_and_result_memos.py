@@ -186,7 +186,7 @@ def calls_plugins(operator: Operator) -> bool:
 
     Examples
     --------
-    >>> from sframe_spark.operators.groupby.groupby import Reduce
+    >>> from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
     >>> calls_plugins(Reduce((Aggregation("sum", (0,)),)))
     False
     """

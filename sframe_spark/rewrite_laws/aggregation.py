@@ -10,8 +10,9 @@ import pyarrow as pa
 from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED
 from sframe_spark.expressions.scalar_function_program import Register
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
+from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
 from sframe_spark.operators.program_and_filter_properties import INT_LIMITS
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_selection import slice_rows

@@ -21,7 +21,8 @@ from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
+from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.operators.program_and_filter_properties import monotone_step
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode

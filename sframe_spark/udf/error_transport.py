@@ -95,7 +95,7 @@ def error_transport() -> ErrorTransport:
 
 
 def error_text(error: SFrameError) -> str:
-    """Return an error as JSON: the name of its class, its arguments, and the user's error class that it is combined with.
+    """Return an error as JSON: the name of its class, its arguments, and the error class of the user's from which its own was derived, if one was.
 
     Examples
     --------

@@ -8,7 +8,8 @@ from sframe_spark.config import config
 from sframe_spark.explain.executed_spark_plans import ExecutedPlan
 from sframe_spark.explain.verification import Finding, check_query, check_tasks, query_work
 from sframe_spark.operators.append import append
-from sframe_spark.operators.groupby.groupby import GroupBy, group_by, reduce_columns
+from sframe_spark.operators.groupby.groupby import GroupBy, group_by
+from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.operators.joins.equi_join import join
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows

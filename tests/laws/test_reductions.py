@@ -13,7 +13,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import reduce_columns
+from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode

@@ -144,7 +144,8 @@ def _words(kinds: Collection[str]) -> str:
 def _advice(kinds: Collection[str]) -> str:
     kind = next((kind for kind in _KIND_WORDS if kind in kinds), STR_KIND)
     words, ddl = _KIND_WORDS[kind]
-    return f"take the {words} out of it with try_variant_get(..., '$', '{ddl}'), which misses what is no such, or the text of all with to_json()"
+    call = f"try_variant_get(..., '$', '{ddl}')"
+    return f"take the {words} out of it with {call}, which gives None for values of other types, or the text of all values with to_json()"
 
 
 # Spark's types: the Arrow type for each, and advice for types that no column can hold

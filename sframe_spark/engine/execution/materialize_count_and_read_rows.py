@@ -31,7 +31,7 @@ from sframe_spark.engine.runtime.result_storage import has_room
 from sframe_spark.engine.shapes.count_matches import are_few_to_compute, base_of_rows, is_much_to_compute, may_have_many
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
 from sframe_spark.errors import PlanInvariantError, StorageError
-from sframe_spark.operators.groupby.groupby import count_all
+from sframe_spark.operators.groupby.reduce_to_one_row import count_all
 from sframe_spark.operators.project_zip_arrange import Arrange, project, zip_columns
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource

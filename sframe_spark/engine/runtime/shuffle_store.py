@@ -1,6 +1,6 @@
-"""The shuffle store: rows of tasks are added partition by partition, kept in memory and in files, and read in the order of the tasks.
+"""The shuffle store: takes the rows of tasks, divides them into partitions, and gives back each partition with its rows in the order of the tasks.
 
-The store has two media. In this process threads add to one store, which keeps rows in memory and spills them to temporary files. Tasks in other
+It is used in two ways. In this process, threads add to one store, which keeps rows in memory and spills them to temporary files. Tasks in other
 processes each fill a store of their own, whose files are in a directory that all share, and send back its index.
 """
 
@@ -542,7 +542,11 @@ class PartitionKernel(Protocol):
         """Return the result for all rows of a partition."""
 
     def of_batch(self, rows: Chunk) -> Chunk:
-        """Return the result for some rows of a partition that is passed on: its result has the same rows in the same order."""
+        """Return the result for consecutive rows of a partition that is passed on.
+
+        A partition is passed on if the kernel would leave its rows in their order and compute each output row from one input row, so that it can be
+        streamed and its rows need not fit in memory.
+        """
 
 
 @attrs.frozen(eq=False)

@@ -219,7 +219,7 @@ def of_parts(
     nothing = [pa.array([], column_type.physical) for column_type in types]
 
     def value(part: Any) -> Any:
-        # A group has no part if it has no rows, which only windows and whole columns can be.
+        # A group without rows has no part. Only windows and whole columns can be without rows.
         part = decomposition.lift(nothing, 0, types, parameters) if part is None else part
         return decomposition.finish(part, types, parameters)
 

@@ -15,7 +15,7 @@ from sframe_spark.operators.project_zip_arrange import new_positions
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator_parameters import column_positions
-from sframe_spark.planner.spark_relation import Relation
+from sframe_spark.planner.spark_relation import Relation, key_struct
 from sframe_spark.types import FLOAT
 
 if TYPE_CHECKING:
@@ -162,3 +162,10 @@ def as_column(column: Column | str) -> Column:
     from pyspark.sql import functions as F
 
     return F.expr(column) if isinstance(column, str) else column
+
+
+def with_order_column(relation: Relation) -> Relation:
+    """Return the relation with one additional column that grows in row order."""
+    if any(not column.ascending for column in relation.key):
+        relation = relation.with_position()
+    return attrs.evolve(relation, df=relation.df.withColumn(ORDER_COLUMN, key_struct(relation)))

@@ -1,4 +1,4 @@
-"""The group-by operator, the operator that reduces all rows to one row of aggregates, and functions that make nodes of them."""
+"""The group-by operator, and the function that makes a node of it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,14 @@ from sframe_spark.compute.sorting_and_searching import mostly_differ
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.expressions.aggregates.state_columns import Growth
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
-    ORDER_COLUMN,
     Aggregation,
     aggregate_in_spark,
-    as_column,
     counts_distinct,
-    finished_aggregates,
     grouped_columns,
     grouped_in_spark,
     moved,
-    named_columns,
     used_aggregations,
-    with_helper_columns,
+    with_order_column,
 )
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
 from sframe_spark.operators.groupby.partial_groups import PartialGroups
@@ -43,7 +39,7 @@ from sframe_spark.planner.operator_capabilities import RangeSplit, WholeKernel
 from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation, key_struct
+from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import STR
 
 # If there are more groups, the groups of Spark's tasks are merged by a shuffle instead of in this process.
@@ -207,94 +203,6 @@ def have_many_values(keys: pa.Array) -> bool:
     return is_plain and len(keys) > len(first) and mostly_differ(first) and pc.count_distinct(first).as_py() > MAX_GROUPS
 
 
-@register
-@attrs.frozen
-class Reduce(DecomposableOperator):
-    """One row with aggregates over all rows of the input."""
-
-    name: ClassVar[str] = "reduce"
-    deterministic: ClassVar[bool] = True
-    makes_one_row: ClassVar[bool] = True
-    aggregations: tuple[Aggregation, ...]
-
-    @property
-    def spark_cost(self) -> SparkCost:
-        """The cost of a shuffle that gathers partial states."""
-        return SparkCost(QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK))
-
-    @property
-    def whole_kernel(self) -> WholeKernel:
-        """The aggregates of all rows."""
-        return WholeKernel()
-
-    @property
-    def order_sensitive(self) -> bool:
-        """Whether an aggregate depends on the row order."""
-        return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        return tuple(a.infer(inputs[0].schema) for a in self.aggregations)
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        return Length.exactly(1)
-
-    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        return [grouped_columns((), used_aggregations(self.aggregations, 0, outputs))]
-
-    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
-
-    def requires(self, slot: int) -> Need:
-        """Return ``ORDERED`` if an aggregate depends on the row order, otherwise ``ANY``."""
-        return Need.ORDERED if self.order_sensitive else Need.ANY
-
-    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return Spark's aggregation of all rows."""
-        relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        aggregates = [aggregate_in_spark(a, relation, QueryProperties(context.summed, is_whole=True)) for a in self.aggregations]
-        if all(aggregate.is_plain for aggregate in aggregates):
-            # Analysing one more select takes Spark a third of the time of a short query, so plain aggregates are computed in the last select.
-            df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
-        else:
-            aggregated = with_helper_columns(relation.df, aggregates).select(*named_columns(aggregates))
-            df, finished = finished_aggregates(aggregated, [], aggregates)
-        df = df.select(*[column.alias(f"c{i}") for i, column in enumerate(finished)])
-        return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
-
-    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Return the aggregates of all rows, computed in memory."""
-        return self.rows_from(self.part_of(inputs[0], facts), facts)
-
-    def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Return whether the partial states of all aggregates have a size that does not grow with the rows."""
-        return all(aggregate.growth == Growth.FIXED for aggregate in self._grouping(facts).aggregates.aggregates)
-
-    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
-        return self._grouping(facts).all_rows(rows)
-
-    def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
-        return self.combined_all([first, second], facts)
-
-    def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
-        return self._grouping(facts).merged(parts)
-
-    def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
-        return self._grouping(facts).finished(part)
-
-    def _grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
-        return GroupingByKeys.of_all_rows(facts[0].schema, self.aggregations)
-
-    def describe(self) -> str:
-        return ", ".join(a.describe() for a in self.aggregations)
-
-
-def with_order_column(relation: Relation) -> Relation:
-    """Return the relation with one additional column that grows in row order."""
-    if any(not column.ascending for column in relation.key):
-        relation = relation.with_position()
-    return attrs.evolve(relation, df=relation.df.withColumn(ORDER_COLUMN, key_struct(relation)))
-
-
 def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
     """Return a node with one row per distinct key.
 
@@ -306,20 +214,3 @@ def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggr
     {'k': 'a', 'total': 4}
     """
     return GroupBy(tuple(keys), tuple(aggregations)).make_planner_node(node)
-
-
-def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """Return a node with one row of aggregates.
-
-    Examples
-    --------
-    >>> from sframe_spark.plugin import Aggregation, SArray, frame_of, node_of
-    >>> frame_of(reduce_columns(node_of(SArray([1, 2, 3])), [Aggregation("sum", (0,)), Aggregation("max", (0,))]), ["total", "largest"])[0]
-    {'total': 6, 'largest': 3}
-    """
-    return Reduce(tuple(aggregations)).make_planner_node(node)
-
-
-def count_all(node: PlannerNode) -> PlannerNode:
-    """Return a node with one row that holds the number of rows; only columns that determine which rows exist are read."""
-    return reduce_columns(node, [Aggregation("count")])

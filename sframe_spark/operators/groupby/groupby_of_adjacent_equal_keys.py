@@ -23,8 +23,8 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     grouped_in_spark,
     moved,
     used_aggregations,
+    with_order_column,
 )
-from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.operators.project_zip_arrange import new_positions, project
 from sframe_spark.operators.run_operator import RunOperator, Stretch
 from sframe_spark.order import derive

@@ -23,8 +23,8 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     grouped_in_spark,
     moved,
     used_aggregations,
+    with_order_column,
 )
-from sframe_spark.operators.groupby.groupby import with_order_column
 from sframe_spark.operators.joins.asof_join import NearKeys
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (

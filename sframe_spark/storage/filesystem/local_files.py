@@ -185,7 +185,8 @@ def states_below(directory: str) -> dict[str, FileState]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a name marks a file or directory without data: it begins with a dot, or with an underscore, unless it is a partition.
+    """Return whether a name marks a file or directory without data: it begins with a dot, or it begins with an
+    underscore and is no partition (`key=value`).
 
     Examples
     --------

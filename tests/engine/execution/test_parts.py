@@ -14,7 +14,7 @@ from sframe_spark.engine.shapes import stream
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import reduce_columns
+from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.values.arrow_to_python import decode
 from tests.examples import part
 

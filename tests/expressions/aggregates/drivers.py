@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
+from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.lookup.cached_reader import Lookup

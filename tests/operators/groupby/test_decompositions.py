@@ -17,7 +17,7 @@ from sframe_spark.compute.exact_sum_and_variance import wrapped
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import Reduce
+from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
