@@ -95,9 +95,9 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, A
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues
 from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, StateColumn
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, define_function
 from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step

@@ -15,7 +15,7 @@ from sframe_spark.api.node_value_conversion import literal_of
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, joined, take
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step

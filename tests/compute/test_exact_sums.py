@@ -18,7 +18,7 @@ from sframe_spark.compute.exact_sum_and_variance import ExactSum, VarianceState
 from sframe_spark.compute.exact_sums_of_groups import FIRST_PLACE, Digits, digits_to_lists
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import joined
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys

@@ -69,7 +69,7 @@ class NewColumns:
     shown
         For each column of the frame the node that it comes from, and its position in that node.
     handle
-        The handle of the frame, which is asked for other columns after ``together`` is computed.
+        The handle of the frame, kept so that the frame counts as in use until all of its columns are stored.
     """
 
     together: PlannerNode
@@ -340,7 +340,7 @@ def restoring(function: Callable[Concatenate[PlannerNode, Arguments], Result]) -
 
 @restoring
 def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
-    """Count rows that are expensive to compute without computing them, and store the number; return None if they must be computed to be counted.
+    """Count the rows of a node without computing them, and store the number; return None if computing them is as cheap, or is needed to count them.
 
     This works for joins, whose matches are counted, and for filters, for which only some columns are computed. Users' functions are not called: the
     result is None if the number of rows depends on a user's function.

@@ -16,7 +16,7 @@ from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import INT, ColumnType

@@ -22,7 +22,7 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.wavelet_matrix import counts_below
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, item_texts_of, lists_of, views_of_windows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of

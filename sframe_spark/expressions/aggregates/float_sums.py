@@ -42,7 +42,7 @@ from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Wi
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns
 from sframe_spark.expressions.aggregates.counts import Count, known
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import FLOAT, ColumnType

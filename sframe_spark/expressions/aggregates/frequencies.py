@@ -17,7 +17,7 @@ from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews, refuse_more_than_an_array
 from sframe_spark.expressions.aggregates.distinct_values import DistinctLists, by_group, previous_equal
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ENCODED_DICT, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array

@@ -15,7 +15,7 @@ from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate
 from sframe_spark.expressions.aggregates.collected_values import CollectedTexts, CollectedValues, item_texts_of, lists_of
 from sframe_spark.expressions.aggregates.distinct_values import PLAIN, DistinctValues
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.types import ARRAY, FLOAT, ColumnType, dict_of, list_of
 

@@ -16,7 +16,7 @@ from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, produ
 from sframe_spark.compute.exact_sums_of_groups import BITS, Digits, digits_of, digits_to_lists, places_of
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.float_sums import non_finite_sums_of_windows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, last_rows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import State, StateColumn
 
 # Factors are scaled into a band of exponents, -BAND up to BAND, in which products of three and their rounding errors are exact; bands are

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues, ListViews
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ColumnType
 from sframe_spark.values.python_to_arrow import encode_plain

@@ -17,7 +17,7 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.wavelet_matrix import kth_of_ranges
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
 from sframe_spark.types import ARRAY, ColumnType
 

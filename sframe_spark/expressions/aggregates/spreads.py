@@ -21,7 +21,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns, define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count
 from sframe_spark.expressions.aggregates.float_sums import DigitSums, FloatSum, non_finite_sums_of_windows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.udf.error_transport import error_transport

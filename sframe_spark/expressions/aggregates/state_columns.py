@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 
 State = Any
 """Arrays with one entry for each group: a NumPy array, an Arrow array, a tuple of states, or an object with the methods of :class:`StateObject`."""

@@ -17,7 +17,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import Finish, define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows, group_sizes
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, joined
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.types import ARRAY, ColumnType

@@ -13,7 +13,7 @@ from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.compute.key_runs import Grouping, group_runs
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, State, joined, take
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     ORDER_COLUMN,
     Aggregation,

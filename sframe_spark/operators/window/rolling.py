@@ -17,7 +17,7 @@ from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_
 from sframe_spark.expressions.aggregates.counts import Count, count_of_values, sum_of_ints
 from sframe_spark.expressions.aggregates.extremes import extreme
 from sframe_spark.expressions.aggregates.float_sums import mean, sum_of_floats
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.spreads import rolling_variance
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate
 from sframe_spark.expressions.aggregates.vectors import sum_of_vectors, vectors_of_lists

@@ -15,7 +15,7 @@ from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.segmented_scan import RowGroups
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, Growth, State, joined, replaced, take
 from sframe_spark.operators.groupby.partial_groups import PartialGroups
 from sframe_spark.planner.chunk import Chunk

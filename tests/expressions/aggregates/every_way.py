@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, State, joined, nbytes, take
 
 Model = Callable[[list[list[Any]]], Any]

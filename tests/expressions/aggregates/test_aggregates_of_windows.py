@@ -16,7 +16,7 @@ from sframe_spark.expressions.aggregates.chosen_rows import BestRow, FirstRow
 from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum, count_of_rows
 from sframe_spark.expressions.aggregates.extremes import Extreme, KindOfFirstValue
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import State, StateColumn, joined, take
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.types import FLOAT, INT

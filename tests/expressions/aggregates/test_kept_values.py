@@ -19,7 +19,7 @@ import pytest
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates import collected_values, distinct_values, quantiles
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, aggregate_of_lists
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, joined, take
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode

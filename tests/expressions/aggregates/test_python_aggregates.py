@@ -14,8 +14,8 @@ from hypothesis import given, strategies as st
 
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates import python_aggregates
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.python_aggregates import ROWS_WORTH_A_CALL, Decomposition, of_parts
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, joined
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy

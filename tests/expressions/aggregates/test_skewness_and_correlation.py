@@ -18,8 +18,8 @@ from sframe_spark import SFrame
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates import product_sums, skewness_and_correlation
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.product_sums import ProductSum, products_of
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
 from sframe_spark.plugin import reduce
 from tests.expressions.aggregates import model
 from tests.expressions.aggregates.model import Rules

@@ -17,7 +17,7 @@ from sframe_spark.compute.exact_sums_of_groups import Digits
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates import vectors
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet, ColumnAggregate, State, joined
 from sframe_spark.expressions.aggregates.vectors import sum_of_vectors
 from sframe_spark.types import ARRAY

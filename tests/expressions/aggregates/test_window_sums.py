@@ -15,7 +15,7 @@ from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import de
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.float_sums import sum_of_floats
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.types import FLOAT
 from tests.compute.odd_numbers import NUMBERS

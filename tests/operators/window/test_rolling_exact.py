@@ -14,7 +14,7 @@ from sframe_spark import SArray
 from sframe_spark.compute import rolling_variances_in_floats
 from sframe_spark.expressions.aggregates import float_sums
 from sframe_spark.expressions.aggregates.float_sums import sum_of_floats
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows, RowWindows
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import AggregateSet
 from tests.api.test_cuts_of_odd_floats import KINDS, numbers_of
 

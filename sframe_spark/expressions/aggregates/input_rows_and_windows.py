@@ -27,7 +27,7 @@ class InputRows:
     count
         Number of rows.
     scratch
-        Arrays that state columns overwrite for each block of rows, by name. A driver gives the same dict for all blocks.
+        Arrays that a state column overwrites for each block of rows, by state column. All blocks of one computation share the dict.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class InputRows:
         """Return the values of a column of numbers as floats, without the missing ones."""
         if not self.column(position).null_count:
             return self.floats(position, (position,))
-        # Values without the missing ones take half the time of zeros for them.
+        # Dropping missing values takes half the time that replacing them by zero takes.
         known = self.once(("known", position), lambda: self.column(position).drop_null().cast(pa.float64(), safe=False))
         return known.to_numpy(zero_copy_only=False)
 
@@ -147,7 +147,8 @@ class RowWindows:
     starts, stops
         The ends of each window.
     width
-        The number of rows of all windows, if each begins one row after the window before, and the first at row 0; otherwise None.
+        The number of rows that each window has, if all have equally many, the first begins at row 0, and each other one row after the window
+        before it; None otherwise.
 
     Examples
     --------
