@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
-from sframe_spark.expressions.aggregates.rows_and_windows import InputRows
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.api.node_value_conversion import row_tuples
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
+from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.operators.groupby import in_memory_groupby
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import MAX_GROUPS, GroupBy
