@@ -6,9 +6,9 @@ from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES
 from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
-from sframe_spark.engine.shapes.query import QUERY
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
 from sframe_spark.engine.shapes.section_tree import Strategy, Workers
+from sframe_spark.engine.shapes.spark_query import QUERY
 from sframe_spark.engine.shapes.stream import STREAM
 from sframe_spark.engine.shapes.whole import WHOLE
 

@@ -44,7 +44,7 @@ class Traits:
         The operator is row-wise, and :meth:`program` returns its computation as steps of scalar functions, so that it can be fused with its
         neighbours.
     gathers
-        The operator reads all rows of its input once before it yields its first row; its output is kept.
+        The operator reads all rows of its input, once, before it yields its first row. The engine stores its output rather than compute it again.
     makes_one_row
         The output is one row that summarises all input rows.
     source_kind
@@ -194,7 +194,7 @@ class Operator(Traits):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Return the types of the output columns. Inputs that it refuses raise an error of the class that SFrame raises."""
+        """Return the types of the output columns. Inputs that it refuses raise an error of the class that Turi Create raises."""
         raise PlanInvariantError(f"operator {self.name!r} does not infer its type")
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

@@ -112,7 +112,8 @@ def tags_of_user() -> tuple[str, ...]:
     Queries of this package run in other sessions, which do not have these tags. Pools, job groups and tags of the context are properties of the
     thread, which this package's threads inherit.
     """
-    # The base session is used, as getting the active session would take more calls of the JVM than the rest of this function.
+    # The base session is asked even if another session of the user's is active in this thread: asking which one is active would take more calls of
+    # the JVM than the rest of this function.
     user = get_base()
     if is_remote(user):
         return tuple(sorted(user.getTags()))

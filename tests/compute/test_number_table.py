@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark import aggregate, load_sframe
+from sframe_spark.compute.int_lookup_table_in_spark import DIGIT_BITS, digit_table, lookup_column, shifts
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
-from sframe_spark.operators.sources.spark_parquet_scan import DIGIT_BITS, KEY_BITS, dense_position, digit_table, lookup_column, shifts
+from sframe_spark.operators.sources.segments_read_in_spark import KEY_BITS, dense_position
 from sframe_spark.session.spark_start_and_settings import open_session
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry

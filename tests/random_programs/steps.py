@@ -15,7 +15,7 @@ from sframe_spark.operators import (
     sort_top_rows_and_assumed_order as sort_operators,
 )
 from sframe_spark.operators.append import append
-from sframe_spark.operators.groupby import groupby
+from sframe_spark.operators.groupby import groupby, reduce_to_one_row
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins import equi_join
 from sframe_spark.operators.row_selection import FilterRows, filter_by_mask, slice_rows
@@ -312,7 +312,7 @@ def reduce_all(growth: Growth) -> PlannerNode | None:
     if node is None:
         return None
     wanted = [random_aggregation(growth, node) for _ in range(growth.choose.randint(1, 3))]
-    return growth.add(groupby.reduce_columns(node, wanted))
+    return growth.add(reduce_to_one_row.reduce_columns(node, wanted))
 
 
 def join_some(growth: Growth) -> PlannerNode | None:

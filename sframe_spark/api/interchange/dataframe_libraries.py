@@ -287,8 +287,7 @@ def interface_of(values: np.ndarray) -> dict[str, Any]:
     Source: https://numpy.org/doc/stable/reference/arrays.interface.html
     """
     described = dict(values.__array_interface__)
-    # A buffer keeps its memory alive; with an address, numpy would keep only the frame alive. Tables are column-major, so the transpose is
-    # contiguous.
+    # With an address in place of a buffer, numpy would not keep the memory alive. The arrays are column-major, so the transpose is contiguous.
     described["data"] = values.T.data
     return described
 

@@ -273,7 +273,7 @@ def needs_this_process(site: Site) -> bool:
 
 
 def is_for_threads(node: PlannerNode) -> bool:
-    """Return whether an operator is built-in and calls no users' or plug-in functions that need not be thread-safe."""
+    """Return whether threads may run an operator at the same time: it is built-in, calls no users' functions, and plug-ins' only if thread-safe."""
     return not functions_of(node) and is_builtin(type(node.operator)) and calls_plugins_safe_in_threads(node)
 
 

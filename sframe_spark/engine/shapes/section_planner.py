@@ -25,7 +25,6 @@ from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.joins_in_memory import local_join, query_again
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
-from sframe_spark.engine.shapes.query import QUERY
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_tree import (
@@ -39,6 +38,7 @@ from sframe_spark.engine.shapes.section_tree import (
     in_order_of_running,
     sections_in,
 )
+from sframe_spark.engine.shapes.spark_query import QUERY
 from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
 from sframe_spark.engine.shapes.udf_planning import called_again, calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.shapes.whole import WHOLE

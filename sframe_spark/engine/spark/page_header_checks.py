@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from sframe_spark.engine import costs
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS, scanned
-from sframe_spark.operators.sources.spark_parquet_scan import page_checks
+from sframe_spark.operators.sources.segments_read_in_spark import page_checks
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode

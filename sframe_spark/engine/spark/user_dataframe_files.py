@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.operators.sources.spark_parquet_scan import FRAME_SCAN
+from sframe_spark.operators.sources.segments_read_in_spark import FRAME_SCAN
 from sframe_spark.session import is_remote
 
 if TYPE_CHECKING:

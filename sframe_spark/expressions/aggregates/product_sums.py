@@ -81,7 +81,7 @@ class ProductSum(StateColumn):
         Positions of the columns, of which one may be given several times.
     """
 
-    # The running sums of the digits of so many rows, with up to four numbers of MAX_BITS bits, fit 64 bits.
+    # The digits of the products of so many rows can be added up in 64 bits.
     rows_per_block: ClassVar[int] = 1 << 15
     factors: tuple[int, ...]
 

@@ -17,7 +17,7 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.spark_parquet_scan import segments_in_range
+from sframe_spark.operators.sources.segments_read_in_spark import segments_in_range
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.row_sizes import row_bytes, uneven_bytes

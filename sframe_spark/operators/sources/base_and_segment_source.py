@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
-from sframe_spark.operators.sources.spark_parquet_scan import segments_in_range
+from sframe_spark.operators.sources.segments_read_in_spark import segments_in_range
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.order_facts import Ordering
 from sframe_spark.order.properties import RelationProperties, requirement
@@ -475,7 +475,7 @@ class SegmentSource(TableSource):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a Parquet scan of the segments in range, with order and row number from the stored key."""
-        from sframe_spark.operators.sources.spark_parquet_scan import scan_segments
+        from sframe_spark.operators.sources.segments_read_in_spark import scan_segments
 
         return scan_segments(self, context)
 

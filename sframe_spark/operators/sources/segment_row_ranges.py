@@ -11,7 +11,7 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentSource, Source
-from sframe_spark.operators.sources.spark_parquet_scan import KEY_BITS, dense_position, scan_segments
+from sframe_spark.operators.sources.segments_read_in_spark import KEY_BITS, dense_position, scan_segments
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Facts, Length, Schema

@@ -15,7 +15,7 @@ from sframe_spark.values.nested.text_writer import display_strings
 
 
 def column_of(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
-    """Return JSON values, none of which may be missing, as a column of a type; None if a value would have to be converted.
+    """Return JSON texts as a column of a type; None if Python would have to convert values one by one. JSON null is a missing value.
 
     Examples
     --------

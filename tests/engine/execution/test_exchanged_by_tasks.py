@@ -23,7 +23,7 @@ from sframe_spark.engine.runtime import result_storage
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.shapes import range_shuffle, section_runner
-from sframe_spark.engine.shapes.query import QueryShape
+from sframe_spark.engine.shapes.spark_query import QueryShape
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run

@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources import spark_parquet_scan
+from sframe_spark.operators.sources import segments_read_in_spark
 from tests.storage.damage import collected_by_spark
 from tests.storage.datasets.test_replaced_files import files_of, saved, twins
 
@@ -84,7 +84,7 @@ def test_a_file_changed_under_an_open_scan_is_told(frames: tuple[Path, Path], tm
 @pytest.mark.spark
 def test_a_scan_is_opened_once_while_its_files_stay(frames: tuple[Path, Path], tmp_path: Path) -> None:
     place = str(shutil.copytree(frames[0], tmp_path / "frame"))
-    with config.using(small_rows=0), mock.patch.object(spark_parquet_scan, "open_scan", wraps=spark_parquet_scan.open_scan) as opening:
+    with config.using(small_rows=0), mock.patch.object(segments_read_in_spark, "open_scan", wraps=segments_read_in_spark.open_scan) as opening:
         for _ in range(3):
             DOORS["sort"](load_sframe(place))
         assert opening.call_count == 1

@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources import spark_parquet_scan
+from sframe_spark.operators.sources import segments_read_in_spark
 from sframe_spark.storage.parquet.footer import _load
 from tests.storage.damage import frame_of_every_type, save_in_segments
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
@@ -142,7 +142,7 @@ def test_which_file_systems_spark_has() -> None:
     from sframe_spark.session import get_session
 
     spark = get_session()
-    assert spark_parquet_scan.spark_uri("s3://bucket/frame", spark) is None
-    assert spark_parquet_scan.spark_uri("viewfs://cluster/frame", spark) == "viewfs://cluster/frame"
-    assert spark_parquet_scan.spark_uri("hdfs://node/frame", spark) == "hdfs://node/frame"
-    assert spark_parquet_scan.spark_uri("nosuch://node/frame", spark) is None
+    assert segments_read_in_spark.spark_uri("s3://bucket/frame", spark) is None
+    assert segments_read_in_spark.spark_uri("viewfs://cluster/frame", spark) == "viewfs://cluster/frame"
+    assert segments_read_in_spark.spark_uri("hdfs://node/frame", spark) == "hdfs://node/frame"
+    assert segments_read_in_spark.spark_uri("nosuch://node/frame", spark) is None

@@ -21,7 +21,7 @@ from sframe_spark import SArray, SFrame, aggregate, config, history, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.config import StorageOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.operators.sources import spark_parquet_scan
+from sframe_spark.operators.sources import segments_read_in_spark
 from sframe_spark.storage.filesystem.remote_operations import file_system
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 
@@ -110,7 +110,7 @@ def test_frames_are_read_by_pyarrow(bucket: Bucket) -> None:
 @pytest.mark.spark
 def test_tasks_have_copies(saving: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     # As if Spark's own file system for the scheme could be had: it knows nothing of the one that was given.
-    monkeypatch.setattr(spark_parquet_scan, "has_file_system", lambda *_: True)
+    monkeypatch.setattr(segments_read_in_spark, "has_file_system", lambda *_: True)
     with config.using(small_rows=0, single_task_rows=0, default_segments=3):
         frame = SFrame({"n": range(300), "k": [n % 7 for n in range(300)]})
         frame["n"] = frame["n"].apply(lambda n: n * 2, dtype=int)

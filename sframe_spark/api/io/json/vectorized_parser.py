@@ -1,6 +1,6 @@
 """Parses a whole block of JSON objects into Arrow columns at once, by array operations on its text or by Arrow's parser.
 
-This is possible if the block has a simple form; otherwise `parser.py` parses it value by value. In the simple form, strings have
+This is possible if the block has a simple form; otherwise `block_reader.py` parses it value by value. In the simple form, strings have
 no escapes, and members are numbers, strings, null, or lists and objects of these.
 """
 

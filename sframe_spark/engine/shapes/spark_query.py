@@ -37,7 +37,7 @@ class QueryShape(Shape):
         return Workers.SPARK if part.is_without_ranges else None
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
-        """Return what a sample of the groups decides, and whether sums may need more digits than the first query has."""
+        """Return that groups may be collected, if a sample has few, and that exact sums may be computed again, if floats need more digits."""
         root, found = section.root, list[Alternative]()
         if root.operator.group_keys is not None:
             found.append(Alternative.FEW_GROUPS)
