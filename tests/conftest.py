@@ -36,19 +36,8 @@ settings.register_profile(
 settings.load_profile("deterministic")
 
 
-# How Spark is told to compile no stages: for each query of few rows that takes longer than its rows. (It has also a mode that compiles nothing at
-# all, in which catalogs cannot list tables.) Campaigns compile, and so
-# do tests with the fixture `compiled_queries`, which look at Spark's own plans or hold each operator's lowering against its kernel.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false"}
-COMPILED = {"spark.sql.codegen.wholeStage": "true"}
-ASKS_FOR_CAMPAIGNS = re.compile(r"(?<!not )\bcampaign\b")
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Spark interpret queries, let tests press Ctrl-C where the run ignores it, as a shell's jobs in the background do, and collect quickly."""
-    if not ASKS_FOR_CAMPAIGNS.search(config.getoption("-m") or ""):
-        for name in ("SFRAME_SPARK_JVM_OPTIONS", "SPARK_SUBMIT_OPTS"):
-            os.environ[name] = " ".join([os.environ[name], *(f"-D{key}={value}" for key, value in INTERPRETED.items())])
+    """Let tests press Ctrl-C where the run ignores it, as a shell's jobs in the background do, and collect without looking for garbage."""
     # What is collected stays; looking for garbage among it again and again takes a fifth of the time. `pytest_collection_finish` lets it go on.
     gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -195,20 +184,6 @@ def spark() -> Iterator[Any]:
     from sframe_spark.session import get_session
 
     yield get_session()
-
-
-@pytest.fixture
-def compiled_queries(spark: Any) -> Iterator[None]:
-    """Spark compiles queries, as it does for users."""
-    from sframe_spark.session.session import get_base
-
-    base = get_base()
-    before = {key: base.conf.get(key) for key in COMPILED}
-    for key, value in COMPILED.items():
-        base.conf.set(key, value)
-    yield
-    for key, value in before.items():
-        base.conf.set(key, value)
 
 
 @pytest.fixture(autouse=True)

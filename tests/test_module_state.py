@@ -15,7 +15,9 @@ CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "pop
 KEEPING = ("ContextVar(", "FunctionTable(", "Lock(", "RLock(", "WeakKeyDictionary(", "WeakValueDictionary(", "WeakSet(", "local(", "count(")
 # Objects of classes without a state.
 VALUES = ("ColumnStatistics()", "NumberColumns()", "RecordedOrder()", "SparkCost()")
-VALUES += tuple(f"{shape}Shape()" for shape in ("PartialStates", "Query", "FirstRows", "Whole", "Stored", "Stream", "RangeShuffle", "HashJoin"))
+VALUES += tuple(
+    f"{shape}Shape()" for shape in ("PartialStates", "Query", "FirstRows", "Whole", "Stored", "Stream", "RangeShuffle", "HashJoin", "CountMatches")
+)
 
 
 def assigned(tree: ast.Module) -> dict[str, str]:

@@ -28,9 +28,7 @@ MASTER_CLASS, WORKER_CLASS = "org.apache.spark.deploy.master.Master", "org.apach
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 # What all JVMs of the tests start with (`tests/conftest.py`); daemons and executors do next to nothing.
 JVM_OPTIONS = os.environ.get("SFRAME_SPARK_JVM_OPTIONS", "")
-# Spark refuses settings of its own among the options of executors, which have those of the driver.
-OF_ANY_JVM = re.sub(r"-Dspark\.\S+", "", JVM_OPTIONS)
-SMALL_JVM_OPTIONS = OF_ANY_JVM if "-XX:+UseSerialGC" in OF_ANY_JVM else f"{OF_ANY_JVM} -XX:+UseSerialGC"
+SMALL_JVM_OPTIONS = JVM_OPTIONS if "-XX:+UseSerialGC" in JVM_OPTIONS else f"{JVM_OPTIONS} -XX:+UseSerialGC"
 SECONDS_TO_START = 90
 # What the master says of a worker that has ended.
 GONE_WORKER = re.compile("Removing worker")

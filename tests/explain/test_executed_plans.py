@@ -111,7 +111,6 @@ def test_a_text_without_a_plan_is_refused(text: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 def test_plans_of_a_block_are_recorded(spark: Any) -> None:
     session = get_session()
     session.range(5).count()
@@ -122,7 +121,6 @@ def test_plans_of_a_block_are_recorded(spark: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 def test_plans_of_other_threads_are_not_recorded(spark: Any) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -134,7 +132,6 @@ def test_plans_of_other_threads_are_not_recorded(spark: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 def test_jobs_without_a_query_are_recorded_with_their_exchanges(spark: Any) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

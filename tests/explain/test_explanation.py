@@ -135,7 +135,6 @@ def test_analyze_is_about_the_whole_plan() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 def test_analyze_counts_tasks_of_spark(spark: Any) -> None:
     with config.using(small_rows=0):
         frame = SFrame({"k": [number % 7 for number in range(1_000)], "v": list(range(1_000))})

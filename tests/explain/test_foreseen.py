@@ -65,7 +65,6 @@ def twice(rows: SFrame) -> SFrame:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("small_rows", [0, 20, 262_144])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -93,7 +92,6 @@ def test_what_is_printed_of_random_programs_runs(seed: int) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("small_rows", [0, 4])
 @pytest.mark.parametrize("seed", range(500, 512))
@@ -142,7 +140,6 @@ def test_what_is_printed_of_programs_with_looks_before_runs(seed: int) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("small_rows", [0, 20])
 @pytest.mark.parametrize("seed", range(1000, 1006))

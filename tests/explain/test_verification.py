@@ -43,7 +43,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> str:
 
 
 @pytest.fixture
-def on_spark(compiled_queries: None) -> Iterator[None]:
+def on_spark() -> Iterator[None]:
     """Nothing runs on the driver."""
     with tc.config.using(small_rows=0, single_task_rows=0, default_segments=4):
         yield

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -40,9 +39,7 @@ def start(kind: str) -> None:
     elif kind.startswith("sc:"):
         start_session(SparkSession.builder.remote(kind), {})
     else:
-        # Spark refuses settings of its own among the options of executors, which have those of the driver.
-        options = re.sub(r"-Dspark\.\S+", "", os.environ["SFRAME_SPARK_JVM_OPTIONS"])
-        executors = {"spark.executor.memory": "700m", "spark.executor.extraJavaOptions": options}
+        executors = {"spark.executor.memory": "700m", "spark.executor.extraJavaOptions": os.environ["SFRAME_SPARK_JVM_OPTIONS"]}
         settings = {**socket_settings(), "spark.driver.memory": "1g", **executors}
         start_session(SparkSession.builder.master(MASTER).appName("sframe_spark cluster test"), settings)
 

@@ -27,7 +27,6 @@ def each_operator_and_part() -> list[Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("compiled_queries")
 @pytest.mark.parametrize("example", each_operator_and_part(), ids=str)
 def test_contract_on_spark(example: Example, spark: Any) -> None:
     if example.needs_spark:
