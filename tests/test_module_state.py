@@ -16,7 +16,11 @@ KEEPING = ("ContextVar(", "FunctionTable(", "Lock(", "RLock(", "WeakKeyDictionar
 # Objects of classes without a state.
 VALUES = ("ColumnStatistics()", "NumberColumns()", "RecordedOrder()", "SparkCost()")
 VALUES += tuple(
-    f"{shape}Shape()" for shape in ("PartialStates", "Query", "FirstRows", "Whole", "Stored", "Stream", "RangeShuffle", "HashJoin", "CountMatches")
+    f"{shape}Shape()"
+    for shape in (
+        *("PartialStates", "Query", "FirstRows", "Whole", "Stored", "Stream"),
+        *("RangeShuffle", "HashJoin", "CountMatches"),
+    )
 )
 
 
