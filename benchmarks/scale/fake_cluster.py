@@ -115,7 +115,7 @@ class FakeCluster:
                 f"{engine}.spark.page_header_checks.run_callables": self.run_callables,
                 f"{engine}.runtime.result_storage.query.write_parquet": self.query,
                 # Which reads some rows.
-                f"{engine}.shapes.query.has_few_groups": lambda node, keys: not self.many_groups,
+                f"{engine}.shapes.spark_query.has_few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.physical.site.is_spark_local": lambda: False,
                 f"{engine}.physical.site.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.

@@ -280,6 +280,30 @@ def at_end_of_process(work: Callable[[], None]) -> None:
 # Local temporary datasets.
 
 
+def remove_directory(directory: str, owner: int) -> None:
+    """Delete a directory if this process is its owner; forked processes, which inherit finalizers, do nothing.
+
+    Errors are ignored: when the next store is created, the deletion is tried again.
+    """
+    if os.getpid() == owner:
+        delete(directory)
+
+
+def remove_directory_of_tasks(directory: str, owner: int) -> None:
+    """Delete a temporary directory as :func:`remove_directory` does, though cancelled Spark tasks may still create files in it.
+
+    These would keep it alive, so it is renamed first: under another name they do not find it. The directory of the process, in which it is, goes
+    with the process if this one ends in between.
+    """
+    if os.getpid() == owner:
+        renamed = f"{directory}{DELETED}"
+        with interrupts_deferred():
+            with contextlib.suppress(OSError):
+                os.rename(directory, renamed)
+            for path in (renamed, directory):
+                delete(path)
+
+
 class DatasetHandle(TemporaryHandle):
     """Keeps a local temporary dataset; when the last reference to the handle is gone, its directory is deleted.
 
@@ -287,13 +311,15 @@ class DatasetHandle(TemporaryHandle):
     ----------
     directory
         The directory of the dataset.
+    remove
+        Deletes the directory.
     """
 
     __slots__ = ()
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, remove: Callable[[str, int], None] = remove_directory) -> None:
         CLAIMS.add(directory, self)
-        super().__init__(directory, remove_directory)
+        super().__init__(directory, remove)
 
 
 class TemporaryStore:
@@ -322,7 +348,7 @@ class TemporaryStore:
         """Return a handle on a new, empty directory."""
         CLAIMS.remove_abandoned()
         directory = join(self.directory, f"dataset-{next(self._numbers):06d}")
-        handle = DatasetHandle(directory)
+        handle = DatasetHandle(directory, remove_directory_of_tasks)
         with translate_os_errors("create temporary directory", directory):
             os.makedirs(directory, exist_ok=True)
         return handle
@@ -330,21 +356,6 @@ class TemporaryStore:
     def keep(self, holder: object) -> None:
         """Keep the datasets that something refers to until the process ends."""
         self._kept_alive.append(holder)
-
-
-def remove_directory(directory: str, owner: int) -> None:
-    """Delete a directory if this process is its owner; forked processes, which inherit finalizers, do nothing.
-
-    Errors are ignored: when the next store is created, the deletion is tried again.
-    """
-    if os.getpid() == owner:
-        # Cancelled Spark tasks may still create files in it, which would keep it alive. Under another name they do not find it.
-        renamed = f"{directory}{DELETED}"
-        with interrupts_deferred():
-            with contextlib.suppress(OSError):
-                os.rename(directory, renamed)
-            for path in (renamed, directory):
-                delete(path)
 
 
 _STORES: dict[tuple[str, int], TemporaryStore | RemoteStore] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import threading
@@ -253,12 +254,13 @@ def test_a_damaged_or_lost_file_is_told(sides: tuple[SFrame, SFrame], monkeypatc
 
 @pytest.mark.parametrize("step", ["fill", "_join"])
 def test_an_error_or_ctrl_c_at_any_step_leaves_no_file(step: str, sides: tuple[SFrame, SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
-    before, calls = getattr(joined_module.PartitionedJoin, step), [0]
+    before, calls = getattr(joined_module.PartitionedJoin, step), itertools.count(1)
 
     def interrupted(self: Any, *arguments: Any) -> None:
-        calls[0] += 1
+        # Threads call this at the same time: each compares its own number.
+        call = next(calls)
         before(self, *arguments)
-        if calls[0] == 2:
+        if call == 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(joined_module.PartitionedJoin, step, interrupted)

@@ -58,6 +58,9 @@ def extreme_of(values: list[Any], largest: bool, nan: str) -> Any:
     if not present:
         return None
     if isinstance(present[0], dict):
+        if nan == "first":
+            # Of one instant the first.
+            return choose(present, key=lambda value: value["instant"])
         return choose(present, key=lambda value: (value["instant"], value["offset"] is not None, value["offset"] or 0))
     numbers = [value for value in present if value == value]
     has_nan = len(numbers) < len(present)
