@@ -28,20 +28,10 @@ from sframe_spark.process.python_worker_pool_and_message_channel import WorkerPr
 from sframe_spark.session import is_started
 from sframe_spark.session.session import get_processes
 from tests.examples import square
-from tests.forked_workers import workers_forked_from_a_template
 from tests.interpreters import run_program
 
 ROWS = 3_000
 AT = 2_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workers_of_a_template() -> Iterator[None]:
-    """Workers start quickly; those of other modules are started as users' are."""
-    get_processes().end()
-    with workers_forked_from_a_template():
-        yield
-    get_processes().end()
 
 
 @pytest.fixture(autouse=True)
@@ -259,8 +249,6 @@ def test_who_finds_no_room_for_a_process_waits_for_those_of_others(untried: Work
 def test_processes_have_one_core_each_unless_told_otherwise(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    # These are started as users' are, with an environment that libraries find.
-    monkeypatch.setattr(child_processes, "subprocess", subprocess)
 
     def found(value: int) -> str:
         given = Path("/proc/self/environ").read_bytes().split(b"\0")
