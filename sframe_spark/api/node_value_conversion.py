@@ -14,7 +14,7 @@ from sframe_spark.engine.execution.changed_file_checks import require_unchanged_
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
 from sframe_spark.engine.execution.direct_execution_of_few_rows import few_rows
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
-from sframe_spark.engine.execution.preview import preview_of
+from sframe_spark.engine.execution.preview_of_user_dataframes import preview_of
 from sframe_spark.engine.runtime.result_storage import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.expressions.scalar_function_program import Literal

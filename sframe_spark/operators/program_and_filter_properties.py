@@ -18,7 +18,7 @@ from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIN
 
 # What a true mask implies for the columns from which it was computed.
 
-# The comparison that is equal after swapping its operands.
+# For each comparison the one that says the same of swapped operands.
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 # Ints below this are exact as floats, so int and float compare exactly.
 EXACT_IN_FLOAT = 2**53
@@ -44,7 +44,7 @@ def conjuncts(program: Program, mask: Operand) -> Iterator[Step]:
 
 
 def compared_with_constant(step: Step) -> tuple[int, str, Literal] | None:
-    """Return register, comparison and constant of a step that compares a register with a constant (in that order); None for others."""
+    """Return register, comparison and constant, in this order, of a step that compares a register with a constant; None for other steps."""
     if step.function not in MIRRORED:
         return None
     left, right = step.operands

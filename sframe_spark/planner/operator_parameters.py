@@ -267,7 +267,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 @lru_cache(maxsize=512)
 def value_classes(operator_class: type) -> Mapping[str, type]:
-    """Return, by name, the attrs classes that occur in the annotations of a class; none if an annotation cannot be resolved at run time."""
+    """Return, by name, the attrs classes that occur in the annotations of a class; a class with an annotation that cannot be resolved adds none."""
     classes: dict[str, type] = {}
     pending: list[Any] = [operator_class]
     seen: set[type] = set()

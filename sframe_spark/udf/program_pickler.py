@@ -162,7 +162,7 @@ class ProgramPickler(cloudpickle.Pickler):
     def state(self) -> ReachedState:
         """Return which variables and classes with state the pickled function reaches."""
         left_out, modules = self._left_out, self.reached.modules
-        # Variables of the main script are left out: they are bound to the function itself.
+        # Variables of the main script are left out: the function is pickled together with their values, and brings them along.
         variables = [(modules[module], name) for module, name in self._sent if module != user_modules.MAIN and (module, name) not in left_out]
         variables.sort(key=lambda variable: (variable[0].__name__, variable[1]))
         changed = [(name, path) for name, path, _ in self._changed()]

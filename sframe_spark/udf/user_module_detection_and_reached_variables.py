@@ -1,4 +1,4 @@
-"""Distinguishes modules of the user's program from installed ones, and finds variables of modules that functions reach, or that may have changed."""
+"""Distinguishes modules of the user's program from installed ones; finds module variables that functions reach, and those that may change."""
 
 from __future__ import annotations
 
@@ -138,7 +138,8 @@ class ReachedModules:
     """The user's modules and variables that functions reach, collected function by function.
 
     A function reads globals of its own module. If its code names another module (``rules.RATE``), it may read any variable of that module whose name
-    is in the same code. If a module is used as a value (passed on, or kept in an object), any function may read the variables that its code names.
+    is in the same code. If a module is used as a value (passed on, or kept in an object), any function may read those of its
+    variables whose names are in the code of the function.
     """
 
     def __init__(self) -> None:

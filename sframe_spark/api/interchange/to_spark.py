@@ -11,7 +11,7 @@ from sframe_spark.engine.execution.action_planning_and_function_call_claims impo
 from sframe_spark.engine.execution.lost_row_recovery import restore_lost_rows
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, materialize
 from sframe_spark.engine.execution.plan_executor import Executor
-from sframe_spark.engine.execution.preview import row_by_row_plan
+from sframe_spark.engine.execution.preview_of_user_dataframes import row_by_row_plan
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import source_for_users

@@ -82,8 +82,8 @@ class RowFunctions(Columns):
         column_names
             Names of the new columns.
         fn
-            Function that takes a row as a dict and returns a list of rows. Each of these is a list of values. If there is one column and its class is
-            given, it may also be a number or string.
+            Function that takes a row as a dict and returns a list of rows. Each of these is a list of values, or also a number
+            or a string if there is one column and its class is given.
         column_types
             Classes of the new columns; ``"auto"``: inferred from the results for the first rows.
         seed
@@ -94,7 +94,8 @@ class RowFunctions(Columns):
         RuntimeError
             If the function fails, or a name is given twice.
         TypeError
-            If names or types are invalid or differ in number, or a row does not have one value for each (mostly an AssertionError too).
+            If names or types are invalid or differ in number, or a row does not have one value for each. In most of these cases the error is an
+            AssertionError too.
 
         Examples
         --------

@@ -41,7 +41,7 @@ class NumberedRows:
 
     @property
     def deciding(self) -> PlannerNode:
-        """The plan of the deciding columns of all rows."""
+        """The plan of the deciding columns, of all rows that the filters above the source keep."""
         return optimize(project(self.above[-1] if self.above else self.source, self.keys))
 
     def rows(self, top: PlannerNode) -> Chunk:
@@ -54,7 +54,10 @@ class NumberedRows:
 
 
 def numbered_rows(node: PlannerNode) -> NumberedRows | None:
-    """Return the plan that chooses the rows of a node by row id; None if the node chooses no first rows, or reading all columns is as fast."""
+    """Return the plan that chooses the rows of a node and gives their row ids.
+
+    The result is None if the node chooses no first rows, if row ids cannot be had, or if reading all columns is as fast.
+    """
     operator, below = node.operator, node.inputs[0]
     if not isinstance(operator, DecomposableOperator) or operator.row_choice is None or not 0 < operator.rows_of_part <= costs.MAX_ROWS_READ_LATE:
         return None

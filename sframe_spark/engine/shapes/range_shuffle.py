@@ -1,4 +1,4 @@
-"""Range shuffle: threads or Spark tasks exchange rows by ranges of a column's values, then the kernel runs on each range at once."""
+"""Range shuffle: threads or Spark tasks exchange rows by ranges of a column's values, then the kernel runs once for each range, on all its rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RangeShuffleShape(Shape):
     def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
         """Return threads if the rows do not fit in memory, or are so many that ranges of them are sorted sooner.
 
-        Spark tasks are for rows of a cluster that no other shape brings together here.
+        On a cluster, return Spark tasks if neither threads shuffle the rows nor this process can gather them.
         """
         if not part.is_without_ranges:
             return None

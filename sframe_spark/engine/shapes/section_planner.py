@@ -54,7 +54,8 @@ Placed = tuple[PlannerNode, Placement]
 HOW_MANY = "how it is run depends on the number of its rows"
 MADE_WITHOUT_SPARK = "its rows are computed without Spark, so that the operator that reads them may need no Spark either"
 WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
-# Shapes of a node that may require all rows of an input that is read range by range: the first that applies makes the node a section of its own.
+# For a node whose only input is read range by range, while the node may require all its rows at once: the first shape that applies makes a section
+# of the node and its input.
 SHAPES_OF_ONE_NODE: tuple[Shape, ...] = (WHOLE, PARTIAL_STATES, FIRST_ROWS)
 # Shapes of a part of a plan: the first that applies runs it.
 SHAPES: tuple[Shape, ...] = (STORED, STREAM, HASH_JOIN, RANGE_SHUFFLE, WHOLE, QUERY)
@@ -97,8 +98,8 @@ class SectionPlanner:
     section_origins
         Filled with the origin of each section of the plan, by ``id`` of the section.
     counting
-        Set to the first section that counts the rows of a join. It is one of those that wait if the inputs of the join are there, or runs when they
-        are and the plan is made again; nothing in the plan reads it.
+        Set to the first section that counts the rows of a join, for explain(). No section reads it. If the inputs of the join are computed, it is in
+        ``waiting``; otherwise it runs after them, once the plan has been made again.
     gathers
         Whether inputs may be gathered in this process, or exchanged by Spark tasks. False if the whole plan is to become a Spark query.
     """
@@ -123,10 +124,10 @@ class SectionPlanner:
         RowsNotFixedError
             If the plan observes the order of a user's DataFrame whose rows are not fixed.
         """
-        # If another section needs Spark anyway, rows are not gathered in this process but sorted by Spark: the plan is then made again.
+        # If another section needs Spark anyway, Spark is to sort rows that this process would gather: the plan is made a second time for that, below.
         inside = attrs.evolve(self, gathers=True, waiting=[], section_origins={}, origins={})
         section = inside._planned(root, reason)
-        # Sections that depend on the waiting ones are planned again later, so they do not count.
+        # Sections that depend on the waiting ones are planned again later, so what they need decides nothing here.
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = inside._has_gathered and any(map(needs_spark, decided))
         if not in_vain and not (inside._has_exchanged and any(planned.shape == QUERY for planned in decided)):
@@ -138,7 +139,7 @@ class SectionPlanner:
         self._root = root
         fragment, placement = self.fragment(root)
         if isinstance(fragment.operator, SectionResult):
-            # A section that an earlier action planned, and that is not the root itself, gets this action's reason.
+            # A section that was just made of the root gets the reason of this plan; if the root stands for an earlier section, that one keeps its own.
             if fragment is not root:
                 fragment.operator.section.reason = reason
             return fragment.operator.section
@@ -292,7 +293,7 @@ class SectionPlanner:
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
-        """Return an input as part of a Spark query: it is a query, or a section that can be part of one, or becomes the result of a section."""
+        """Return an input as part of a Spark query: as it is if Spark can compute it within the query, otherwise as the result of a section."""
         if not placement.segment:
             return node, placement
         # External files have no stored row key, so they are rewritten as segments before Spark reads them.

@@ -64,7 +64,7 @@ class GroupBy(DecomposableOperator):
 
     @property
     def whole_kernel(self) -> WholeKernel:
-        """The groups of all rows; they ascend by the first key, and all rows of a group are in one range of it."""
+        """The groups of all rows. They ascend by the first key, so they can be computed for one range of its values after the other."""
         return WholeKernel(RangeSplit(self.keys[0]) if self.keys else None)
 
     @property
@@ -98,7 +98,7 @@ class GroupBy(DecomposableOperator):
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: keys are unique and ascend. (If an instant occurs at two offsets, it has two groups, which tie in that order.)"""
+        """Return properties: keys are unique and ascend. (An instant that occurs at two offsets has two groups, whose keys tie.)"""
         zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
         groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
         groups = groups.project(dict(enumerate(self.keys)))
@@ -192,7 +192,7 @@ class GroupBy(DecomposableOperator):
 
 
 def have_many_values(keys: pa.Array) -> bool:
-    """Return whether the first of many keys are numbers, times or strings with more than ``MAX_GROUPS`` distinct values.
+    """Return whether a column of keys is long, and its first values are numbers, times or strings of which more than ``MAX_GROUPS`` differ.
 
     Examples
     --------

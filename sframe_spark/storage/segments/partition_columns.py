@@ -55,7 +55,7 @@ def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
     """Return the partition columns in the directory names of some files.
 
     The type of a column is the common type of the types that Spark infers for its values. Columns without a value are strings; so are columns
-    with integers that do not fit 64 bits, or that would be rounded as floats.
+    with integers that do not fit 64 bits, and columns of integers and floats in which an integer would be rounded as a float.
     """
     columns = []
     for name, texts in values_of_partitions(files):

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.engine.execution import preview
 from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.engine.runtime import result_storage as datasets
 from sframe_spark.errors import UserFunctionError
@@ -147,7 +146,7 @@ array('a') i, cast(null as void) j, timestamp_ntz'9999-12-31 23:59:59.999999' k,
 def test_rows_looked_at_are_the_rows(spark: Any) -> None:
     df = spark.sql(f"SELECT {EVERY_FORM} UNION ALL SELECT {', '.join(['null'] * 15)}").coalesce(1)
     sf = SFrame(df)
-    found = preview.preview_of(sf._node, 10)
+    found = preview_of_user_dataframes.preview_of(sf._node, 10)
     assert found is not None and found.rows == 2
     for seen, kept in zip(found.columns, read_all(sf._node).columns, strict=True):
         assert seen.type == kept.type and list(map(repr, seen.to_pylist())) == list(map(repr, kept.to_pylist()))

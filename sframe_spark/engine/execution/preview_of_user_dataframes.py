@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def preview_of(node: PlannerNode, count: int) -> Chunk | None:
-    """Return at most ``count`` rows of a user's DataFrame whose rows are not fixed, in any order; None if a regular action is needed.
+    """Return any ``count`` rows, or fewer, that are derived from a user's DataFrame whose rows are not fixed; None if a regular action is needed.
 
     The rows are for display and for guessing types only: a later action may have other first rows.
     """
@@ -50,10 +50,10 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
 
 
 def row_by_row_plan(node: PlannerNode, allows_limit: bool) -> PlannerNode | None:
-    """Return the plan of a node, if its rows are derived row by row from one DataFrame, in any order; None if they are not.
+    """Return the plan of a node if each of its rows is derived from one row of one DataFrame, whatever the order; None otherwise.
 
     The plan calls no users' functions: as the rows are not fixed, a function could be called more than once for a row. If ``allows_limit`` is true,
-    the plan may also take a few first rows of the others.
+    operators that take a number of first rows are allowed, too.
     """
     with GRAPH_LOCK:
         if not frames_in(node) or calls_user_functions(node):
