@@ -242,8 +242,8 @@ class ConversionError(ExecutionError):
 class DateTimeRangeError(ExecutionError, OverflowError):
     """A date-time lies outside the years 1 to 9999, which is all that Python's ``datetime`` can show.
 
-    Raised when the value is displayed, or would be computed as the end of an interval or as a tick of a clock. Columns hold date-times of 292,000
-    years before and after 1970, which may be compared, filtered, moved and cast to int.
+    Raised when the value is displayed, or would be computed as the end of an interval, or as a row that ``resample()`` or ``fill_intervals()`` adds.
+    Columns hold date-times of 292,000 years before and after 1970, which may be compared, filtered, moved and cast to int.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class DateTimeRangeError(ExecutionError, OverflowError):
 
 
 class RunTooLongError(ExecutionError):
-    """More rows are equal than an optimized plan supports.
+    """More rows are equal in the columns by which rows are known to be sorted than an optimized plan supports.
 
     Raised in a task; the engine then uses the plan without that optimization, so users do not see it.
     """
@@ -401,7 +401,7 @@ class InexactDecimalWarning(InexactNumberWarning):
 def users_level() -> int:
     """Return the ``stacklevel`` of the user's own line, for warnings."""
     level, frame = 1, sys._getframe(1)
-    # Generated methods of attrs classes have no module name of ours; context managers are entered by way of contextlib.
+    # Frames of contextlib stand between ours where one of our context managers is entered. Code without a module name is not ours.
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (__name__.split(".")[0], "contextlib"):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return level
@@ -415,7 +415,7 @@ class MixedTypesError(SchemaError):
 
 
 class UnknownResultError(SchemaError, UnsupportedOperationError):
-    """The results have no common type; a TypeError and, as for values inside results in Turi Create, a RuntimeError."""
+    """The results of a function have no common type; a TypeError, and a RuntimeError, which Turi Create raises if lists in results differ so."""
 
 
 class NotValuesError(SchemaError, UnsupportedOperationError):

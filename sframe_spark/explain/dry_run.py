@@ -13,10 +13,10 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES, is_to_be_counted
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_planner import SectionPlanner
 from sframe_spark.engine.shapes.section_tree import THE_RESULT, Alternative, Section, SectionResult, in_order_of_running
 from sframe_spark.engine.shapes.stream import STORED
-from sframe_spark.engine.shapes.udf_planning import require_owned
 from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_TIES
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length
 from sframe_spark.planner.handles import Handle, reachable_directly

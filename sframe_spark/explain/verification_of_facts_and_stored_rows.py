@@ -226,7 +226,8 @@ class CheckedClaim:
 def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[CheckedClaim]:
     """Check claims about the rows of a materialised node, and return each with the first row that contradicts it.
 
-    Few rows, and rows in memory, are checked on the driver. Otherwise one Spark task checks each segment or range, and the row before it.
+    Few rows, and rows in memory, are checked on the driver. Otherwise each segment or range is checked by a Spark task of its own, together with the
+    row before it.
     """
     if not claims:
         return []

@@ -265,7 +265,7 @@ class ProgressBar:
     _started: float = attrs.field(factory=time.monotonic, init=False)
 
     def update(self) -> None:
-        """Redraw the bar, if the operation has been running for a while. Nothing is drawn as long as the number of counted tasks is unknown."""
+        """Redraw the bar, if the operation has been running for a while. Nothing is drawn while tasks are counted and none are known yet."""
         elapsed = time.monotonic() - self._started
         if elapsed < DELAY_SECONDS:
             return
@@ -482,7 +482,7 @@ def open_counted(tasks: int, description: str) -> Iterator[Callable[[Result], Re
 
 @contextlib.contextmanager
 def _task_counts(session: SparkSession) -> Iterator[TaskCounts]:
-    """Yield a function that counts the tasks of a session, which is detached after the block."""
+    """Yield a function that counts the tasks of a session; the session stops calling it after the block."""
     if not is_remote(session):
         yield ClassicTasks(session).counts
         return

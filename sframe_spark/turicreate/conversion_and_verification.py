@@ -17,7 +17,9 @@ from sframe_spark.storage.datasets.atomic_directory_save import check_replaceabl
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.writer import write_segment
-from sframe_spark.turicreate.archive import Archive, ArchiveReader, with_narrow_types
+from sframe_spark.turicreate.archive import Archive
+from sframe_spark.turicreate.archive_row_reader import ArchiveReader
+from sframe_spark.turicreate.narrow_archive_types import with_narrow_types
 from sframe_spark.types import DATETIME, ZONED_DATETIME, ColumnType
 from sframe_spark.values.arrow_to_column_types import zoned_array
 from sframe_spark.values.python_to_arrow import recode

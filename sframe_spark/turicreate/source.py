@@ -26,8 +26,10 @@ from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Rela
 from sframe_spark.session import default_parallelism
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.turicreate.archive import Archive, ArchiveReader, open_archive, with_narrow_types
+from sframe_spark.turicreate.archive import Archive, open_archive
+from sframe_spark.turicreate.archive_row_reader import ArchiveReader
 from sframe_spark.turicreate.conversion_and_verification import archive_segments, require_readable_rows, task_bounds
+from sframe_spark.turicreate.narrow_archive_types import with_narrow_types
 from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 # --- Lowering to Spark, where each task decodes a range of rows

@@ -14,8 +14,8 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.physical import site
 from sframe_spark.engine.shapes import gathered_rows, joins_in_memory, partial_states, stream
 from sframe_spark.engine.shapes.joins_in_memory import can_stay
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import calls_pure_functions
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
-from sframe_spark.engine.shapes.udf_planning import calls_pure_functions
 from sframe_spark.planner import chunk
 from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice
 from tests.random_programs.equivalence import AnyPathRunner, check_program

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark.errors import BrokenPayload, SFrameError
-from sframe_spark.turicreate.archive import ArchiveReader, open_archive
+from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.archive_files import RECORD, WORD, footer_of, opened, read_bytes, unpacked
+from sframe_spark.turicreate.archive_row_reader import ArchiveReader
 from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, Block
 from sframe_spark.values.arrow_to_python import decode
 

@@ -260,7 +260,7 @@ from pathlib import Path
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.turicreate.archive import open_archive
-from sframe_spark.turicreate.archive import ArchiveReader
+from sframe_spark.turicreate.archive_row_reader import ArchiveReader
 from tests.turicreate import fuzz
 fuzz.timed_out, fuzz.MOST_SECONDS = fuzz.timed_out, 60
 with fuzz.limited():

@@ -13,8 +13,9 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
-from sframe_spark.turicreate.archive import SAMPLE_ROWS, SAMPLES, open_archive, suggested_types
+from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.conversion_and_verification import convert_archive, require_same_rows
+from sframe_spark.turicreate.narrow_archive_types import SAMPLE_ROWS, SAMPLES, suggested_types
 from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, INTEGER, LIST, MISSING, TIMESTAMP, VECTOR
 from tests.random_tables import MadeColumn, made_block, made_column, run_bytes, write_archive
 

@@ -17,7 +17,8 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.turicreate import archive_files, source as module
-from sframe_spark.turicreate.archive import ArchiveReader, open_archive
+from sframe_spark.turicreate.archive import open_archive
+from sframe_spark.turicreate.archive_row_reader import ArchiveReader
 from sframe_spark.turicreate.source import ArchiveSource
 from sframe_spark.turicreate.string_and_object_decoding import INTEGER, LIST, REAL, TEXT, VECTOR
 from tests.random_tables import MadeBlock, MadeColumn, made_column, run_bytes, write_archive

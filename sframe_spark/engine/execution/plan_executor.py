@@ -17,11 +17,11 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import with_stored_tables
 from sframe_spark.engine.shapes.count_matches import with_all_counted
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import not_owned, require_owned
 from sframe_spark.engine.shapes.section_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark
 from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
 from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Section, SectionResult, Strategy, in_order_of_running, sections_in
 from sframe_spark.engine.shapes.stream import STORED, by_ranges, by_source, on_driver, workers_over_ranges
-from sframe_spark.engine.shapes.udf_planning import not_owned, require_owned
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
 from sframe_spark.errors import RunTooLongError

@@ -39,7 +39,7 @@ class TaskRunner(Protocol):
     """Runs independent tasks."""
 
     is_out_of_process: ClassVar[bool]
-    """Tasks do not share this process's memory: they and their results are pickled."""
+    """Tasks are treated as if they did not share this process's memory: most runners pickle them and their results."""
 
     is_on_this_machine: ClassVar[bool]
     """Tasks run on this machine and see its files."""
@@ -169,7 +169,7 @@ class ProcessRunner(LocalRunner):
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
             worker.received = common
         if failed:
-            # Errors of unpickling are sent in the same form as from Spark's workers.
+            # A worker that could not unpickle its task sends the error in the form that Spark's workers use.
             carried = error_transport().unpacked(payload.decode("ascii"))
             raise error_of_text(payload) or carried or ExecutionError("a function failed with an error that cannot be read")
         return pickle.loads(payload)

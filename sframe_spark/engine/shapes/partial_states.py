@@ -21,10 +21,10 @@ from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, combined_parts, part_of_range
 from sframe_spark.engine.runtime.task_runners import TaskRunner, name_of
 from sframe_spark.engine.shapes.late_materialization import NumberedRows, numbered_rows
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
 from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Workers
-from sframe_spark.engine.shapes.udf_planning import calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows
 from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import postorder

@@ -26,6 +26,7 @@ from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.joins_in_memory import local_join, query_again
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import called_again, calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_tree import (
     THE_RESULT,
@@ -40,7 +41,6 @@ from sframe_spark.engine.shapes.section_tree import (
 )
 from sframe_spark.engine.shapes.spark_query import QUERY
 from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
-from sframe_spark.engine.shapes.udf_planning import called_again, calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key
@@ -139,7 +139,7 @@ class SectionPlanner:
         self._root = root
         fragment, placement = self.fragment(root)
         if isinstance(fragment.operator, SectionResult):
-            # A section that was just made of the root gets the reason of this plan; if the root stands for an earlier section, that one keeps its own.
+            # A section just made of the root gets the reason of this plan; a root that stands for an earlier section leaves that its own.
             if fragment is not root:
                 fragment.operator.section.reason = reason
             return fragment.operator.section

@@ -14,8 +14,8 @@ from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.result_storage import PartialRows, new_dataset, rows_as_produced, with_stored_tables, write_in_memory
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section, Workers
-from sframe_spark.engine.shapes.udf_planning import require_owned
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
 from sframe_spark.operators.sources.in_memory import MemorySource

@@ -12,9 +12,9 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import with_stored_tables, write_query
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, Section, Shape, Workers
-from sframe_spark.engine.shapes.udf_planning import require_owned
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver, rows_fit
 from sframe_spark.engine.spark import query
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import adds_up_floats

@@ -108,7 +108,7 @@ class BestRow(StateColumn):
         Position and type of the column whose value is kept.
     ties
         Which of several rows with the best value counts: the ``first``; by ``offset`` that of the smallest offset, or of the largest if ``largest``,
-        where no offset is smaller than any; or the ``last``, told by the row id, which must then be the column that is carried.
+        where a missing offset is the smallest; or the ``last``, told by the row id, which must then be the column that is carried.
     """
 
     column: int
@@ -289,7 +289,7 @@ def limits_of(dtype: np.dtype) -> tuple[float, float]:
 
 
 def offsets_of(column: pa.Array) -> np.ndarray:
-    """Return the offsets of date-times as ints, in order if none comes before all others."""
+    """Return the offsets of date-times as ints that compare as offsets do, where a missing offset comes before all others."""
     return pc.struct_field(column, "offset").cast(pa.int64()).fill_null(NO_OFFSET).to_numpy()
 
 
@@ -306,14 +306,14 @@ def best_of(candidates: np.ndarray, ties: np.ndarray | None, groups: GroupsOfRow
 
 
 def state_of_rows(ranks: Sequence[np.ndarray], positions: np.ndarray, is_known: np.ndarray, carried: pa.Array) -> State:
-    """Return the state of groups with their best rows, whose ranks are given; groups without a best row have any ranks."""
+    """Return the state of groups, given the ranks of their best rows. The given ranks of groups without a best row do not matter."""
     if not is_known.all():
         ranks = [np.where(is_known, rank, WORST) for rank in ranks]
     return (*ranks, is_known, values_at(carried, positions, is_known))
 
 
 def first_row(column: int, column_type: ColumnType) -> ColumnAggregate:
-    """Return the aggregate ``select_one``: the value in the first row; missing of no rows."""
+    """Return the aggregate ``select_one``: the value in the first row; missing if there are no rows."""
     return ColumnAggregate((FirstRow(column, column_type),), lambda state, *, last: state[0])
 
 

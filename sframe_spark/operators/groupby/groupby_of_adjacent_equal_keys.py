@@ -49,7 +49,7 @@ class GroupsOfRuns:
     runs
         The number of the run of each group, counting from zero.
     states
-        The states of each group, those of the distinct state columns.
+        The states of the distinct state columns, each of all groups.
     """
 
     keys: Chunk
@@ -85,7 +85,7 @@ class GroupByOfAdjacentEqualKeys(RunOperator):
         Rows with the same value need not be adjacent.
     """
 
-    # The name that plans print, and in which users have kept plans.
+    # The name in printed plans, and in plans that users have stored.
     name: ClassVar[str] = "streaming_group_by"
     keys: tuple[int, ...] = attrs.field(validator=column_positions)
     aggregations: tuple[Aggregation, ...] = ()
@@ -101,7 +101,7 @@ class GroupByOfAdjacentEqualKeys(RunOperator):
         return [[(0, position)] for position in self.grouped]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Return the aggregates that are lists and dicts of plain values, including frequencies."""
+        """Return the aggregates that do not call Python; those of them that are lists and dicts are made of plain values."""
         schema, width = inputs[0].schema, len(self.grouped)
         return [width + position for position, aggregate in enumerate(self._set(schema).aggregates) if not aggregate.calls_python]
 
@@ -182,7 +182,7 @@ class GroupByOfAdjacentEqualKeys(RunOperator):
         return group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
 
     def _live(self, table: Chunk, aggregates: AggregateSet) -> GroupsOfRuns:
-        """Return groups of one run whose states are Arrow columns."""
+        """Return the groups in a table of keys and states; all of them count as groups of one run."""
         width = len(self.grouped)
         return GroupsOfRuns(table.select(range(width)), np.zeros(table.rows, dtype=np.int64), aggregates.of_arrow(table.columns[width:]))
 

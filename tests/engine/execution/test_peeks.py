@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame
+from sframe_spark.engine.execution import preview_of_user_dataframes
 from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
 from sframe_spark.engine.runtime import result_storage as datasets
 from sframe_spark.errors import UserFunctionError

@@ -16,7 +16,7 @@ from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime import task_runners
-from sframe_spark.engine.shapes.udf_planning import calls_pure_functions
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import calls_pure_functions
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.session import is_started
 from sframe_spark.udf.pure_functions import steps_of_call

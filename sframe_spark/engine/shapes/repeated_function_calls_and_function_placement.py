@@ -56,7 +56,7 @@ def calls_pure_functions(root: PlannerNode, site: Site) -> bool:
     steps = [function.steps_of_call() for function in functions]
     if None in steps or plan_size.rows * sum(filter(None, steps)) > costs.STEPS_OF_SMALL_ROW * site.small_rows:
         return False
-    # Searching a program of many steps for plug-ins takes longest, so it comes last.
+    # `runs_our_code` looks at every step of a row-wise expression, which takes longest, so it comes last.
     return all(map(moves_only, nodes)) and (not runs_on_other_machines(site) or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
 
 
@@ -64,7 +64,7 @@ def called_again(root: PlannerNode, site: Site) -> set[int]:
     """Return the ``id`` of each node that calls a user's function and whose rows would be computed more than once.
 
     A sort reads a sample of its input first, a running value reads row ranges twice, a rolling one reads the edges of ranges twice, and nodes that
-    are not aligned read a shared input separately. Calling a function again takes time, and may give another result.
+    are not aligned with each other read a shared input separately. Calling a function again takes time, and may give another result.
     """
     nodes = list(postorder([root]))
     if not any(calls_python(node) for node in nodes):
@@ -83,7 +83,7 @@ def called_again(root: PlannerNode, site: Site) -> set[int]:
 
 
 def needs_one_batch(root: PlannerNode) -> bool:
-    """Return whether a plan that runs in one pass has to run as one batch, as it would read results of a user's function from several batches.
+    """Return whether a plan that runs in one pass has to run as one batch: otherwise it would read results of a user's function from several batches.
 
     Results that are kept in a memo do not count, as the function is not called again for their rows.
     """

@@ -12,7 +12,7 @@ from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import takes_few
-from sframe_spark.engine.shapes.udf_planning import needs_one_batch
+from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import needs_one_batch
 from sframe_spark.expressions.python_function import PythonFunction
 
 ROWS = 40_000
