@@ -203,8 +203,10 @@ def calls_plugins_safe_in_threads(node: PlannerNode) -> bool:
 
 def plugin_calls(operator: Operator) -> list[Step | Aggregation]:
     """Return the calls of scalar functions and aggregates that plug-ins have registered."""
+    if operator.is_source:
+        return []
     scalars, aggregates = ({entry.name for entry in table.added()} for table in (FUNCTIONS, AGGREGATES))
-    if operator.is_source or not (scalars or aggregates):
+    if not (scalars or aggregates):
         return []
     return [call for call in calls_within(operator) if call.function in (scalars if isinstance(call, Step) else aggregates)]
 

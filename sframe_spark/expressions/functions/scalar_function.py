@@ -70,7 +70,8 @@ class FunctionTable(dict[str, Entry]):
 
     def added(self) -> list[Entry]:
         """Return the entries that are not built in."""
-        return [entry for name, entry in self.items() if name not in self._built_in]
+        # Planning asks this of each node, and built-in entries are never removed.
+        return [] if len(self) == len(self._built_in) else [entry for name, entry in self.items() if name not in self._built_in]
 
     def named(self, name: str) -> Entry:
         """Return the entry with a name; if there is none, plug-ins of installed packages are loaded first.
