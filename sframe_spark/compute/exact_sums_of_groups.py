@@ -11,6 +11,7 @@ All are rounded once, when that is requested. They are sent as lists of digits.
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Iterator, Sequence
 
@@ -53,36 +54,37 @@ NEAREST_SQUARED = np.float64(MIN_SQUARED).view(np.uint64) - np.uint64(1)
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-class ExactSums:
+class ExactSums(abc.ABC):
     """Exact sums, one for each group (or row, or window); the base class of their forms."""
 
+    @abc.abstractmethod
     def __len__(self) -> int:
-        raise NotImplementedError
+        """Return the number of sums."""
 
     @property
+    @abc.abstractmethod
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def take(self, entries: np.ndarray | slice) -> ExactSums:
         """Return some of the sums, given by index or as a range."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def all_digits(self) -> Digits:
         """Return the sums as digits."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def rounded(self, last: bool = False) -> np.ndarray:
         """Return the float nearest to each sum, never -0.0, and infinite if it overflows; with ``last`` the sums may be overwritten."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def means(self, counts: np.ndarray, last: bool = False) -> np.ndarray:
         """Return each sum divided by its number of values, which is at least one; finite if all values are finite."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def non_finite(self) -> np.ndarray | None:
         """Return which sums have an infinity or NaN; None if none has."""
-        raise NotImplementedError
 
     def pairs(self, last: bool = False) -> Pair:
         """Return each sum, of finite numbers, as a pair of floats: about the nearest float, and the rounded rest. Digits must be carried before."""

@@ -48,12 +48,9 @@ class RangeShuffleShape(Shape):
         plan_size = gathered_size(part.root, site)
         if plan_size is not None and Strategy(self, Workers.THREADS) not in part.refused and is_worth_exchanging(part.root, plan_size, site):
             return Workers.THREADS
-        is_for_tasks = (
-            Strategy(self, Workers.SPARK_TASKS) not in part.refused
-            and WHOLE.workers_for(part, site) is None
-            and is_exchanged_by_tasks(part.root, site)
-        )
-        return Workers.SPARK_TASKS if is_for_tasks else None
+        # Asked before the other shape, as it answers at once where Spark uses no other machines.
+        is_for_tasks = Strategy(self, Workers.SPARK_TASKS) not in part.refused and is_exchanged_by_tasks(part.root, site)
+        return Workers.SPARK_TASKS if is_for_tasks and WHOLE.workers_for(part, site) is None else None
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if a range is too large, or if tasks and this process share no files."""

@@ -194,12 +194,15 @@ class SectionPlanner:
         placement = placed_over(node.with_inputs([child for child, _ in children]), [item for _, item in children])
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
-            if self.gathers and node is not self._root and (ordered := self._put_in_order(node, current, placement)) is not None:
-                return ordered
-            if self.gathers and (join := local_join(node, children, self.site)) is not None:
-                return self._joined(node, join)
-            if self.gathers and strategy_for(current, placement, self.site, self.refused if node is self._root else frozenset()).shape == HASH_JOIN:
-                return self._joined_by_partitions(node, current, placement)
+            if self.gathers:
+                is_root = node is self._root
+                if not is_root and (strategy := strategy_for(current, placement, self.site)).shape != QUERY:
+                    return self._put_in_order(node, current, placement, strategy)
+                if (join := local_join(node, children, self.site)) is not None:
+                    return self._joined(node, join)
+                if is_root and strategy_for(current, placement, self.site, self.refused).shape == HASH_JOIN:
+                    self._has_gathered = True
+                    return current, placement
             children = [self._fit_for_query(child, item) for child, item in children]
             # The inputs may turn out to be few rows only now.
             few = operator_for_few_rows(node.operator)
@@ -208,11 +211,8 @@ class SectionPlanner:
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(origin, node.with_inputs([child for child, _ in children]), placement)
 
-    def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
-        """Return the result of a section that gathers or exchanges all input rows of a node; None if a query computes the node."""
-        strategy = strategy_for(current, placement, self.site)
-        if strategy.shape == QUERY:
-            return None
+    def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement, strategy: Strategy) -> Placed:
+        """Return the result of a section that gathers or exchanges all input rows of a node."""
         self._origins[id(current)] = SectionOrigin(node)
         if strategy.workers is Workers.THREADS:
             self._has_gathered = True
@@ -231,19 +231,6 @@ class SectionPlanner:
         sides = self._unblocked(join, [(side, placement_of(side)) for side in join.inputs])
         join = join.with_inputs([side for side, _ in sides])
         return self._counted(node, join, placed_over(join, [placement for _, placement in sides]))
-
-    def _joined_by_partitions(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
-        """Return a partitioned join and its placement.
-
-        Everything above it is planned again after it has run, as its number of rows is unknown before.
-        """
-        self._has_gathered = True
-        if node is self._root:
-            return current, placement
-        self._origins[id(current)] = SectionOrigin(node)
-        result = self._first(current, placement, "threads of this process join pieces of both sides")
-        self.waiting = self.waiting or sections_in(result[0])
-        return result
 
     def _counted(self, origin: PlannerNode, node: PlannerNode, placement: Placement) -> Placed:
         """Return a placed node. If it is a join whose rows have to be counted, what decides their number runs first, and the plan is made again."""
