@@ -157,7 +157,7 @@ def _after_user(scheme: str, rest: str) -> tuple[str, bool]:
     if "@" in rest and (rest[len(head) : len(head) + 1] == "#" or head.endswith(":")):
         # In an address without a password, a host or port is followed neither by a fragment with an "@" nor by a colon without a number.
         return rest, ":" in head
-    # A colon without a port starts a password that contains delimiters, or that was cut off where it was quoted.
+    # A colon that no port follows starts a password that contains delimiters, or that was cut off where it was quoted.
     return rest, ":" in head and _HOST_AND_PORT.fullmatch(head) is None
 
 
@@ -320,7 +320,7 @@ def _hide_in_one(error: BaseException, secrets: list[str]) -> None:
         old = _member(error, name)
         new = _hidden_in(old, secrets)
         if new is not old:
-            # If an attribute cannot be set, the caller drops the error.
+            # If an attribute of a cause cannot be set, the caller drops the cause.
             with contextlib.suppress(Exception):
                 setattr(error, name, new)
 

@@ -30,7 +30,8 @@ _MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND)
 class RecentRows:
     """A cache for reading single rows: ranges of rows around those read last, which grow while nearby rows are requested.
 
-    If a user's function computes the rows, reading may be slow. Then ranges grow only when the range before the requested row is cached.
+    If a user's function computes the rows, reading may be slow. Then ranges grow only when the range directly before that of the requested row is
+    cached.
 
     Parameters
     ----------

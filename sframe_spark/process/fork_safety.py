@@ -1,8 +1,8 @@
 """Safe forks: the forked process does not use the parent's connections to Spark, finds no lock held, and Ctrl-C is deferred during a fork.
 
 A forked process has copies of the parent's sockets. If it wrote to one, the parent's JVM would take that for a message of the parent, and answers
-would be mixed up. If it closed one, as Python does for threads that do not exist in the forked process, that would end the parent's connection. See
-``docs/decisions/005-forks.md``.
+would be mixed up. If Py4J shut one down there, as it does for threads that do not exist in the forked process, the parent's connection would end;
+closing the copy is safe. See ``docs/decisions/005-forks.md``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ImportLocks:
         _imp.release_lock()
 
     def _at_fork_reinit(self) -> None:
-        """Do nothing: if the lock was not acquired, Python itself has freed it in the forked process."""
+        """Do nothing: Python itself has freed the lock in the forked process, unless this object acquired it."""
 
 
 def is_import_running() -> bool:
@@ -117,7 +117,7 @@ class InterruptsAtFork(threading.local):
             return
         handler = signal.getsignal(signal.SIGINT)
         while isinstance(handler, Deferral):
-            # The handler of a block of the parent's main thread, which never ends in this process.
+            # A ``with`` block of the parent's main thread installed this handler; the block never ends in this process.
             handler = handler.handler
         signal.signal(signal.SIGINT, handler)
         self._stand_in()
@@ -183,7 +183,9 @@ def belongs_to_parent(session: SparkSession) -> bool:
 
 
 def keep_whole_at_fork(lock: Any, name: str) -> None:
-    """Fork only while no other thread holds a lock, so that what it guards is consistent in the forked process, and free the lock there.
+    """Let a fork wait, for a limited time, until no other thread holds a lock, so that what it guards is consistent in the forked process.
+
+    The lock is free in the forked process.
 
     Parameters
     ----------
@@ -248,7 +250,7 @@ def leave_parents_connections() -> None:
             return
         for stream in (connection.stream, connection.socket):
             with contextlib.suppress(Exception):
-                # The sockets are only closed: a shutdown would reach the parent's end.
+                # The copies of the sockets are only closed: a shutdown would end the parent's connection.
                 stream.close()
         connection.socket = connection.stream = None
 
@@ -316,10 +318,10 @@ def is_inherited() -> bool:
 
 do_in_child(leave_parents_spark)
 if hasattr(os, "register_at_fork"):
-    # All steps are registered as one function each: Ctrl-C, which would abort any of them for good, is deferred by the first step and handled after
-    # the last. Functions that were registered earlier are covered, too; hence logging, whose own function would keep its lock, is imported above. So
-    # are thread pools: if they were imported while another thread starts the JVM, they would release, after that fork, a lock that was not acquired
-    # before it, and Python would print an error.
+    # One function is registered for each moment, and runs all steps of it: Ctrl-C, which would abort any of them for good, is deferred by the first
+    # step and handled after the last. Functions that were registered earlier are covered, too; hence logging, whose own function would keep its
+    # lock, is imported above. Thread pools are imported above, too: if they were imported while another thread starts the JVM, they would release,
+    # after that fork, a lock that was not acquired before it, and Python would print an error.
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
     os.register_at_fork(after_in_parent=partial(list, _INTERRUPTS), after_in_child=partial(list, _INTERRUPTS))
     if is_inherited():

@@ -54,7 +54,7 @@ def description_of(operation: str) -> str:
 def statement_of(frame: FrameType | None) -> str:
     """Return the file and line of the innermost frame of the user's code; an empty string if there is none.
 
-    The user's code is outside this package and outside installed libraries. If no frame is, the innermost frame outside this package is taken.
+    The user's code is outside this package and outside installed libraries. If there is no frame of it, the innermost frame of a library is taken.
     """
     outside = ""
     while frame is not None:

@@ -240,7 +240,7 @@ def variables_of(program: UsersProgram, name: str, path: str | None, directories
 
 
 def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> Any:
-    """Return a class without its attributes, which are set later.
+    """Return a class with only the attributes in ``content``; the others are set later.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
         The metaclass whose ``__new__`` makes the class. A user's metaclass is not called, as it may have side effects, such as filling a
         registry, which have already happened in the user's program.
     kind, name, bases, content
-        The metaclass of the class, its name, its bases, and its first attributes.
+        The metaclass of the class, its name, its bases, and the attributes that it is made with.
     """
     if maker is kind:
         return types.new_class(name, bases, {"metaclass": kind}, lambda names: names.update(content))

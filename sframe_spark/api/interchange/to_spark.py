@@ -54,7 +54,7 @@ def has_native_types(schema: Schema) -> bool:
 
 
 def with_native_types(df: DataFrame, schema: Schema) -> DataFrame:
-    """Return the DataFrame of :func:`with_json_texts` converted to Spark's own types; the result does not depend on settings of the session."""
+    """Return a DataFrame of the rows that :func:`with_json_texts` gives, in Spark's own types; settings of the session do not change the result."""
     from pyspark.sql import functions as F
 
     if has_native_types(schema):
@@ -182,7 +182,7 @@ def require_view_name(name: Any) -> None:
     Raises
     ------
     InvalidArgumentError
-        If the name is not at most 128 letters, digits and underscores, beginning with a letter.
+        If the name is not at most 128 letters, digits and underscores, beginning with a letter or underscore.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w{0,127}", name):
         raise InvalidArgumentError(f"the name of a view is at most 128 letters, digits and underscores, a letter first, got {name!r:.200}")

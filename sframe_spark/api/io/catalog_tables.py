@@ -95,7 +95,7 @@ def _location_of_table(user: SparkSession, table: str) -> str:
 
 
 def _location_of_database(user: SparkSession, database: str) -> str:
-    """Return the directory of a database. Spark's own catalog returns it as a quoted URI."""
+    """Return the directory of a database. Spark's own catalog returns it as a percent-encoded URI."""
     described = user.catalog.getDatabase(database or user.catalog.currentDatabase())
     location = described.locationUri or ""
     return unquote(location) if described.catalog == "spark_catalog" else location
@@ -348,7 +348,7 @@ def _options_of(version: Any) -> dict[str, str]:
 
 
 def _require_same_columns(name: str, columns: Sequence[str], names: Sequence[str]) -> None:
-    """Raise an error if the table's columns differ from the frame's ``names``; Spark's message would give only their numbers."""
+    """Raise an error if the table's columns differ from the frame's ``names``; Spark's message would only say how many there are."""
     differences = [f"the frame has no {visible(repr(column))}" for column in columns if column not in names]
     differences += [f"the table has no {visible(repr(column))}" for column in names if column not in columns]
     if differences:

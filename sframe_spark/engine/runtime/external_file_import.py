@@ -158,7 +158,7 @@ def _are_local(files: Sequence[FileRange]) -> bool:
 
 
 def in_memory_if_few(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
-    """Return a source of the rows that were read from files; few rows are loaded into memory, so that Spark need not see their directory."""
+    """Return a source of the rows that were read from files; few rows are loaded into memory, so that Spark need not see the segments."""
     rows = source_of(node).row_count
     if rows > costs.MAX_ROWS_IMPORTED_INTO_MEMORY or not _are_few_bytes(files):
         return node
@@ -207,7 +207,7 @@ def source_of_parts(parts: Sequence[RowsOfPart | None], dataset: NewDataset) -> 
     parts
         The rows of each part; None for a part without rows.
     dataset
-        The dataset of the segments, which is discarded if there are none.
+        The dataset of the segments, which is discarded if all rows are in memory.
     """
     kept = [rows for rows in parts if isinstance(rows, PartialRows)]
     if kept and len(kept) == sum(rows is not None for rows in parts):

@@ -57,7 +57,7 @@ class HashJoinShape(Shape):
                 return ReplanNeeded(node)
             runner.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
             result = from_partitions(runner, node, rows)
-            # Read afterwards, as ranges that turned out too large have been shuffled again.
+            # The bytes are read after the rows, because shuffling ranges again that turned out too large adds to them.
             runner.spilled = joined.written
             return result
 
@@ -66,7 +66,7 @@ HASH_JOIN: Shape = HashJoinShape()
 
 
 def partitions_of_join(node: PlannerNode, site: Site) -> int | None:
-    """Return the number of hash partitions for a join whose sides do not fit in memory together; None if a query is to run it."""
+    """Return the number of hash partitions for a join whose sides do not fit in memory together; None if it is not to be a hash join."""
     joining = node.operator.joining
     if joining is None or joining.by_partitions is None or not is_for_threads(node) or not makes_plainly(node):
         return None

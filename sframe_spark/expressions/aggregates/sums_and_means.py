@@ -29,7 +29,7 @@ def _infer_mean(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _sum(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
-    """Return the sum of the values that are not missing; of none zero, or the empty vector. Vectors of different lengths have no sum."""
+    """Return the sum of the values that are not missing; of none zero, or the empty vector. The sum of vectors of different lengths is missing."""
     if types[0] == ARRAY:
         return sum_of_vectors(positions[0])
     return sum_of_ints(positions[0]) if types[0] == INT else sum_of_floats(positions[0])

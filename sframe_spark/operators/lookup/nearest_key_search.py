@@ -55,7 +55,7 @@ class GroupEnds:
     groups
         Codes of the groups, ascending.
     firsts, lasts
-        Indices of the first and last row of each group among the rows that have a key.
+        Row numbers of the first and last row of each group, leaving out rows that have no key.
     """
 
     groups: Positions
@@ -88,7 +88,8 @@ class BlockIndex:
     groups
         Codes of the groups in the block, ascending.
     located
-        For each row with a group ``group * (len(keys) + 1) + row``, ascending, with rows counted from ``first``. None if all rows are one group.
+        For each row with a group ``group * (len(keys) + 1) + row``, ascending: ``group`` is a position in ``groups``, and rows count from
+        ``first``. None if all rows are one group.
     edges
         Start of each group in ``located``, followed by the length of ``located``.
     rows, codes
@@ -182,7 +183,7 @@ class BlockIndex:
         return np.where(is_known, group, -1), np.searchsorted(self.located, group * (len(self.keys) + 1) + counts)
 
     def _merged(self, codes: Positions, counts: Positions, low: int, high: int) -> tuple[Positions, Positions]:
-        """Return the result of :meth:`_located` by a merge: probes and rows ``low`` to ``high`` are interleaved, then sorted by group.
+        """Return the result of :meth:`_located` by a merge: probes and ``rows[low:high]`` are interleaved, then sorted by group.
 
         A binary search in a large array misses the processor's cache at each step; a merge reads memory sequentially.
         """
@@ -190,7 +191,7 @@ class BlockIndex:
         order = None if bool((counts[1:] >= counts[:-1]).all()) else order_of([counts])
         if order is not None:
             codes, counts = codes[order], counts[order]
-        # If all rows have a group, their positions are known without a search.
+        # If all rows have a group, the positions of the probes among the rows are known without a search.
         before = counts - low if len(self.rows) == len(self.keys) else search_sorted(self.rows[low:high], counts, "left")
         probes = np.arange(len(codes)) + before
         passes = np.ones(len(codes) + high - low, dtype=bool)
@@ -202,7 +203,7 @@ class BlockIndex:
         starts = group_starts(merged)
         group, is_known = group_positions(self.groups, merged[starts])
         passed = np.cumsum(passes)
-        # Rows of each group before ``low``, minus all rows that the merge passes before the group.
+        # Number of rows of each group before ``rows[low]``, minus all rows that the merge passes before the group.
         first = self.rows[low] if low < len(self.rows) else len(self.keys)
         earlier = np.searchsorted(self.located, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
         # Both results are packed into one number, so that they are permuted once.
@@ -375,7 +376,7 @@ class KeySearch:
 
 
 def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Positions | slice]]:
-    """Yield each block that occurs with the rows that belong to it; consecutive rows as a slice, which copies nothing.
+    """Yield each block that ``blocks`` names, and the positions where it does; consecutive positions as a slice, which copies nothing.
 
     Examples
     --------

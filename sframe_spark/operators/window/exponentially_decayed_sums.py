@@ -25,7 +25,7 @@ ROOM = 40
 MAX_WEIGHTS_TABLED = 1 << 16
 # After this many half-lives, even the largest float has decayed to less than the smallest one.
 MAX_HALF_LIVES = 2300.0
-# Groups of cells with more values than this are summed by one cumulative sum; others step by step in parallel.
+# A run of equally long cells that has more values than this is summed by one cumulative sum; shorter runs step by step in parallel.
 LONG_CELL = 128
 # Number of cells in a stretch: hardly anything remains of a sum after so many cells. The last few cells of a stretch give a first guess of what
 # remains at its end.
@@ -377,7 +377,7 @@ class ValuesInTime:
         return result
 
     def in_cells(self, owners: np.ndarray, cells: TimeCells) -> CellSums:
-        """Return sums by cell, for groups whose first value is the first value of its cell; ``owners`` are the owners of the groups."""
+        """Return sums by cell. The first value of each group must be the first value of its cell; ``owners`` are the owners of the groups."""
         if not len(owners):
             return CellSums.nothing(0, self.times.dtype)
         begins = cells.begins(self.times)
@@ -415,7 +415,7 @@ def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarr
     mean = sums[0] / sums[1]
     # No result is -0.0, because the sign of a zero sum depends on the boundaries of batches and cells.
     mean += 0.0
-    # If the quotient may round to the latest value, that is the mean, because nothing remains of earlier values.
+    # Where the weighted sum is exactly the latest value times the sum of weights, the mean is that value; the quotient could be off by a rounding.
     np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
     return np.where(specials == 0, mean, specials) if specials.any() else mean
 
@@ -484,7 +484,7 @@ class FirstCellValues:
         return (positions >= 0) & (earlier.owners[positions] == self.owners) & (cells.begins(earlier.times)[positions] != cells.begins(self.times))
 
     def in_cells(self, cells: TimeCells) -> CellSums:
-        """Return sums by cell, if the first value of each owner is the first value of its cell."""
+        """Return sums by cell. The first value of each owner must be the first value of its cell."""
         starts = self.starts
         return ValuesInTime(self.times, self.values, starts).in_cells(self.owners[starts], cells)
 

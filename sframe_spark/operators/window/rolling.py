@@ -67,7 +67,7 @@ class Rolling(Operator):
     minimum: int | None = attrs.field(default=None, validator=at_least(0))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Return the type: sum, min and max keep it, count gives int, others float. (Array columns have sums and means of vectors.)
+        """Return the type: sum, min and max have that of the column, count int, others float. (Array columns have sums and means of vectors.)
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Rolling(Operator):
         return starts, stops
 
     def _of_values(self, aggregate: ColumnAggregate, rows: InputRows, windows: RowWindows) -> pa.Array:
-        """Return an aggregate of the vectors, or date-times with offsets, of each window; windows with too few of them count as empty."""
+        """Return an aggregate of the vectors, or date-times with a UTC offset, of each window; windows with too few of them count as empty."""
         has_enough = Count((0,)).windows(rows, windows) >= self.needed
         return values_of_windows([aggregate], rows, RowWindows(windows.starts, np.where(has_enough, windows.stops, windows.starts)))[0]
 
@@ -183,7 +183,7 @@ class Rolling(Operator):
 
 
 def rolling_aggregate(kind: str, column_type: ColumnType) -> ColumnAggregate:
-    """Return the aggregate of a kind of a single column. Of no value it is arbitrary: the result for such windows is missing."""
+    """Return the aggregate of a kind over one column. Its result is not used for windows without values: they give a missing value or 0."""
     if kind == "count":
         return count_of_values(0)
     if column_type == ARRAY:

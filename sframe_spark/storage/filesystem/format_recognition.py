@@ -1,4 +1,4 @@
-"""Recognises file formats by the first bytes of a file, and saved frames and archives of Turi Create by their files.
+"""Recognises file formats by the first bytes of a file, and saved frames and Turi Create archives by the files in them.
 
 Files of another format than expected are refused with an error that names the function that reads them.
 """
@@ -150,24 +150,24 @@ def _start_of(path: str) -> bytes:
 # Saved frames: readers of external files refuse the files of saved frames, since these do not contain the column names and types.
 
 FORMAT_NAME = "sframe_spark"
-# The manifest of a local saved frame, the directory with the manifests of a remote one, and the index file of an archive of Turi Create.
+# The manifest of a local saved frame, the directory with the manifests of a remote one, and the index file of a Turi Create archive.
 MANIFEST_FILE, MANIFESTS, ARCHIVE_FILE = "_manifest.json", "_manifests", "dir_archive.ini"
-# File name extensions of the index files of frames and of columns in archives of Turi Create.
+# File name extensions of the index files of frames and of columns in Turi Create archives.
 ARCHIVE_INDEXES = FRAME_INDEX, ARRAY_INDEX = ".frame_idx", ".sidx"
-# File names of the manifests of versions: at least eight digits, without leading zeros beyond eight, so that each version has only one name.
+# File names of the manifests of versions: eight digits, or more without a leading zero, so that each version has only one name.
 VERSION_FILE = re.compile(r"([0-9]{8}|[1-9][0-9]{8,17})\.json")
 _START = f'{{"format": "{FORMAT_NAME}"'.encode()
 
 
 def is_archive(location: str) -> bool:
-    """Return whether a path is an archive of Turi Create, or one of its index files; False for the directory of a saved frame."""
+    """Return whether a path is a Turi Create archive, or one of its index files; False for the directory of a saved frame."""
     if location.endswith(ARCHIVE_INDEXES):
         return os.path.isfile(location)
     return os.path.lexists(join(location, ARCHIVE_FILE)) and not os.path.lexists(join(location, MANIFEST_FILE))
 
 
 def refuse_saved(directory: str) -> None:
-    """Raise if a local directory, whose files are to be read as external files, is a saved frame or an archive of Turi Create.
+    """Raise if a local directory, whose files are to be read as external files, is a saved frame or a Turi Create archive.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def refuse_saved(directory: str) -> None:
 
 
 def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
-    """Raise if a remote directory, whose files are to be read as external files, is a saved frame or an archive of Turi Create.
+    """Raise if a remote directory, whose files are to be read as external files, is a saved frame or a Turi Create archive.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
 
 
 def refuse_files_of_saved(files: Iterable[str]) -> None:
-    """Raise if one of several files with the column names of segment files belongs to a saved frame.
+    """Raise if one of several files belongs to a saved frame. The caller has found that their columns are named as in segment files.
 
     A file in a directory without a manifest does not belong to a saved frame.
 

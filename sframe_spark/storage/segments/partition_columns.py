@@ -55,7 +55,7 @@ def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
     """Return the partition columns in the directory names of some files.
 
     The type of a column is the common type of the types that Spark infers for its values. Columns without a value are strings; so are columns
-    with integers that do not fit 64 bits, and columns of integers and floats in which an integer would be rounded as a float.
+    with integers that do not fit 64 bits, and columns of floats and integers if an integer does not fit 32 bits.
     """
     columns = []
     for name, texts in values_of_partitions(files):
@@ -93,7 +93,7 @@ def kind_of_value(text: str) -> str:
 
 
 def _whole(text: str) -> int | None:
-    """Return the value of a decimal number that is an integer, such as ``1e3``; None for other strings, or beyond 38 digits."""
+    """Return the value of a decimal number without fraction digits, such as ``1e3`` or ``1.5e1``; None for other strings, or beyond 38 digits."""
     match = _DECIMAL.fullmatch(text)
     if match is None:
         return None
