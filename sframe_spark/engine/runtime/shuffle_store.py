@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.bytes_of_array_values import bytes_of_runs
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.task_runners import TaskRunner
@@ -27,7 +28,6 @@ from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, column_names, concatenate
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.row_sizes import bytes_of_runs
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.bytes_of_array_values import value_bytes
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.engine import costs
@@ -32,7 +33,6 @@ from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator_capabilities import PartitionJoining, PartitionPairRows, RangeSplit, range_split_of
-from sframe_spark.planner.row_sizes import value_bytes
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.rewrite_laws import optimize

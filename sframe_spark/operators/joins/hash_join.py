@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.bytes_of_array_values import uneven_bytes
 from sframe_spark.compute.key_equality_and_codes import comparable_values, matched_codes
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.sorting_and_searching import order_of
@@ -24,7 +25,7 @@ from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.operator_capabilities import PartitionJoining, RowCounting
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes, uneven_bytes
+from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 
 # Added to the row ids of unmatched right rows, so that these rows sort after all left rows.
 BEHIND = 1 << 62

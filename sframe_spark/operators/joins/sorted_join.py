@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.bytes_of_array_values import uneven_bytes
 from sframe_spark.compute.int_membership import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.joins.equi_join import SEARCHED, EquiJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
@@ -23,7 +24,7 @@ from sframe_spark.planner.operator import ExpandingOperator, Need, Operator
 from sframe_spark.planner.operator_capabilities import Joining, MatchCounting
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.row_sizes import fixed_size, uneven_bytes
+from sframe_spark.planner.row_sizes import fixed_size
 
 # Finding the rows with a key in a source sorted by integer keys: with a table of all keys, or by binary search.
 

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.bytes_of_array_values import uneven_bytes
 from sframe_spark.compute.sorting_and_searching import order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Numbers, Positions, key_numbers
@@ -20,7 +21,7 @@ from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.segments_read_in_spark import segments_in_range
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Schema
-from sframe_spark.planner.row_sizes import row_bytes, uneven_bytes
+from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.memory import work_memory
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column

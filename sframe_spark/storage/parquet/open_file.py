@@ -79,51 +79,6 @@ def opened(location: str, footer: Footer, verify: bool = True, requested: Reques
         yield file
 
 
-# Dictionary-encoded string columns are read as dictionary arrays, and decoded afterwards, which takes half of the time.
-
-# A string that is not dictionary-encoded takes at least four bytes, so columns with fewer bytes per value are mostly dictionary-encoded.
-MAX_BYTES_OF_CODE = 3
-# In files with fewer rows than this, reading the dictionaries takes most of the time.
-MIN_ROWS = 4_096
-_CODED = "coded texts"
-
-
-def coded_texts(footer: Footer, names: Iterable[str]) -> list[str]:
-    """Return the names of those of the given columns that hold strings and are mostly stored dictionary-encoded."""
-    coded = []
-    for name in dict.fromkeys(names):
-        if (_CODED, name) not in footer.measured:
-            footer.measured[_CODED, name] = _is_coded(footer, name)
-        if footer.measured[_CODED, name]:
-            coded.append(name)
-    return coded
-
-
-def _is_coded(footer: Footer, name: str) -> bool:
-    leaf = footer.places.get(name)
-    if leaf is None or footer.rows < MIN_ROWS or not pa.types.is_string(footer.schema.field(name).type):
-        return False
-    groups = footer.metadata.num_row_groups
-    # Only three row groups are examined. If others are encoded differently, reading takes longer, but is correct.
-    chunks = [footer.metadata.row_group(group).column(leaf) for group in {0, groups // 2, groups - 1}]
-    return all("RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MAX_BYTES_OF_CODE * chunk.num_values for chunk in chunks)
-
-
-def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """Return a record batch in which the named dictionary columns are decoded.
-
-    Examples
-    --------
-    >>> coded = pa.array(["a", "b", "a"]).dictionary_encode()
-    >>> decoded(pa.record_batch([coded], ["t"]), ["t"]).column("t").to_pylist()
-    ['a', 'b', 'a']
-    """
-    for name in names:
-        index = batch.schema.get_field_index(name)
-        batch = batch.set_column(index, name, batch.column(index).dictionary_decode())
-    return batch
-
-
 # Short files, which are read as a whole, since opening them takes longer than reading them.
 
 # The largest size of a short file.

@@ -18,7 +18,8 @@ from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
 from sframe_spark.storage.parquet.checksums import FileChecksums, check_pages, checking, checksum_positions
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.open_file import RequestedChunks, ShortFile, coded_texts, decoded, is_short, opened, read_short
+from sframe_spark.storage.parquet.open_file import RequestedChunks, ShortFile, is_short, opened, read_short
+from sframe_spark.storage.segments.dictionary_encoded_strings import decoded, is_dictionary_of_strings, mostly_dictionary_encoded
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
 from sframe_spark.values.invalid_unicode_errors import column_named
@@ -200,7 +201,7 @@ def segment_batches(
     if check is None and not (short is not None and short.is_verified):
         check_pages(footer, location, page_checksums(manifest, entry, columns), None if short is None else short.content)
     groups = range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high))
-    requested = RequestedChunks(groups, names, check, coded_texts(footer, names) if short is None else ())
+    requested = RequestedChunks(groups, names, check, mostly_dictionary_encoded(footer, names) if short is None else ())
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
     left = {manifest.file_name(column) for column in stored if column in coded} if manifest.column_names_in_files is None else set[str]()
@@ -225,7 +226,7 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
     # Segment files without datetimes need no conversion. For datetimes, the footer is examined for the calendar and the time zone.
     if manifest.column_names_in_files is None and not any(manifest.types[column].kind == DATETIME_KIND for column in columns):
         pairs = zip(batch.columns, columns, strict=True)
-        return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in pairs]
+        return [values if is_dictionary_of_strings(values) else conform(values, manifest.types[column]) for values, column in pairs]
     convert = conform if manifest.column_names_in_files is None else convert_foreign
     arrays = []
     for index, column in enumerate(columns):
@@ -233,10 +234,6 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
         with column_named(name):
             arrays.append(convert(footer.as_meant(name, batch.column(index)), manifest.types[column]))
     return arrays
-
-
-def _is_coded(values: pa.Array) -> bool:
-    return pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type)
 
 
 def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> FileChecksums:

@@ -21,7 +21,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.storage.parquet import open_file
-from sframe_spark.storage.segments import reader
+from sframe_spark.storage.segments import dictionary_encoded_strings, reader
 from sframe_spark.types import FLOAT, INT, STR
 
 ROWS = 6_000
@@ -30,7 +30,7 @@ WORDS = ["b", "", "é", "a" * 50, None, "b\0"]
 
 @pytest.fixture(autouse=True)
 def over_ranges(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(open_file, "MIN_ROWS", 10)
+    monkeypatch.setattr(dictionary_encoded_strings, "MIN_ROWS", 10)
     monkeypatch.setattr(open_file, "SHORT_BYTES", 0)
     with config.using(small_rows=10, segment_rows=1_700, batch_rows=250, progress="off"):
         yield
@@ -71,8 +71,8 @@ def test_groups_are_those_of_the_texts(tmp_path: Path, kind: str, looked_at: lis
 def test_some_parts_of_a_column_may_come_as_numbers(tmp_path: Path, looked_at: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     texts, calls = texts_of("few"), count()
     SFrame({"s": texts, "i": range(ROWS)}).save(str(tmp_path / "f"))
-    original = reader.coded_texts
-    monkeypatch.setattr(reader, "coded_texts", lambda footer, names: original(footer, names) if next(calls) % 2 else [])
+    original = reader.mostly_dictionary_encoded
+    monkeypatch.setattr(reader, "mostly_dictionary_encoded", lambda footer, names: original(footer, names) if next(calls) % 2 else [])
     with config.using(batch_bytes=2_000):
         found = load_sframe(str(tmp_path / "f")).groupby("s", {"n": aggregate.COUNT(), "m": aggregate.SUM("i")})
         materialize(found._node, MaterializeOptions(segments=3))

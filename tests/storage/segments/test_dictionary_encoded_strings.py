@@ -12,11 +12,11 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
-from sframe_spark.storage.parquet import open_file as coded
 from sframe_spark.storage.parquet.footer import footer_of
-from sframe_spark.storage.parquet.open_file import coded_texts
+from sframe_spark.storage.segments import dictionary_encoded_strings
+from sframe_spark.storage.segments.dictionary_encoded_strings import mostly_dictionary_encoded
 
-ROWS = 3 * coded.MIN_ROWS
+ROWS = 3 * dictionary_encoded_strings.MIN_ROWS
 WORDS = ["", "é", "\U0001f600", "z" * 300, *[f"word {number}" for number in range(300)]]
 
 
@@ -55,7 +55,7 @@ def test_rows_are_those_that_were_written(tmp_path: Path, table: pa.Table, optio
             chosen = read_all(part._node).columns[0]
             assert chosen.type == pa.string()
         assert list(column) == expected[name]
-        assert list(column[100 : 2 * coded.MIN_ROWS]) == expected[name][100 : 2 * coded.MIN_ROWS]
+        assert list(column[100 : 2 * dictionary_encoded_strings.MIN_ROWS]) == expected[name][100 : 2 * dictionary_encoded_strings.MIN_ROWS]
     twice = read(path)[["repeated", "i"]]
     twice["again"] = twice["repeated"]
     assert list(twice["again"]) == expected["repeated"]
@@ -65,10 +65,10 @@ def test_rows_are_those_that_were_written(tmp_path: Path, table: pa.Table, optio
 def test_what_is_kept_as_numbers_is_known_by_its_size(tmp_path: Path, table: pa.Table) -> None:
     path = str(tmp_path / "file.parquet")
     pq.write_table(table, path)
-    found = coded_texts(footer_of(path), [*columns(), "i", "repeated"])
+    found = mostly_dictionary_encoded(footer_of(path), [*columns(), "i", "repeated"])
     assert found == ["repeated", "with missing ones", "all missing"]
     pq.write_table(table.slice(0, 10), path)
-    assert coded_texts(footer_of(path), list(columns())) == []
+    assert mostly_dictionary_encoded(footer_of(path), list(columns())) == []
 
 
 def test_bytes_that_are_no_texts_are_told_or_given_as_before(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from sframe_spark.planner.row_sizes import bytes_of_runs
+from sframe_spark.compute.bytes_of_array_values import bytes_of_runs
 
 TEXTS = st.text(max_size=3)
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
