@@ -1,8 +1,9 @@
 """Exact sums of floats, for many groups at once, in three forms, of which each is the cheapest where it arises.
 
 * :class:`Digits`: numbers in base 2**40. At each place (power of the base) there is an array with the digits of all groups. Floats are split into
-  digits by float arithmetic, digits of rows add up exactly in 64 bits, and overflow is carried to the next place. With digits from -2**39 up to 2**39
-  the representation is unique, so sums of the same floats have the same digits, whatever the order of rows and however they are partitioned.
+  digits by float arithmetic, digits of rows add up exactly in 64 bits, and overflow is carried to the next place. With digits from
+  -2**39 to 2**39 - 1 the representation is unique: sums of the same floats have the same digits, whatever the order of rows and however they are
+  partitioned.
 * :class:`FloatsAndDigits`: the sum of a group of one row is the float of this row.
 * :class:`TwoWords`: sums of the rows so far, and of windows, are two ints or two floats each.
 
@@ -87,7 +88,10 @@ class ExactSums(abc.ABC):
         """Return which sums have an infinity or NaN; None if none has."""
 
     def pairs(self, last: bool = False) -> Pair:
-        """Return each sum, of finite numbers, as a pair of floats: about the nearest float, and the rounded rest. Digits must be carried before."""
+        """Return each sum, of finite numbers, as a pair of floats: about the nearest float, and the rounded rest.
+
+        The caller of :meth:`Digits.pairs` must carry the digits first (:meth:`Digits.carried`).
+        """
         return self.all_digits().carried().pairs()
 
     def grouped(self, codes: np.ndarray, count: int) -> Digits:
@@ -243,7 +247,7 @@ class Digits(ExactSums):
             np.add.at(result.places.setdefault(place, np.zeros(count, dtype=np.int64)), codes, digits)
         if self.others is not None:
             with np.errstate(invalid="ignore"):
-                # Of no sums NumPy counts in ints, whatever the weights.
+                # If there are no sums, `bincount` returns ints even though the weights are floats.
                 result.others = np.bincount(codes, self.others, count).astype(np.float64, copy=False)
         result._magnitude = len(codes) * 2.0**BITS
         return result
@@ -258,7 +262,7 @@ class Digits(ExactSums):
         return result
 
     def carried(self) -> Digits:
-        """Return the same sums with digits from ``-2**39`` up to ``2**39``: equal sums have equal digits."""
+        """Return the same sums with digits from ``-2**39`` to ``2**39 - 1``: equal sums have equal digits."""
         result = dict(self.places)
         place = min(result, default=0)
         while result and place <= max(result):
@@ -436,7 +440,7 @@ class FloatsAndDigits(ExactSums):
         indices = self.indices[entries]
         several = np.flatnonzero(indices >= 0)
         chosen = indices[several]
-        # Of groups in their order nothing is copied.
+        # If the indices are consecutive, a slice is taken, which copies no digits.
         is_range = len(chosen) > 0 and np.array_equal(chosen, np.arange(chosen[0], chosen[0] + len(chosen)))
         digits = self.digits.take(slice(int(chosen[0]), int(chosen[-1]) + 1) if is_range else chosen)
         if len(several) == len(indices):
@@ -550,7 +554,7 @@ class TwoWords(ExactSums):
 
     @classmethod
     def of_like(cls, states: Sequence[TwoWords]) -> TwoWords | None:
-        """Return the sums of several states, one state after the other; None if their words differ or there are infinities or NaN."""
+        """Return the sums of several states, one state after the other; None if their words differ in kind or exponents, or a sum is not finite."""
         if len({(state.are_floats, state.unit, state.bits) for state in states}) > 1 or any(state.others is not None for state in states):
             return None
         high, low = np.concatenate([state.high for state in states]), np.concatenate([state.low for state in states])
@@ -599,7 +603,7 @@ class TwoWords(ExactSums):
 
 
 def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
-    """Return ints whose absolute value is below ``2**51`` times ``2**exponent`` as floats; the array of ints is overwritten."""
+    """Return ints, of absolute values below ``2**51``, as floats that are multiplied by ``2**exponent``. The array of ints is overwritten."""
     numbers += rounding_constant_bits(exponent)
     floats = numbers.view(np.float64)
     floats -= rounding_constant(exponent)
@@ -648,7 +652,7 @@ def sum_to_nearest(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
 
 
 def squarable_parts(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Yield the finite floats in parts, scaled so that their squares neither overflow nor underflow.
+    """Yield floats, which must be finite, in parts that are scaled so that their squares neither overflow nor underflow.
 
     Each part has zeros in place of the floats of other parts, and comes with the number of places by which its squares are to be scaled back.
     """

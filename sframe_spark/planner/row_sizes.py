@@ -31,9 +31,13 @@ def fixed_size(column_type: ColumnType) -> float | None:
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:
-    """Return the sizes of output columns. The first columns copy the columns of the first input; the sizes of other columns follow from their types.
+    """Estimate the sizes of output columns from their types, and from the types and sizes of the inputs' columns.
 
-    A computed string is assumed to be as long as the longest string column of any input. The size of computed nested values is unknown.
+    If the output and the first input have the same types up to the end of the shorter one, these columns count as copies, with the sizes of the first
+    input's columns. If several inputs all have the same types, a copy has the size of the widest of the inputs' columns at its position.
+
+    All other columns count as computed. The size of a column of fixed-size values follows from the type. A string is assumed to be as large as the
+    widest column, of any input, whose values differ in length, and to have at least ``BYTES_OF_SHORT_TEXT``. The size of other values is unknown.
 
     Examples
     --------

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-# Each cached source keeps its plan, and the rows of a small table, in the JVM.
+# The JVM holds the plan of each cached source; the plan of a small table that is in this process's memory contains its rows.
 MAX_SOURCES = 64
 
 
@@ -147,16 +147,16 @@ class SessionHolder:
 
     def __init__(self) -> None:
         self._forget_all()
-        # Whether this process was forked from one that uses a Spark which it did not start itself.
+        # Whether this process refuses to start Spark: its parent, when it forked, was using a Spark that this package had not started.
         self._refused = is_forked_from_spark()
 
     def _forget_all(self) -> None:
         """Reset all fields to the state of a process without a session."""
         self._lock = threading.RLock()
         self._forget_session()
-        # Python worker processes, for work that does not need Spark, but a process for each core.
+        # The pool of Python worker processes, which run tasks in parallel without Spark; None until it is needed.
         self.processes: WorkerProcesses | None = None
-        # The shared node of each user's DataFrame that is in use; it keeps neither the DataFrame nor its rows alive.
+        # For each user's DataFrame, what all frames that are derived from it share. An entry does not keep its DataFrame alive.
         self.frames: weakref.WeakKeyDictionary[DataFrame, Any] = weakref.WeakKeyDictionary()
 
     def _forget_session(self) -> None:
@@ -169,7 +169,11 @@ class SessionHolder:
         self._partitions: int | None = None
         self._start: SparkStart | None = None
         self._sources: dict[QuerySize, SourceCache] = {}
-        # Directories that Spark's processes are known to share with this one, each with what was checked: "read", "written", "seen" or "not seen".
+        # What checks of directories have found, as pairs of a directory and a result:
+        # - "read": executors read the same bytes as this process at the end of a file in or below the directory.
+        # - "written": executors and queries of Spark read what this process wrote to the directory, and this process read what they wrote.
+        # - "seen": executors found a file in the directory with the size, modification time and inode that this process found.
+        # - "not seen": an executor did not find that file, or found another one in its place.
         self.reached: set[tuple[str, str]] = set()
         self.packages = Packages()
 
@@ -438,7 +442,7 @@ stop = _HOLDER.stop
 
 
 def get_reached() -> set[tuple[str, str]]:
-    """Return the directories that Spark's processes are known to share with this one, or known not to, each with what was checked."""
+    """Return what checks have found of directories that Spark's processes may share with this one, as pairs of a directory and a result."""
     return _HOLDER.reached
 
 
@@ -448,5 +452,5 @@ def get_packages() -> Packages:
 
 
 def get_frames() -> weakref.WeakKeyDictionary[DataFrame, Any]:
-    """Return the shared node of each user's DataFrame that is in use, by DataFrame."""
+    """Return, for each user's DataFrame, what all frames that are derived from it share. An entry does not keep its DataFrame alive."""
     return _HOLDER.frames

@@ -33,8 +33,8 @@ class RoundedNumbers:
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     rounded.warn()
-    >>> str(caught[0].message)[:98]
-    "numbers of column 'id' are rounded, as ints have 64 bits and floats hold 15 digits, for one 922337"
+    >>> str(caught[0].message)[:102]
+    "numbers of column 'id' are rounded, as ints have 64 bits and floats hold 15 digits, for example 922337"
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class RoundedNumbers:
                 what = "numbers" if name is None else f"numbers of column {name!r}"
                 category = InexactDecimalWarning if isinstance(noted[0], decimal.Decimal) else InexactNumberWarning
                 message = (
-                    f"{what} are rounded, as ints have 64 bits and floats hold {DIGITS_OF_FLOAT} digits, for one {noted[0]!s:.60}: "
+                    f"{what} are rounded, as ints have 64 bits and floats hold {DIGITS_OF_FLOAT} digits, for example {noted[0]!s:.60}: "
                     "give texts, or SArray(values, dtype=str), to keep all digits"
                 )
                 warnings.warn(category(message), stacklevel=users_level())

@@ -1,5 +1,7 @@
-"""A scalar function that hashes any value to 64 bits, the same across runs, machines and encodings, and one that decides from a row id and a seed
-whether a row is in a sample.
+"""A scalar function that hashes any value to 64 bits, and one that decides from a row id and a seed whether a row is in a sample.
+
+A value has the same hash in every run and on every machine. A list or dict has the same hash whether it is stored as an Arrow list or map, or as
+tagged JSON.
 
 Ints, floats, strings and arrays have the hashes of Turi Create, so that programs written for it draw the same rows for a seed. The formulas were
 found by comparing outputs: the bits of numbers are mixed, strings and arrays are hashed by CityHash64, and the result is mixed with the seed's hash.

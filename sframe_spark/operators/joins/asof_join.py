@@ -109,7 +109,8 @@ def window_answer(names: Sequence[str], after: bool, equal: bool) -> Column:
     """Return the struct of the last right row before each row in key order (``after``: of the first one after it)."""
     from pyspark.sql import Window, functions as F
 
-    # If an equal key is a match, a right row with the key comes before the left row (``after``: behind it); otherwise the left row comes first.
+    # The match is sought before the left row, or after it with ``after``. So right rows with the key of the left row are on the side that is searched
+    # if an equal key is a match, and otherwise on the other side.
     asks = F.col("asks").asc() if equal != after else F.col("asks").desc()
     window = Window.partitionBy(*names).orderBy(F.col("at").asc_nulls_first(), asks, "number")
     if after:
@@ -300,7 +301,9 @@ def gaps(search: KeySearch, keys: Numbers, result: Positions, after: bool) -> Nu
 
 
 def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:
-    """Return a node with the values of the nearest row of ``right`` for each row of ``left`` (columns: key and groups).
+    """Return a node that has, for each row of ``left``, the values of the nearest row of ``right``.
+
+    The first column of ``left`` is the key; the group columns follow it.
 
     The right side is sorted if necessary. A left side that is not in key order is sorted, and the results are sorted back, only if both sides are
     large: otherwise most blocks of the right side would be read again and again.

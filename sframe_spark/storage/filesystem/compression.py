@@ -131,7 +131,8 @@ def require_content(path: str, start: bytes) -> None:
     Raises
     ------
     StorageError
-        If the file is empty, has another recognised format, or has an unsupported compression or archive format.
+        If the name has the extension of a supported compression, and the file is empty, or its first bytes are those of another known format, such as
+        text. If the name has the extension of an archive or an unsupported compression, and the file is not empty and of no known format.
     """
     packing = packing_of(path)
     if packing is None:
