@@ -43,7 +43,19 @@ class Trace:
 
 @attrs.frozen
 class StageLaws:
-    """The laws of a stage: by the operator at which they are tried, for any operator (``general``), and those for the whole graph."""
+    """The laws of a stage.
+
+    Parameters
+    ----------
+    stage
+        The stage.
+    by_operator
+        For each operator that a law names, all laws to try at nodes with this operator.
+    general
+        The laws to try at nodes with any other operator: those that name no operator.
+    whole_graph
+        The laws that rewrite the whole graph.
+    """
 
     stage: Stage
     by_operator: Mapping[str, tuple[Law, ...]]
@@ -145,14 +157,14 @@ class _Graph:
 
 @attrs.define(eq=False)
 class _StageRun:
-    """The run of one stage over a graph, with an explicit stack instead of recursion.
+    """Runs one stage over graphs, with an explicit stack instead of recursion. A later run uses what earlier runs have finished.
 
     Nodes are keyed by ``id``, so ``alive`` keeps every visited node in memory while the optimization lasts.
 
     Parameters
     ----------
     laws, check, trace
-        The laws of the stage; whether to check every rewrite; where to record them.
+        The laws of the stage; whether to check every rewrite; where to record every rewrite.
     done, forward, started
         The final form of each finished node, the rewritten form of each node at which a law applied, and the nodes that were visited.
     shared, blocked
@@ -272,7 +284,7 @@ class _StageRun:
         return None
 
     def _has_other_readers(self, node: PlannerNode, levels: int) -> bool:
-        """Return whether other nodes read the first input of a node, or the first inputs below it down to ``levels``."""
+        """Return whether another node reads one of the nodes that are reached from a node by following its first inputs down ``levels`` times."""
         for _ in range(levels):
             if not node.inputs:
                 return False

@@ -1,5 +1,8 @@
-"""Laws that avoid sorts of rows that are in order already (perhaps up to ties, or in reverse) or whose order is not observed, and laws that remove
-reversals, assumed orders, running extremes of ordered columns, and repeated shifts.
+"""Laws of sorts, and of other operators whose result follows from the order of rows.
+
+Rows are not sorted if they are in order already (perhaps up to ties, or in reverse), or if their order is not observed. Two sorts become one. Users'
+functions are called after a sort instead of before it. Other laws remove reversals, assumed orders, running extremes of ordered columns, and
+repeated shifts.
 """
 
 from __future__ import annotations
@@ -89,7 +92,7 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 
 def full_sort(node: PlannerNode) -> PlannerNode | None:
-    """Return a sort of all rows, to be used if too many rows tie, in place of a sort of rows that tie in the first columns; None for other nodes."""
+    """Return a full sort in place of a suffix sort, to be used if too many rows tie in the columns that are in order; None for any other node."""
     return Sort(node.operator.by).make_planner_node(*node.inputs) if isinstance(node.operator, SuffixSort) else None
 
 
@@ -173,13 +176,16 @@ def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
 
 
 def is_reversed(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
-    """Return whether a node's rows, read backwards, are in an order in which no rows tie."""
+    """Return whether a node's rows, read backwards, are in the order of ``by``, and no rows tie in it."""
     order = properties_of(node).order
     return order.reverse().satisfies(requirement(by)) and order.has_key([position for position, _ in by])
 
 
 def sorted_backwards(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode | None:
-    """Return a node's rows read backwards, with each run of ties sorted; None if they are not known to be reversed, or all rows would tie."""
+    """Return a node's rows in the order of ``by``: rows are read backwards, and each run of rows that tie in the first of these columns is sorted.
+
+    Return None if the rows are not known to be in the reverse order of the first column, if they are also in its order, or if all of them tie.
+    """
     order = properties_of(node).order
     sorted_prefix = order.reverse().satisfied_length(requirement(by))
     if not sorted_prefix or order.satisfied_length(requirement(by)) or all(order.is_constant(position) for position, _ in by[:sorted_prefix]):
@@ -194,7 +200,7 @@ def sorted_backwards(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> Plann
 
 @law("assume_order(x, by) = x where x is in that order", stage="pushdown", on="assume_order")
 def promise_of_known(node: PlannerNode) -> PlannerNode | None:
-    """An assumption of an order that is proved is dropped."""
+    """The assumption that rows are in an order is dropped if they are known to be in it."""
     assert isinstance(node.operator, AssumeOrder)
     child = node.inputs[0]
     return child if is_in_order(child, node.operator.by) else None

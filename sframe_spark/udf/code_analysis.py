@@ -40,7 +40,7 @@ _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
 @attrs.frozen
 class CodeNames:
-    """The names that a code object uses, including functions and classes nested in it.
+    """The names that a code object and the functions and classes nested in it use.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ class CodeNames:
     used_as_values
         Global variables whose value the code uses in another way than reading an attribute of it, for example as an argument.
     reads_any, reads_own
-        Whether the code may read variables whose names are not in it: of any module that it mentions (``reads_any``), of its own (``reads_own``).
+        Whether the code may read variables whose names are not in it: variables of any module that it mentions (``reads_any``), or of its own module
+        (``reads_own``).
     hashes
         Whether the code calls ``hash`` or mentions ``__hash__``: hashes of strings differ between processes.
     makes_sets

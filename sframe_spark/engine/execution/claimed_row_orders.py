@@ -1,6 +1,6 @@
-"""Compares rows of external files with the order that footers claim, when a plan could first use it.
+"""Compares the rows of external files with the orders that their footers claim, before the first plan that could use an order is made.
 
-An order that turns out not to hold is no error: plans do not use it, and the rows are not compared again.
+An order that turns out not to hold is no error: plans do not use it, and the rows are not compared with it again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sframe_spark.storage.manifest.recorded_order import RecordedOrder
 def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
     """Verify the orders that external files below a graph claim, as far as operators of the graph, or its user, could use them.
 
-    This takes one pass over the columns of an order, before planning and without holding the lock.
+    Each order takes one pass over its columns, before planning and without holding the lock of the graph.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
     orders = {key: order for key, (manifest, columns) in datasets.items() if (order := compared_order(manifest, columns)) is not manifest.order}
     if not orders:
         return
-    # The rows that were compared are those of the opened files only if the files have not changed since.
+    # The rows that were compared are those of the files as they were opened only if the files have not changed since they were opened.
     require_unchanged_files(root)
     with GRAPH_LOCK:
         for node, _ in sources:
@@ -61,7 +61,10 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
 
 
 def assume_claimed_orders(copy: PlannerNode) -> list[AssumedOrder]:
-    """Let the sources of a copy of a graph be in the orders with which an action would compare their rows. Return these orders. No rows are read."""
+    """Assume, for the sources of a copy of a graph, the orders with which an action would compare their rows, and return these orders.
+
+    No rows are read.
+    """
     sources = sources_by_order(copy) if may_claim_orders(copy) else []
     assumed: list[AssumedOrder] = []
     orders: dict[object, RecordedOrder] = {}
@@ -99,7 +102,7 @@ class AssumedOrder:
 
 
 def columns_of_datasets(sources: Iterable[tuple[PlannerNode, Iterable[int]]]) -> dict[object, tuple[Manifest, set[int]]]:
-    """Return the manifest of each dataset among some sources, by its identity, with the columns that are given for its sources."""
+    """Return, by the identity of each dataset that the sources read, its manifest and all columns that are given for these sources."""
     datasets: dict[object, tuple[Manifest, set[int]]] = {}
     for node, columns in sources:
         assert isinstance(node.operator, SegmentSource)
@@ -119,7 +122,7 @@ def _learn(node: PlannerNode, operator: SegmentSource, verified: RecordedOrder) 
 
 
 def may_claim_orders(root: PlannerNode) -> bool:
-    """Return whether a graph reads all rows of external files."""
+    """Return whether a source of the graph reads all rows of an external dataset."""
     return any(map(_may_claim, postorder([root])))
 
 
@@ -140,7 +143,7 @@ def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
     manifest
         The dataset.
     columns
-        Positions of columns. If an order by a column is known or was compared before, it is not compared again.
+        Positions of the columns. A column is left out if an order by it is known, or was compared with the rows before.
     """
     order = manifest.order
     for column in uncompared(order, columns):
@@ -151,7 +154,7 @@ def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
 
 
 def uncompared(order: RecordedOrder, columns: Iterable[int]) -> list[int]:
-    """Return those of some columns by which no order is known, and none was compared with the rows."""
+    """Return the columns that are first in no known order, and in no order that was compared with the rows."""
     known = {ordering[0][0] for ordering in order.orderings if ordering} | {claim[0][0] for claim, _ in order.compared}
     return sorted(set(columns) - known)
 
@@ -169,7 +172,9 @@ def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Verifie
 
 
 def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple[PlannerNode, frozenset[int]]]:
-    """Return the sources of external files, each with the columns of its dataset whose order operators above could use.
+    """Return the sources with useful columns of unknown order, each with the positions of these columns in its dataset.
+
+    Only sources of all rows of an external dataset count. A column is useful if operators above could use an order by it, or if it is asked for.
 
     Parameters
     ----------
@@ -202,7 +207,7 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
 def _used_by(node: PlannerNode) -> Iterator[tuple[int, int]]:
     """Yield the columns of inputs, as pairs of slot and position, whose order saves an operator work.
 
-    In an order, they are the first column, and columns that follow only constant columns.
+    Of an order by several columns, these are the first column, and each column before which all columns are constant.
     """
     for slot, by in node.operator.useful_orders([child.facts for child in node.inputs]):
         known = properties_of(node.inputs[slot]).order if len(by) > 1 else None

@@ -39,16 +39,16 @@ class TaskRunner(Protocol):
     """Runs independent tasks."""
 
     is_out_of_process: ClassVar[bool]
-    """Tasks are treated as if they did not share this process's memory: most runners pickle them and their results."""
+    """Whether tasks are treated as if they did not share this process's memory. Such runners, but for `InProcessRunner`, pickle tasks and results."""
 
     is_on_this_machine: ClassVar[bool]
-    """Tasks run on this machine and see its files."""
+    """Whether tasks are known to run on this machine, where they see its files."""
 
     is_sequential: ClassVar[bool]
-    """Tasks run one after the other, in this process."""
+    """Whether each task may continue from the state in which the one before it ended, as tasks run in order in one thread."""
 
     def parallelism(self) -> int:
-        """Return how many tasks run at a time."""
+        """Return the largest number of tasks that run at the same time."""
 
     def require_readable(self, node: PlannerNode) -> None:
         """Check that tasks can read all sources of a plan."""
@@ -57,7 +57,7 @@ class TaskRunner(Protocol):
         """Check that this process sees the files that tasks write to a directory."""
 
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Run tasks and return their results in order; the first error ends the rest.
+        """Run tasks and return their results in order. The first error is raised, and the other tasks are ended or not begun.
 
         ``tasks`` are their row ranges, for estimating how long they take.
         """
@@ -137,7 +137,7 @@ class ProcessRunner(LocalRunner):
     is_out_of_process: ClassVar[bool] = True
 
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Run tasks in worker processes; after Ctrl-C, the busy ones have ended when this raises.
+        """Run tasks in worker processes; after Ctrl-C, the processes that were busy have ended when this raises.
 
         Raises
         ------

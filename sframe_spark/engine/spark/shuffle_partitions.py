@@ -26,9 +26,10 @@ class Flow:
     Parameters
     ----------
     most
-        The largest known size of the input of an exchange, in bytes of Spark's memory.
+        The size of the largest input of an exchange, in bytes of Spark's memory. Inputs without a useful bound of their rows, and columns of unknown
+        size, do not count.
     is_complete
-        False if some exchange may have more, unknown input.
+        False if such an input or column was left out.
     read
         Bytes of all sources of the query; None if unknown.
     """
@@ -76,7 +77,7 @@ def partitions_for(flow: Flow, usual: int, cores: int) -> int:
     usual
         The default by the session's settings, which is the least number returned.
     cores
-        How many tasks run at a time. If more partitions than the default are needed, there is at least one for each.
+        How many tasks run at a time. If more partitions than the default are needed, the number is at least this, up to the largest number allowed.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def partitions_for(flow: Flow, usual: int, cores: int) -> int:
     [200, 200, 2048, 8192, 16384]
     """
     needed = flow.needs(usual)
-    # A power of two, as there is a session for each number.
+    # Only powers of two are used, so that there are few sessions: each number of partitions needs a session of its own.
     return usual if needed <= usual else max(usual, min(next_power(max(needed, cores)), costs.MAX_SHUFFLE_PARTITIONS))
 
 
@@ -158,7 +159,7 @@ def row_bytes_in_spark(source: PlannerNode) -> float:
 
 
 def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
-    """Return how much data a query has, which decides its number of shuffle partitions; rows that were not counted may be many."""
+    """Return the size of a query, which decides its number of shuffle partitions; a number of rows that is not known may be large."""
     if fits_one_task(root):
         return QuerySize.SMALL
     flow = flow_of(root, root_observed)
@@ -182,7 +183,7 @@ def explanation_of_exchanges(root: PlannerNode) -> str | None:
 
 
 def fits_one_task(root: PlannerNode) -> bool:
-    """Return whether every source is known to have few rows, so that one task costs less than an exchange."""
+    """Return whether all sources, and all unions of inputs, are known to have so few rows and bytes that one task costs less than an exchange."""
     nodes = list(postorder([root]))
     if any(isinstance(node.operator, SparkSource) for node in nodes):
         return False

@@ -2,7 +2,7 @@
 between values: ``if_else`` by a condition, and filling missing values by a constant or another column.
 
 In ``==`` and ``!=`` a missing value equals missing values only, and NaN equals NaN. ``< <= > >=`` yield missing if a side is missing, and NaN is
-neither below nor above any number. Date-times are compared with numbers as seconds since 1970.
+neither below nor above any number; ``NaN <= NaN`` and ``NaN >= NaN`` are true. Date-times are compared with numbers as seconds since 1970.
 """
 
 from __future__ import annotations
@@ -67,7 +67,11 @@ Conversion = Callable[[Any, ColumnType], Any]
 
 
 def _comparable(values: Sequence[Any], types: Sequence[ColumnType], microseconds: Conversion, seconds: Conversion) -> Sequence[Any]:
-    """Convert two comparable arguments, or Spark columns, to the same type by one of the conversions; nothing is lost if both have the same kind."""
+    """Convert two comparable arguments, or Spark columns, to one type.
+
+    Two date-times are converted by ``microseconds``, which is exact, and arguments of two kinds by ``seconds``. Two ints, two floats or two strings
+    are returned unchanged.
+    """
     kinds = {column_type.kind for column_type in types}
     if len(kinds) == 1 and DATETIME_KIND not in kinds:
         return values
@@ -101,9 +105,9 @@ def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
-    """Return whether lists, dicts or arrays are equal: compared item by item if they have the same native type, otherwise by canonical strings.
+    """Return, for each row, whether two lists, dicts or arrays are equal.
 
-    In arrays NaN does not equal NaN.
+    If both columns have the same native type, their items are compared, otherwise their canonical strings. In arrays NaN does not equal NaN.
     """
     columns = [array_of(argument, rows) for argument in arguments]
     if types[0] == types[1] and not types[0].is_encoded:
@@ -119,7 +123,7 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
 
 
 def _equal_items(left: pa.Array, right: pa.Array, is_array: bool) -> pa.Array:
-    """Return whether two columns of lists or dicts have equal items in the same order; missing where a row is missing."""
+    """Return, for each row, whether two lists, arrays or dicts have equal items in the same order; missing if one of the two is missing."""
     offsets = [column.offsets.to_numpy(zero_copy_only=False).astype(np.int64) for column in (left, right)]
     lengths = [np.diff(bounds) for bounds in offsets]
     valid = pc.and_(left.is_valid(), right.is_valid()).to_numpy(zero_copy_only=False)
@@ -207,7 +211,8 @@ def _build_ordering(name: str) -> Callable[..., Column | None]:
 def _monotone_ordering(name: str) -> MonotonyOf:
     """Return the ``monotone`` of a comparison of a column with a literal.
 
-    In a sorted column the result changes at most once, except for NaN, which sorts last, but is not larger than any number.
+    It is increasing if the column has ints or strings, and larger values can only make the comparison true (``column > literal``,
+    ``literal < column``). Float columns are left out: NaN sorts last in them, but is not larger than any number.
     """
 
     def monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
@@ -349,7 +354,9 @@ def _compute_if_else(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 
 def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array) -> pa.Array:
-    """Choose whole cells of nested values by ``take``, as ``if_else`` lacks kernels for some nested types; ``second`` may have one cell for all rows.
+    """Return, for each row, the nested value of ``first`` if ``truth`` is true, otherwise of ``second``, which may have one value for all rows.
+
+    ``if_else`` of Arrow lacks kernels for some nested types.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class GroupsOfRuns:
     runs
         The number of the run of each group, counting from zero.
     states
-        The states of the distinct state columns, each of all groups.
+        The state of each distinct state column, for all groups.
     """
 
     keys: Chunk
@@ -72,7 +72,8 @@ class GroupsOfRuns:
 class GroupByOfAdjacentEqualKeys(RunOperator):
     """One row per run of consecutive rows with equal keys, in input order: the keys, then the aggregates.
 
-    Missing equals missing, NaN equals NaN, and date-times are equal if they are the same instant. The key's value is taken from the first row.
+    Missing equals missing, NaN equals NaN, and date-times are equal if they are the same instant. The keys
+    in the output are those of the first row of each group.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ class GroupByOfAdjacentEqualKeys(RunOperator):
     aggregations
         The aggregates to compute.
     within
-        Columns by which the rows of a run are divided further: one output row for each value that occurs in the run, in order of first appearance.
-        Rows with the same value need not be adjacent.
+        Columns by which the rows of a run are divided into groups: one output row for each combination of their values that occurs in the run, in
+        order of first appearance. Rows with the same values need not be adjacent.
     """
 
     # The name in printed plans, and in plans that users have stored.
@@ -101,7 +102,7 @@ class GroupByOfAdjacentEqualKeys(RunOperator):
         return [[(0, position)] for position in self.grouped]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Return the aggregates that do not call Python; those of them that are lists and dicts are made of plain values."""
+        """Return the columns with aggregates that do not call Python: if these are lists or dicts, no Python object is made for each value."""
         schema, width = inputs[0].schema, len(self.grouped)
         return [width + position for position, aggregate in enumerate(self._set(schema).aggregates) if not aggregate.calls_python]
 
@@ -211,7 +212,7 @@ class GroupByOfAdjacentEqualKeys(RunOperator):
         return finished(self._live(table, aggregates), aggregates)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return a group-by on the number of the run, which a window over the rows in order counts."""
+        """Return a group-by whose key is the number of the run. A window over the rows in order numbers the runs."""
         from pyspark.sql import functions as F
 
         relation = numbered_runs(with_order_column(inputs[0]), self.keys)
@@ -235,7 +236,7 @@ class GroupByOfAdjacentEqualKeys(RunOperator):
 
 
 def groups_of(grouping: Grouping, rows: int) -> GroupsOfRows:
-    """Return the groups of rows."""
+    """Return which of ``rows`` rows are in which group, in the form that aggregates take."""
     if grouping.order is None:
         return GroupsOfRows.of_runs(grouping.starts, rows)
     codes = np.empty(rows, dtype=np.int64)
@@ -281,5 +282,5 @@ def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggr
 
 
 def group_adjacent_equal_keys(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:
-    """Return a node with one row per run of equal keys."""
+    """Return a node with one row per run of equal keys, or per group within each run."""
     return GroupByOfAdjacentEqualKeys(tuple(keys), tuple(aggregations), tuple(within)).make_planner_node(node)

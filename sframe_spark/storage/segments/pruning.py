@@ -24,7 +24,7 @@ from sframe_spark.storage.parquet.footer import segment_footer
 Bounds = tuple[Scalar, Scalar]
 RowRange = tuple[int, int]
 
-# If it is not recorded whether segments are sorted, their footers are read only if there are at most this many segments.
+# If at most this many segments remain, footers are also read of those for which it is not recorded whether they are sorted.
 MAX_FOOTERS = 16
 # With more requested ranges, the bounds of segments are compared one segment at a time instead of all at once.
 MAX_RANGES_AT_ONCE = 64
@@ -65,7 +65,7 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
 
 
 def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
-    """Return the segments with rows of a range that can hold requested values, each with the row number of its first row."""
+    """Return the segments that have rows between two row numbers and can hold requested values, each with the row number of its first row."""
     offsets, segments = manifest.offsets, manifest.segments
     first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
     may_match = _may_match_of_many(manifest, column, requested)
@@ -154,7 +154,7 @@ def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
 
 
 def first_overlap(actual: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
-    """Return the first requested range that overlaps a range; None if none does, or if the range has no values, so that its bounds are None.
+    """Return the first requested range that overlaps ``actual``; None if none does, or if the bounds of ``actual`` are None, as it has no values.
 
     Examples
     --------

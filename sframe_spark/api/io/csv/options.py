@@ -52,8 +52,9 @@ class CsvOptions:
     nrows
         Maximum number of rows to read; None: all rows.
     skip_initial_space
-        Whether white space before a field is ignored. Otherwise it belongs to column names, a field that starts with it counts as unquoted,
-        and if the delimiter is a space each space ends a field.
+        Whether white space before a field is ignored. Otherwise white space before any column name but the first is part of the name, a quote that
+        follows white space does not begin a quoted field, and each space ends a field if the delimiter is a space. White space before a value is
+        never part of the value.
     encoding
         Encoding of the file.
     """
@@ -235,7 +236,7 @@ INSTEAD = {
     "thousands": "read texts, then sf['a'] = sf['a'].apply(lambda text: float(text.replace(',', '')))",
     "names": "use header=False, then rename({'X1': 'a', 'X2': 'b'})",
     "index_col": "nothing: rows are numbered from 0",
-    "compression": "nothing: names that end in .gz and such tell",
+    "compression": "nothing: the ending of a file's name, such as .gz, says how it is compressed",
     "separator": "use delimiter",
     "comment": "use comment_char",
 }
@@ -311,7 +312,7 @@ def chosen_columns(names: list[str], usecols: Any) -> list[int]:
     Raises
     ------
     CsvHintError
-        If the file has no column with a name, or a name is given twice.
+        If the file has no column with a requested name, or a name is requested twice.
     """
     requested = texts(usecols, "usecols")
     # Searching a list for each name would take quadratic time.
@@ -332,7 +333,7 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     CsvHintError
         If a list does not have one class for each column.
     SchemaError
-        If a hint is not a class that a column can hold.
+        If a hint is not a class whose values a column can hold.
     """
     if hints is None:
         return {}
