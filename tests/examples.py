@@ -14,10 +14,10 @@ import pytest
 
 T = TypeVar("T")
 # Fewer random examples meet no second value of anything.
-FEWEST_EXAMPLES = 5
+FEWEST_EXAMPLES = 4
 
 
-def examples(full: int, every: int = 8) -> int:
+def examples(full: int, every: int = 20) -> int:
     """How many examples run: one of so many in the normal run, ``SFRAME_SPARK_EXAMPLES`` times all where that is set."""
     asked = os.environ.get("SFRAME_SPARK_EXAMPLES")
     return full * int(asked) if asked else max(-(-full // every), min(full, FEWEST_EXAMPLES))

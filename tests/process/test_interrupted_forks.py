@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import os
 import subprocess
 import sys
 
@@ -11,8 +13,7 @@ import pytest
 pytestmark = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 
 PROGRAM = """
-import ctypes, faulthandler, functools, os, signal, sys, threading
-faulthandler.dump_traceback_later(200, exit=True)
+import ctypes, faulthandler, functools, json, os, signal, sys, threading, traceback
 sys.unraisablehook = lambda told: ignored.append(told)
 ignored = []
 raised = getattr(ctypes.CDLL(None), "raise")
@@ -99,15 +100,9 @@ def in_thread(work):
 """
 
 
-def run(program: str) -> str:
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM + program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_between_functions_of_others() -> None:
-    run("""
+# Each of these runs in a fork of one interpreter that has imported the package.
+CASES = {
+    "between functions of others": """
 assert forked() == ((False, True, 0), (False, True, 0))
 for who, expected in {"before": (True, False), "parent": (True, False), "child": (False, True)}.items():
     for name in ("earlier", "later"):
@@ -117,32 +112,26 @@ for who, expected in {"before": (True, False), "parent": (True, False), "child":
             parent, child = forked(when=f"{who}, {name}")
             assert (parent[1], child[1]) == (True, True), (who, name, parent, child)
             assert (parent[0], child[0]) == ((False, False) if lost else expected), (who, name, parent, child)
-""")
-
-
-def test_at_each_line() -> None:
-    run("""
+""",
+    "at lines": """
 (_, _, in_parent), (_, _, in_child) = forked(Lines(None, None))
 assert in_parent > 20 and in_child > 20
 lost = []
-for chosen in range(1, in_parent + 1):
+for chosen in range(1, in_parent + 1, STEP):
     parent, child = forked(Lines(chosen, None))
     assert parent[1] and child[1] and not child[0], (chosen, parent, child)
     if not parent[0]:
         lost.append(chosen)
 # Those before it is put off.
-assert lost == list(range(1, len(lost) + 1)) and len(lost) < 20, lost
-for chosen in range(1, in_child + 1):
+assert lost == list(range(1, in_parent + 1, STEP))[: len(lost)] and STEP * len(lost) < 20, lost
+for chosen in range(1, in_child + 1, STEP):
     parent, child = forked(Lines(None, chosen))
     assert parent[:2] == (False, True) and child[:2] == (True, True), (chosen, parent, child)
-""")
-
-
-def test_a_thread_that_forks() -> None:
-    run("""
+""",
+    "a thread that forks": """
 _, (_, _, in_child) = in_thread(lambda: forked(Lines(None, None)))
 assert in_child > 20
-for chosen in range(1, in_child + 1):
+for chosen in range(2, in_child + 1, STEP):
     parent, child = in_thread(lambda: forked(Lines(None, chosen)))
     assert parent[:2] == (False, True) and child[:2] == (True, True), (chosen, parent, child)
 for name in ("earlier", "later"):
@@ -167,11 +156,8 @@ with interrupts_deferred():
     with interrupts_deferred():
         found = in_thread(interrupted_child)
 assert found == 7, found
-""")
-
-
-def test_nested_forks_and_handlers_of_users() -> None:
-    run("""
+""",
+    "nested forks and handlers of users": """
 def nested():
     child = os.fork()
     if child == 0:
@@ -203,4 +189,27 @@ try:
 except KeyboardInterrupt:
     pass
 assert not ignored
-""")
+""",
+}
+FORK_FOR_EACH = """
+for name, program in json.loads(sys.argv[1]).items():
+    child = os.fork()
+    if not child:
+        faulthandler.dump_traceback_later(200, exit=True)
+        try:
+            exec(program, globals())
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(name)
+"""
+
+
+def test_interrupts_amid_forks() -> None:
+    # The normal run takes every third line, and another third in a thread.
+    step = f"STEP = {1 if os.environ.get('SFRAME_SPARK_EXAMPLES') else 3}\n"
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM + step + FORK_FOR_EACH, json.dumps(CASES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr

@@ -116,13 +116,13 @@ def whole(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str] 
     return found
 
 
-def groups(data: Table, aggregations: Sequence[Aggregation]) -> Found:
+def groups(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str] = CUTS) -> Found:
     """One row for each key of the first column: of all rows at once, and merged from parts, all together and two by two."""
     chunk, schema = data
     operator, facts = GroupBy((0,), tuple(aggregations)), facts_of(schema)
     result = operator.infer_type(facts)
     found = {"at once": lists(operator.kernel([chunk], facts), result, 1)}
-    for cut in CUTS:
+    for cut in cuts:
         parts = [sent(operator.part_of(batch, facts)) for batch in batches(chunk, cut, by_turns(data))]
         found[cut] = lists(operator.rows_from(operator.combined_all(parts, facts), facts), result, 1)
         both = reduce(lambda a, b: operator.combined(a, b, facts), parts)
@@ -130,7 +130,7 @@ def groups(data: Table, aggregations: Sequence[Aggregation]) -> Found:
     return found
 
 
-def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each: int = 1, ranges: str = RANGES) -> Found:
+def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each: int = 1, ranges: str = RANGES, cuts: Sequence[str] = CUTS) -> Found:
     """The rows of an operator that goes on from batch to batch; of one cut in ranges too, each from the states of those before it."""
     chunk, schema = data
     facts = facts_of(schema)
@@ -140,7 +140,7 @@ def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each:
         last = operator.finish(facts, state)
         return lists(concatenate([*rows, *([] if last is None else [last])], result), result, first)
 
-    for cut in CUTS:
+    for cut in cuts:
         rows, state = [], operator.initial_state(facts)
         for batch in batches(chunk, cut, of_each):
             more, state = operator.advance([batch], facts, state)
@@ -155,25 +155,27 @@ def in_order(operator: SequentialOperator, data: Table, first: int = 0, of_each:
     return found
 
 
-def runs(data: Table, aggregations: Sequence[Aggregation]) -> Found:
+def runs(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str] = CUTS) -> Found:
     """One row for each run of equal keys in the first column, which are neighbours; with few and with many runs in a batch."""
     operator = GroupByOfAdjacentEqualKeys((0,), tuple(aggregations))
-    found = in_order(operator, data, 1, 1, CUTS[2])
-    return found | {way + ", whole runs": rows for way, rows in in_order(operator, data, 1, 8, CUTS[2]).items()}
+    found = in_order(operator, data, 1, 1, CUTS[2], cuts)
+    return found | {way + ", whole runs": rows for way, rows in in_order(operator, data, 1, 8, CUTS[2], cuts).items()}
 
 
-def running(data: Table, aggregations: Sequence[Aggregation]) -> Found:
+def running(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str] = CUTS) -> Found:
     """One row for each row: the aggregates of all rows with its key up to it."""
-    return in_order(Running((0,), tuple(aggregations)), data, 0, by_turns(data))
+    return in_order(Running((0,), tuple(aggregations)), data, 0, by_turns(data), RANGES, cuts)
 
 
-def windows(data: Table, aggregations: Sequence[Aggregation], before: int, after: int) -> Found:
+def windows(data: Table, aggregations: Sequence[Aggregation], before: int, after: int, cuts: Sequence[str] = CUTS) -> Found:
     """One row for each row: the aggregates of rows with its key whose second column, by which rows ascend, is near its own."""
     chunk, schema = data
     operator = KeyWindow(1, (0,), before, after, tuple(aggregations))
     facts, found = facts_of(schema) * 2, {}
     result = operator.infer_type(facts)
     for number, cut in enumerate(FEW_CUTS):
+        if cut not in cuts:
+            continue
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cached_reader, "BLOCK_ROWS", (1_000, 2)[number % 2])
             lookup = Lookup.of_rows(chunk, schema)

@@ -298,17 +298,18 @@ def columns_of(kind: str, rows: Sequence[tuple[int, int]]) -> list[tuple[list[An
 def found(driver: str, kind: str, without: frozenset[int], requests: tuple[Request, ...]) -> tuple[list[Unit], drivers.Found]:
     """The results of a driver, by cut, of several aggregates together: each one's are those that it has alone."""
     rows, units = units_of(driver, kind, without)
-    return units, DRIVERS[driver](drivers.table(columns_of(kind, rows)), [request.aggregation for request in requests])
+    cuts = by_turns(drivers.CUTS, 2, list(TYPES).index(kind))
+    return units, DRIVERS[driver](drivers.table(columns_of(kind, rows)), [request.aggregation for request in requests], cuts=cuts)
 
 
-# What campaigns run. The normal run takes each aggregate of a type by every second or third driver, by turns, so that all pairs are met: driver and
-# aggregate, driver and type, aggregate and type.
+# What campaigns run. The normal run takes each aggregate of a type by every second or third driver, by turns, so that pairs are met: driver and type,
+# aggregate and type, and driver and aggregate, if this takes several types.
 LEFT_TO_CAMPAIGNS = {
     (driver, Request(kind, name, arguments, parameters))
     for number, (name, kinds, arguments, parameters) in enumerate(TAKEN)
     for place, kind in enumerate(kinds)
     for turn, driver in enumerate(DRIVERS)
-    if (number + place + turn) % min(len(kinds), 3)
+    if (number + place + turn) % min(len(kinds) + 1, 3)
 }
 
 
@@ -405,7 +406,7 @@ WHOLE = [test for request in REQUESTS for test in marked(request.name, request.k
 @pytest.mark.parametrize(("driver", "request_", "departs"), WHOLE)
 def test_an_aggregate_of_a_whole_column(driver: str, request_: Request, departs: Departure | None) -> None:
     wrong, met = [], 0
-    for case, values in enumerate(COLUMNS[request_.kind]):
+    for case, values in by_turns(list(enumerate(COLUMNS[request_.kind])), 3, REQUESTS.index(request_)):
         if departure(request_.name, request_.kind, driver, values) is not departs:
             continue
         met += 1
@@ -474,7 +475,7 @@ def rows_in(form: str, kind: str, driver: str, windows: list[Values], departs: D
 @pytest.mark.parametrize(("driver", "form", "kind", "departs"), [test for case in CUMULATIVE for test in marked(*case, "cumulative")])
 def test_cumulative(driver: str, form: str, kind: str, departs: Departure | None) -> None:
     wrong, what = [], form.removeprefix("cumulative_")
-    for values in COLUMNS[kind]:
+    for values in by_turns(COLUMNS[kind], 2, CUMULATIVE.index((form, kind))):
         windows = [values[: row + 1] for row in range(len(values))]
         try:
             wanted = [modelled(form, kind, [window]) for window in windows]
@@ -491,7 +492,7 @@ def test_cumulative(driver: str, form: str, kind: str, departs: Departure | None
 def test_rolling(driver: str, form: str, kind: str, departs: Departure | None) -> None:
     wrong, what = [], form.removeprefix("rolling_")
     for turn, (first, last, least) in enumerate(ROLLS if what != "count" else ((-1, 0, None), (0, 2, None))):
-        for case, values in enumerate(COLUMNS[kind]):
+        for case, values in by_turns(list(enumerate(COLUMNS[kind])), 3, turn + ROLLING.index((form, kind))):
             windows = model.windows_of(values, first, last)
             wanted = [rolled(form, kind, window, least) for window in windows]
             ways = drivers.rolling(values, TYPES[kind], what, first, last, least, by_turns(drivers.CUTS, 2, turn + case))
