@@ -119,10 +119,10 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_digit_depends_on_cuts(name: str, places: list[Path]) -> None:
-    """Each program with one segment and two of the other cuts, by turns."""
+    """Each program with one segment and one of the other cuts or two, by turns."""
     found, turn = [], list(PROGRAMS).index(name)
     for number, (place, cut) in enumerate(zip(places, CUTS, strict=True)):
-        if number and (number + turn) % 5 > 1:
+        if number and (number + turn) % 5:
             continue
         with config.using(**cut):
             found.append(repr(PROGRAMS[name](load_sframe(str(place)))))

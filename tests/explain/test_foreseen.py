@@ -130,7 +130,7 @@ def test_lists_that_arrow_makes_are_work_for_threads(monkeypatch: pytest.MonkeyP
 
 
 # What is known of rows that somebody has looked at is known to what was made of them before, and of what their functions gave.
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", part(range(60), 3))
 def test_what_is_printed_of_programs_with_looks_before_runs(seed: int) -> None:
     with config.using(small_rows=20, single_task_rows=0):

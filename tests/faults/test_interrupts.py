@@ -101,7 +101,7 @@ ACTIONS = (over_an_open_frame, of_a_temporary, of_csv)
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.__name__)
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.campaign), 29])
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.campaign), 61])
 def test_interrupts_at_each_line(tmp_path: Path, promise: Any, action: Callable[[str], None], step: int) -> None:
     target = str(tmp_path / "frame")
     frame_of(0).save(target)

@@ -106,7 +106,7 @@ def test_threads_save_and_read_the_same_targets(tmp_path: Path, promise: Any, am
     def work(thread: int) -> None:
         chosen = random.Random(thread)
         held = [tried(lambda target=target: opened(target)) for target in targets]
-        for turn in range(12 * amount):
+        for turn in range(6 * amount):
             try:
                 turn_of(chosen, thread * 1000 + turn, held)
             except BaseException as error:
@@ -119,7 +119,7 @@ def test_threads_save_and_read_the_same_targets(tmp_path: Path, promise: Any, am
     for thread in threads:
         thread.join()
     broken += [f"{target} is not whole" for target in targets if not is_whole(load_sframe(target))]
-    broken += [f"{len(done)} turns instead of {8 * 12 * amount}"] if len(done) != 8 * 12 * amount else []
+    broken += [f"{len(done)} turns instead of {8 * 6 * amount}"] if len(done) != 8 * 6 * amount else []
     broken += [f"{len(refused)} refusals, the first: {refused[0]}"] if len(refused) > len(done) // 3 else []
     del threads
     gc.collect()
@@ -188,7 +188,7 @@ ALLOWED = {"descriptors": 3, "threads": 8, "resident bytes": 48 << 20, "heap byt
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them")
-@pytest.mark.parametrize("cycles", [60, pytest.param(200, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("cycles", [30, pytest.param(200, marks=pytest.mark.campaign)])
 def test_cycles_leave_the_process_as_it_was(tmp_path: Path, promise: Any, cycles: int) -> None:
     target = str(tmp_path / "frame")
     for number in range(20):

@@ -132,13 +132,13 @@ def what_is_left(target: str, name: str, after: Any) -> list[str]:
 
 
 # The normal run takes every fourth step; the campaign the others, and the other saves.
-@pytest.mark.parametrize("turn", part(range(4), 4))
+@pytest.mark.parametrize("turn", part(range(8), 8))
 @cases(("over itself", True), ("CSV", True), ("over a frame", False))
 def test_killed_at_each_step(tmp_path: Path, promise: Any, name: str, turn: int) -> None:
     before, after, names = outcomes(tmp_path, name)
     size = bytes_below(str(tmp_path / "undisturbed"))
     broken = []
-    tried = list(enumerate(names))[turn::4]
+    tried = list(enumerate(names))[turn::8]
     for number, step in tried:
         target = prepare(tmp_path / str(number), SAVES[name][0])
         ended = in_child(functools.partial(disturbed, name, target, Steps(number, kill)))

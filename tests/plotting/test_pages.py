@@ -36,6 +36,7 @@ PICTURES: dict[str, Callable[[SFrame], Plot]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PICTURES)
 def test_texts_of_data_are_texts(name: str, tmp_path: Path) -> None:
     chart = PICTURES[name](SFrame(COLUMNS))

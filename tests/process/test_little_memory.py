@@ -17,7 +17,7 @@ from sframe_spark.process import memory
 from sframe_spark.process.memory import BYTES_OF_THREAD, MIN_MEMORY, AvailableMemory, affordable_threads, require_memory_for_thread
 from sframe_spark.process.threads import ThreadPool, in_threads, in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
-from tests.examples import square
+from tests.examples import part
 
 SCRIPT = """
 import faulthandler, os, resource, sys
@@ -66,7 +66,7 @@ os._exit(0)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its address space")
-@pytest.mark.parametrize(("left", "when"), square(2, [1, 40, 130], ["first", "again"]))
+@pytest.mark.parametrize(("left", "when"), part([(1, "first"), (40, "first"), (130, "first"), (40, "again"), (1, "again"), (130, "again")], 3))
 def test_work_ends(left: int, when: str, tmp_path: Path) -> None:
     SFrame({"a": range(600_000), "b": [1.5] * 600_000, "t": [str(row % 100) for row in range(600_000)]}).save(str(tmp_path / "rows"))
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "rows"), str(left), when]

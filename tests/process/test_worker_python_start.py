@@ -27,6 +27,7 @@ from sframe_spark.process.worker_python_start import (
 from sframe_spark.session import is_started
 from sframe_spark.session.session import get_processes
 from sframe_spark.session.spark_start_and_settings import NO_PYTHON, python_of_tasks
+from tests.examples import part
 
 ROWS = 3_000
 NAMES = {
@@ -156,7 +157,7 @@ def test_variables_of_libraries_are_one_unless_they_are_set() -> None:
     assert "OMP_NUM_THREADS" not in environment_of_workers({"OMP_NUM_THREADS": ""})
 
 
-@pytest.mark.parametrize("given", [["-O", "-X", "utf8", "-W", "error::BytesWarning", "-b"], ["-I", "-B"]], ids=" ".join)
+@pytest.mark.parametrize("given", part([["-O", "-X", "utf8", "-W", "error::BytesWarning", "-b", "-B"], ["-I"]], 2), ids=" ".join)
 def test_options_of_this_interpreter_are_those_of_processes(given: list[str]) -> None:
     script = """
     import sys

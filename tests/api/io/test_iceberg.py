@@ -221,7 +221,7 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("transform", "column"), [*TRANSFORMS.items(), ("identity", "d")])
 def test_hidden_partitions(catalog: Any, transform: str, column: str) -> None:
     import uuid

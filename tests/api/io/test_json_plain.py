@@ -45,13 +45,16 @@ def alone(monkeypatch: pytest.MonkeyPatch, place: Path, orient: str) -> Any:
         return read(place, orient)
 
 
-@pytest.mark.parametrize(("orient", "block"), square(2, ["lines", "records"], [50, 200, 5000]))
+BLOCKS = [50, 200, 5000]
+
+
+@pytest.mark.parametrize(("orient", "block"), square(2, ["lines", "records"], BLOCKS))
 def test_what_arrow_reads_is_what_python_reads(orient: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "FIRST_BYTES", 40)
     monkeypatch.setattr(reader, "LATER_BYTES", block)
     monkeypatch.setattr(reader.external_file_import, "threads_that_read", lambda: 3)
     place = tmp_path / "x.json"
-    for number, odd in by_turns(list(enumerate(ODD)), 2, block // 200):
+    for number, odd in by_turns(list(enumerate(ODD)), 3, BLOCKS.index(block)):
         lines = [GOOD] * 6 + [odd] + [GOOD] * (number % 3)
         text = "\n".join(lines) + "\n" if orient == "lines" else "[" + random.Random(number).choice([",", ",\n", "\n, "]).join(lines) + "]"
         place.write_text(text, encoding="utf-8", newline="")

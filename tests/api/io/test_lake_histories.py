@@ -47,7 +47,7 @@ def require_same(ours: SFrame, theirs: pa.Table) -> None:
             assert sorted(map(repr, ours[ours[name] >= values[0]])) == sorted(map(repr, expected[expected[name] >= values[0]]))
 
 
-@pytest.mark.parametrize("seed", part(range(9), 5))
+@pytest.mark.parametrize("seed", part(range(9), 9))
 def test_delta(seed: int, tmp_path: Path) -> None:
     import deltalake
 
@@ -114,7 +114,7 @@ def changes_of(table: Any, columns: Columns, dice: random.Random) -> list[Callab
 
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
-@pytest.mark.parametrize("seed", part(range(9), 5))
+@pytest.mark.parametrize("seed", part(range(9), 9))
 def test_iceberg(seed: int, tmp_path: Path) -> None:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.expressions import GreaterThan

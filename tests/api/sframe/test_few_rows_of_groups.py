@@ -39,7 +39,7 @@ def groups(frame: SFrame, key: str, name: str) -> list[Any] | None:
     return list(grouped)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("column_type", CELLS)
 def test_few_rows_are_grouped_alike_in_whatever_batches(column_type: type, rows: int) -> None:

@@ -48,7 +48,7 @@ def test_blocks_give_what_each_window_gives_alone(function: str, is_float: bool,
     monkeypatch.setattr(aggregates_of_windows, "VALUES_AT_ONCE", 5)
     schema = (FLOAT if is_float else INT,)
     aggregate = aggregation_of(function).on_columns(schema)
-    for seed in range(examples(60, every=3)):
+    for seed in range(examples(60, every=10)):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])
         some = VALUES + (SPECIAL if seed % 4 == 0 else [])
@@ -103,7 +103,7 @@ def sent(column: StateColumn, state: State) -> str:
 @pytest.mark.parametrize("column", STATES, ids=repr)
 def test_states_of_windows_are_those_of_their_rows(column: StateColumn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_running_and_rolling_sum, "WINDOWS_IN_CACHE", 4)
-    for seed in range(examples(40, every=3)):
+    for seed in range(examples(40, every=8)):
         choose = random.Random(seed)
         there, count = choose.choice([0.5, 1.0]), 30
         some = [*VALUES, *choose.choice([[], SPECIAL, SPECIAL[:1]])]

@@ -59,6 +59,7 @@ def so_far(kind, values, valid=None, starts=(0,), size=1 << 20):
     return np.concatenate(found), state
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_running_moments_are_those_of_all_numbers_so_far(name, missing):
@@ -152,7 +153,7 @@ def test_usual_numbers_are_added_up_in_two_ints(name, monkeypatch):
     assert (len(blocks) > 0) == (name == "of all sizes")
 
 
-@pytest.mark.parametrize("bits", part(range(0, 40, 3), 5))
+@pytest.mark.parametrize("bits", part(range(0, 40, 3), 8))
 def test_digits_of_many_blocks_have_room(bits):
     """Numbers of one sign and size: those of one block fill 64 bits where their size is that of a whole digit."""
     numbers = np.full(3 * FloatSum.rows_per_block, math.ldexp(0.99, bits))

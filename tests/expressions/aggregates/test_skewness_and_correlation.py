@@ -59,6 +59,7 @@ def differs(got: float | None, wanted: float | None) -> bool:
     return not math.isclose(got, wanted, rel_tol=ULP, abs_tol=5e-324)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("draw", DRAWS)
 def test_groups_are_those_of_the_model(draw: str) -> None:
     keys, first, second = columns(draw)

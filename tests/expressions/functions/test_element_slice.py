@@ -13,6 +13,7 @@ from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import ARRAY, ENCODED_LIST, INT, STR, ColumnType, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
+from tests.examples import by_turns
 
 BOUNDS = (None, 0, 1, 3, 9, 2**40, -1, -3, -9, -(2**40))
 STEPS = (None, 1, 2, 7, -1, -2, -7)
@@ -30,7 +31,7 @@ CELLS: dict[ColumnType, list[Any]] = {
 def test_slices_are_those_of_python(column_type: ColumnType, first: int) -> None:
     cells = CELLS[column_type]
     column = encode_plain(cells, column_type).slice(first)
-    for start, stop, step in itertools.product(BOUNDS, BOUNDS, STEPS):
+    for start, stop, step in by_turns(list(itertools.product(BOUNDS, BOUNDS, STEPS)), 4, first):
         found, _ = evaluate("element_slice", [column], [column_type], (start, stop, step), len(column))
         expected = [None if cell is None else cell[start:stop:step] for cell in cells[first:]]
         assert decode(found, column_type) == expected, (start, stop, step)

@@ -115,6 +115,6 @@ def check(choose: random.Random) -> None:
             check_items(cells, column_type, parameters[0])
 
 
-@pytest.mark.parametrize("seed", part(range(examples(60, every=1)), 6))
+@pytest.mark.parametrize("seed", part(range(examples(60, every=1)), 15))
 def test_rows_beside_change_nothing(seed: int) -> None:
     check(random.Random(seed))

@@ -124,6 +124,7 @@ def whole(group: int) -> tuple[float, float]:
     return count * 1e300, count * -1e300
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", ["sum", "mean", "std", "skewness"])
 def test_groups_of_floats_that_are_far_apart_are_computed_some_at_a_time(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their digits would take many times the bytes of the rows."""

@@ -15,6 +15,7 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.compute.exact_sum_and_variance import VarianceState
 from sframe_spark.config import config
+from tests.examples import by_turns
 
 VALUES = (1.0, math.inf, -math.inf, math.nan, None, 3.0)
 
@@ -60,7 +61,7 @@ def test_each_value_is_that_of_the_column_so_far(kind: str, batch_rows: int) -> 
 
 @pytest.mark.parametrize("kind", ["mean", "var", "std", "sum", "min", "max"])
 def test_all_batches_give_the_same(kind: str, tmp_path: Path) -> None:
-    every = list(itertools.product((1.0, math.inf, math.nan, None), repeat=3))
+    every = by_turns(list(itertools.product((1.0, math.inf, math.nan, None), repeat=3)), 3, len(kind))
     found = []
     for batch_rows in (1, 3, 100):
         with config.using(batch_rows=batch_rows):
@@ -75,7 +76,7 @@ def test_all_batches_give_the_same(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch_rows", [1, 2, 3, 100])
 def test_sums_are_those_of_exact_numbers_also_where_some_on_the_way_are_beyond_all_floats(batch_rows: int) -> None:
     most = 1.7e308
-    every = [list(values) for values in itertools.product((most, -most, None, 1.0), repeat=4)]
+    every = [list(values) for values in by_turns(list(itertools.product((most, -most, None, 1.0), repeat=4)), 5, batch_rows)]
     # Sums of these by floats differ by the order of additions.
     every += [[1e16, 1.0, -1e16, 0.1], [0.1, 0.2, 0.3, 0.4]]
     expected = []

@@ -97,7 +97,7 @@ def files_of(choose: random.Random, directory: Path) -> list[str]:
     return paths
 
 
-@pytest.mark.parametrize("seed", part(range(60), 6))
+@pytest.mark.parametrize("seed", part(range(60), 15))
 def test_rows_are_those_of_one_block(seed: int, tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
     choose = random.Random(seed)
     paths, options = files_of(choose, tmp_path), choose.choice([{}, {}, *OPTIONS[:2] * 4, *OPTIONS])

@@ -58,7 +58,7 @@ def file_of(choose: random.Random, place: Path) -> str:
     return str(place)
 
 
-@pytest.mark.parametrize(("seed", "hinted"), square(4 * len(HINTS), range(60), HINTS))
+@pytest.mark.parametrize(("seed", "hinted"), square(8 * len(HINTS), range(60), HINTS))
 def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(seed)
     options = choose.choice(
