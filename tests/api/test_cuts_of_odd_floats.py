@@ -147,7 +147,7 @@ def differing(seed: int, kinds: tuple[str, str], base: Path, names: tuple[str, .
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_digit_of_odd_floats_depends_on_cuts(kind: str, tmp_path: Path) -> None:
     """Of each kind, a part of the programs, beside another kind; ``SFRAME_SPARK_EXAMPLES`` tells how much more of both."""

@@ -15,7 +15,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT, INT
 from tests.api.equal_keys import MOMENTS, OPERATIONS, TRICKY, TRICKY_NESTED, VALUES, Grouped, sorted_rows
-from tests.examples import examples
+from tests.examples import by_turns, examples
 from tests.random_programs.equivalence import EngineRunner, spark_layout
 from tests.random_tables import segments_source, table_source
 
@@ -51,8 +51,8 @@ def check(name: str, frame: SFrame, rows: Grouped, options: MaterializeOptions) 
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if not ("join" in name and name in VALUES)])
 def test_keys_are_equal_by_the_rule_in_memory(name: str) -> None:
     choose = random.Random(name)
-    for number, kind in enumerate(TRICKY):
-        for count in range(number % 2, examples(2, every=1), 2):
+    for number, kind in by_turns(list(enumerate(TRICKY)), 2, list(OPERATIONS).index(name)):
+        for count in range(number // 2 % 2, examples(2, every=1), 2):
             kinds = [kind] if OPERATIONS[name].one_key or count % 2 else [kind, choose.choice(list(TRICKY))]
             with config.using(batch_rows=choose.choice([1, 3, 1000])):
                 check(name, *drawn(kinds, choose, choose.choice([3, 9, 14]), None), MaterializeOptions())

@@ -35,7 +35,7 @@ def doors(value: Callable[[int], Any], dtype: type | None) -> Iterator[tuple[str
     yield "cycles", lambda: list(frame.add_columns_by_cycle(lambda rows: [value(row["n"]) for row in rows], "a", on="n", dtypes=dtype)["a"])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("later", [2.5, math.nan, math.inf, -math.inf, 2**70, -(2**70), 1e300, DAY])
 def test_ints_take_no_other_numbers(later: Any) -> None:
     for name, door in doors(both(1, later), None):
@@ -53,7 +53,7 @@ def test_floats_take_no_dates(first: Any) -> None:
                 door()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("first", "later"), square(2, [None, 1.5], [2**53 + 1, -(2**63) + 1, 2**70 + 1, np.int64(2**53 + 1), np.uint64(2**64 - 1)]))
 def test_floats_take_no_ints_that_lose_digits(first: Any, later: Any) -> None:
     """Identifiers, where the first rows had none."""
@@ -67,6 +67,7 @@ def test_floats_take_no_ints_that_lose_digits(first: Any, later: Any) -> None:
         assert door()[-1] == float(later), name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("first", "later"), square(2, [DAY, DAY.replace(tzinfo=datetime.UTC)], [5, 2.5, True]))
 def test_dates_take_no_numbers(first: Any, later: Any) -> None:
     """They would be seconds since 1970."""
@@ -117,7 +118,7 @@ DATE_TIMES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("missing", "date_time"), square(4, [None, pd.NaT, pd.NA, np.datetime64("NaT")], DATE_TIMES))
 def test_date_times_of_all_classes_are_what_was_asked_for(missing: Any, date_time: tuple[Any, Any]) -> None:
     """Also where the first rows have none: pandas' NaT is a date-time for Python."""

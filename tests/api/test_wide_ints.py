@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder
 from sframe_spark.errors import SFrameError, UserFunctionError
-from tests.examples import square
+from tests.examples import by_turns, square
 
 pytestmark = pytest.mark.behaviour
 # Of a column 100 rows tell the type of results, of a frame ten.
@@ -37,13 +37,14 @@ def doors(values: list[Any], dtype: Any = None) -> Iterator[tuple[str, Callable[
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_results_beyond_ints_are_floats_whatever_the_number_of_rows(count: int) -> None:
-    for values in ([520**7, 670**7], [520**7, 313**7], [2**70, 1, -(2**70), 3**34], [2**64, None, 0.5, 2**53 + 1]):
+    wide = ([520**7, 670**7], [520**7, 313**7], [2**70, 1, -(2**70), 3**34], [2**64, None, 0.5, 2**53 + 1])
+    for values in by_turns(wide, 2, COUNTS.index(count)):
         results = (values * count)[:count]
         for name, door in doors(results):
             assert door() == (float, [None if value is None else float(value) for value in results]), name
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("count", "value"), square(3, COUNTS, [*WIDE, 2.0**63, 1e300, math.inf, -math.inf]))
 def test_results_that_are_no_ints_are_refused_where_ints_are_asked_for(count: int, value: Any) -> None:
     for results in ([1] * (count - 1) + [value], [value] * count):

@@ -65,6 +65,7 @@ def test_opening_reads_a_block_of_each_frame(place: Path, blocks: mock.Mock) -> 
         assert (done.jobs, done.footers, done.queries) == ([], 0, 0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PLANNED)
 def test_the_model_tells_the_tasks_that_the_engine_plans(frames: Frames, blocks: mock.Mock, name: str) -> None:
     done, modelled = simulate(name, SHAPE, frames, CORES), cost(BY_NAME[name], SHAPE, CORES)
@@ -78,6 +79,7 @@ def test_the_model_tells_the_tasks_that_the_engine_plans(frames: Frames, blocks:
     assert blocks.call_count <= 10
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", QUERIED)
 def test_files_of_a_query_are_checked_by_few_works(frames: Frames, name: str) -> None:
     done = simulate(name, SHAPE, frames, CORES)
@@ -86,6 +88,7 @@ def test_files_of_a_query_are_checked_by_few_works(frames: Frames, name: str) ->
     assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + costs.MAX_CHECK_TASKS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_model_tells_the_partitions_of_exchanges_that_the_engine_chooses(frames: Frames, name: str) -> None:
     with FakeCluster(CORES, many_groups=True).attached(), pytest.raises(NotRun) as query:

@@ -88,6 +88,7 @@ def test_charts_go_over_the_rows_a_few_times(name: str, looks: Looks) -> None:
     assert looks.rows == [1] * looks.passes
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [30, 60])
 def test_more_columns_are_no_more_passes_over_each(width: int, looks: Looks, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = SFrame({f"{name} {number:02d}": COLUMNS[name] for name in ("number", "many") for number in range(width // 2)})

@@ -51,6 +51,7 @@ def programs_until_caught(rule: Law, kinds: tuple[str, ...], most: int) -> int |
 EACH_LAW = pytest.mark.parametrize("rule", WRONG_LAWS, ids=[rule.equation for rule in WRONG_LAWS])
 
 
+@pytest.mark.sampled(3)
 @EACH_LAW
 def test_a_wrong_law_is_caught_by_programs_of_its_operators(rule: Law) -> None:
     assert programs_until_caught(rule, WRONG_LAWS[rule], 100) is not None

@@ -132,7 +132,7 @@ def files_left() -> list[str]:
 
 
 # The normal run takes each way with one program, and nine of the programs.
-@pytest.mark.parametrize(("name", "work", "segments"), part(product(PROGRAMS, WORK, [None, 1, 7]), 10))
+@pytest.mark.parametrize(("name", "work", "segments"), part(product(PROGRAMS, WORK, [None, 1, 7]), 19))
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
     expected, made = expected_of(name, frame), PROGRAMS[name](frame)
     with config.using(work_memory=work):
@@ -162,6 +162,7 @@ def test_many_first_rows_are_those_of_the_first_ranges(
     assert sum(kernels) < max(1, 2 * len(expected))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("work", WORK)
 def test_rows_that_are_not_kept_are_written(frame: SFrame, work: int | None, tmp_path: Path) -> None:
     expected, made = expected_of("by texts", frame), PROGRAMS["by texts"](frame)
@@ -231,7 +232,7 @@ OFTEN: dict[str, Callable[[int], Any]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "ascending", "kept"), square(3, OFTEN, [True, False], [None, 0]))
 def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bool, kept: int | None) -> None:
     SFrame({"k": list(map(OFTEN[name], range(ROWS))), "s": ["x" * 60] * ROWS, "t": range(ROWS)}).save(str(tmp_path / "often"))

@@ -95,7 +95,7 @@ def made_of(name: str, frame: SFrame) -> SFrame:
     return made
 
 
-@pytest.mark.parametrize(("name", "segments"), part(product(PROGRAMS, [None, 1, 7]), 7))
+@pytest.mark.parametrize(("name", "segments"), part(product(PROGRAMS, [None, 1, 7]), 13))
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | None) -> None:
     expected, made = expected_of(name, frame), made_of(name, frame)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))

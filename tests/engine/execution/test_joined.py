@@ -117,7 +117,7 @@ def derived(rows: SFrame, name: str) -> SFrame:
 
 
 # Kinds of joins and keys, each in one of the ways to run it; all kinds with keys of texts and of two columns are those of the random rows below.
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("join", "way"), square(12, product(KINDS, ["k", "f", "s f k"]), product(WORK, [None, 1, 7], [False, True])))
 def test_rows_are_those_of_one_join(sides: tuple[SFrame, SFrame], join: tuple[str, str], way: tuple[int, int | None, bool], tmp_path: Path) -> None:
     (how, on), (work, segments, is_derived) = join, way
@@ -169,6 +169,7 @@ def test_pieces_of_few_rows_and_many_that_tie(left: list[Any], right: list[Any],
         assert rows_of(made) == expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("how", "many"), [("inner", "left"), ("inner", "right"), ("left", "left"), ("right", "right")])
 def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, many: str, many_rows: None, monkeypatch: pytest.MonkeyPatch) -> None:
     long = SFrame({"k": [7 if row % 9 else row for row in range(4_000)], "t": [f"{row} {'x' * 20}" for row in range(4_000)]})

@@ -81,6 +81,7 @@ def test_rows_stay_in_memory(frame: SFrame) -> None:
     assert list(made) == expected_of(frame)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", [0, 1, 5, 40, 80, 99])
 def test_rows_that_find_no_room_are_written_with_those_that_did(frame: SFrame, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     expected, made, calls = expected_of(frame), derived(frame), []

@@ -76,7 +76,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not is_started()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "function"), square(2, PROGRAMS, [by_processes, by_threads]))
 def test_no_door_starts_spark(name: str, function: Function, tmp_path: Path) -> None:
     def found(door: Callable[[Any, str], object] | None) -> list[Any]:

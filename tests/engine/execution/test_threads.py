@@ -105,7 +105,7 @@ PROGRAMS: dict[str, tuple[Strategy, Program]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rows_are_those_of_few_rows(place: str, name: str) -> None:
     mode, program = PROGRAMS[name]

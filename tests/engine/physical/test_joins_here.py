@@ -222,6 +222,7 @@ def test_rows_are_counted_and_found_by_number(both: tuple[SFrame, SFrame], how: 
         assert list(joined) == few
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("how", "on"), square(2, KINDS, [["k"], ["k", "s"]]))
 def test_many_pairs_are_counted_and_not_made(how: str, on: list[str], tmp_path: Path) -> None:
     """A key of many rows on both sides: 10^10 pairs, of which three are looked at."""

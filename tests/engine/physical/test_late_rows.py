@@ -82,6 +82,7 @@ MADE = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MADE)
 def test_rows_of_filters_and_functions_are_found_by_number(frame: SFrame, name: str) -> None:
     chosen = MADE[name](frame)

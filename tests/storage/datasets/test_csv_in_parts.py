@@ -115,7 +115,7 @@ WRITTEN: dict[str, tuple[dict[str, str | bytes], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("kind", "size"), square(2, WRITTEN, [60, 411]))
 def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind: str, size: int) -> None:
     written, options = WRITTEN[kind]

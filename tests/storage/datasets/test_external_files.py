@@ -92,6 +92,7 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
 
 
 # Some programs with each layout, and each with some; the campaign takes the others.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("turn", part(range(8), 8))
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rows_are_those_of_a_local_copy(bucket: Bucket, tmp_path: Path, layout: str, turn: int) -> None:
@@ -184,6 +185,7 @@ LOOKS = ["all rows", "sum", "group", "sort", "head, tail, far row", "running sum
 
 
 # Each look with some changes, with footers that are known or forgotten.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("program", "how"), square(7, LOOKS, product(CHANGES, [True, False])))
 def test_a_file_that_changes_is_told_and_never_read(bucket: Bucket, program: str, how: tuple[str, bool]) -> None:
     change, known = how

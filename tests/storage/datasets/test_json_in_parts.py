@@ -90,7 +90,7 @@ ARRAYS: dict[str, dict[str, str | bytes]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("kind", "size"), square(2, [*LINES, *ARRAYS], [120, 700]))
 def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind: str, size: int) -> None:
     written = {**LINES, **ARRAYS}[kind]
@@ -142,6 +142,7 @@ def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.
     assert isinstance(node_of(frame).operator, MemorySource)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("change", "request_number", "few"), square(2, CHANGES, [1, 2, 5], [True, False]))
 def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest.MonkeyPatch, change: str, request_number: int, few: bool) -> None:
     if few:

@@ -155,7 +155,7 @@ def outcomes(change: Change, frames: tuple[Path, Path], work: Path, doors: dict[
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", REPLACED)
 def test_a_file_that_is_another_one_is_told(frames: tuple[Path, Path], tmp_path: Path, change: Change) -> None:
     found = outcomes(change, frames, tmp_path, DOORS)

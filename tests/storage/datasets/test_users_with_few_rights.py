@@ -93,7 +93,7 @@ def answer_of(door: str, place: str) -> str:
 
 
 # Some doors for some users, and each for some; the campaign takes the others.
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("turn", part(range(6), 6))
 @pytest.mark.parametrize("who", USERS)
 def test_every_door_works_or_says_what_to_do(bucket: Bucket, as_user: As, who: str, turn: int) -> None:

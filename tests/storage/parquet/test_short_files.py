@@ -25,6 +25,7 @@ from sframe_spark.storage.parquet.open_file import is_short
 from sframe_spark.storage.segments.reader import iterate_rows, read_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import FLOAT, INT, STR
+from tests.examples import by_turns
 from tests.storage.damage import a_directory, cut, emptied, lengthened, linked, piped, removed
 
 ROWS = 40
@@ -71,8 +72,8 @@ def test_no_changed_byte_gives_other_rows(tmp_path: Path, form: Callable[[Manife
     manifest = form(saved(tmp_path / "d"))
     file = Path(manifest.directory, manifest.segments[0].file)
     right, original = all_rows(manifest), file.read_bytes()
-    told = 0
-    for place in range(len(original)):
+    told, places = 0, by_turns(range(len(original)), 3, 0)
+    for place in places:
         file.write_bytes(original[:place] + bytes([original[place] ^ (1 << place % 8)]) + original[place + 1 :])
         # Nobody may take it for the file that was found sound.
         os.utime(file, ns=(next(_TIMES),) * 2)
@@ -82,7 +83,7 @@ def test_no_changed_byte_gives_other_rows(tmp_path: Path, form: Callable[[Manife
             assert str(file) in str(error) and "\n" not in str(error)
             told += 1
     # Of the form before nobody compares the four letters at the start, and the pages of the key, which nobody reads here.
-    assert told == len(original) if manifest.segments[0].whole is not None else told > len(original) // 2
+    assert told == len(places) if manifest.segments[0].whole is not None else told > len(places) // 2
 
 
 @pytest.mark.parametrize(

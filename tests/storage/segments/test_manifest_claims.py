@@ -85,6 +85,7 @@ def test_what_was_recorded_is_true(dataset: Manifest) -> None:
     assert damage_in(dataset) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "segment"), square(2, COLUMNS, [0, 1]))
 def test_every_untrue_fact_is_refused_and_every_weaker_one_passes(dataset: Manifest, name: str, segment: int) -> None:
     column, (kind, _) = list(COLUMNS).index(name), COLUMNS[name]
