@@ -1,8 +1,8 @@
 """The exceptions and warnings of this package, and functions that find similar names, list names for messages, and give a warning's ``stacklevel``.
 
 Each error that users see derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
-class that SFrame of Turi Create raises in the same situation, so existing ``except TypeError`` clauses go on working. The internal signals at the
-end of the module need not derive from it.
+class that SFrame of Turi Create raises in the same situation, so existing ``except TypeError`` clauses go on working. Internal signals need not
+derive from it; most are at the end of the module.
 
 A class has several bases so that programs written for Turi Create catch it as they did there; its docstring names the built-in bases. See
 ``docs/decisions/045-exception-classes.md``.
@@ -243,7 +243,7 @@ class DateTimeRangeError(ExecutionError, OverflowError):
     """A date-time lies outside the years 1 to 9999, which is all that Python's ``datetime`` can show.
 
     Raised when the value is displayed, or would be computed as the end of an interval, or as a row that ``resample()`` or ``fill_intervals()`` adds.
-    Columns hold date-times of 292,000 years before and after 1970, which may be compared, filtered, moved and cast to int.
+    Columns hold date-times of 292,000 years before and after 1970. These may be compared, filtered, sorted, joined and cast to int.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ class NonConvergenceError(PlanInvariantError):
     stage
         Name of the stage.
     laws
-        Equations of the laws that were applied last, in order.
+        Equations of the laws that were applied last, sorted.
     """
 
     def __init__(self, stage: str, laws: Sequence[str] = ()) -> None:
@@ -374,7 +374,7 @@ class InexactWarning(UserWarning):
 
 
 class LostNanosecondsWarning(InexactWarning):
-    """Datetimes of a table are truncated to microseconds. The warning is given once, when a frame or a column is made of them."""
+    """Datetimes of a table are truncated to microseconds. Each frame or column that is made of them gives the warning once."""
 
 
 class InexactNumberWarning(InexactWarning):
@@ -388,7 +388,7 @@ class InexactNumberWarning(InexactWarning):
 class InexactDecimalWarning(InexactNumberWarning):
     """Decimals have more digits than a float holds, so that some of them are rounded.
 
-    The warning is given once, when a frame is made of a table. For Spark DataFrames and Parquet files, whose rows are read later, it is given if the
+    Each frame that is made of a table gives the warning once. For Spark DataFrames and Parquet files, whose rows are read later, it is given if the
     types of the columns allow more digits. Cast the column to a string first to keep all digits.
 
     Examples
@@ -415,7 +415,7 @@ class MixedTypesError(SchemaError):
 
 
 class UnknownResultError(SchemaError, UnsupportedOperationError):
-    """The results of a function have no common type; a TypeError, and a RuntimeError, which Turi Create raises if lists in results differ so."""
+    """The results of a function have no common type; a TypeError, and a RuntimeError, which Turi Create raises if the items of lists have none."""
 
 
 class NotValuesError(SchemaError, UnsupportedOperationError):
@@ -664,7 +664,7 @@ class ArchiveDateError(StorageError, OverflowError):
     """A date-time in an archive of Turi Create is outside the years that Python has; an OSError and an OverflowError."""
 
 
-# Signals inside the engine and the test kit; none of them reaches a user.
+# Signals inside the engine and the test kit. They do not reach a user, but for those that __all__ names.
 
 
 class NotPortable(Exception):

@@ -66,7 +66,7 @@ def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
 
 
 def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
-    """Return whether two graphs have equal, deterministic operators at every node; a node that belongs to both graphs need not be deterministic."""
+    """Return whether two graphs have equal, deterministic operators at every node; a node that both graphs have at the same place may be random."""
     compared: set[tuple[int, int]] = set()
     stack = [(a, b)]
     while stack:
@@ -117,7 +117,7 @@ def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
 def observers(root: PlannerNode, root_observed: bool = True) -> dict[int, PlannerNode | None]:
     """For each node whose row order affects the result, return by ``id`` a node that observes the order.
 
-    The observing node needs the order to compute values. It is None if only the order of the result depends on the order of the node.
+    The observing node needs the order to compute values. It is None if the consumer that is found first needs it only for the order of the result.
     """
     observer_of: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
     for node in reversed(list(postorder([root]))):

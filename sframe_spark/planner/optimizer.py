@@ -109,7 +109,7 @@ class Optimizer:
                 raise PlanInvariantError(f"the law {rule.equation!r} is to run in the stage {rule.stage!r}, which is none of {listed(stages)}")
         if unknown := sorted(self.disabled.difference(equations)):
             near = near_names(unknown[0], equations)
-            meant = f"; did you mean {listed(near)}?" if near else ""
+            meant = f"; did you mean {listed(near)}?" if near else ";"
             raise InvalidArgumentError(f"disabled_laws has {listed(unknown)}, which no law is named{meant} explain(trace=True) shows the names")
         enabled = [rule for rule in self.laws if rule.equation not in self.disabled]
         return tuple(StageLaws.of(stage, enabled) for stage in self.stages)

@@ -1,4 +1,4 @@
-"""Laws that drop unused columns, as close to the sources as possible, and merge projections; and the inverse, a column that is passed through."""
+"""Laws that drop unused columns, as close to the sources as possible, and merge projections; and a function that passes one more column through."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Narrowing:
         return self.values[id(self.nodes[-1])][0]
 
     def find_required(self) -> None:
-        """Find the columns that readers require of each node, and the columns of its inputs that these need; nodes without readers are skipped."""
+        """Find the columns that are read of each node, and the columns of its inputs that these need; a node of which none is read is skipped."""
         root = self.nodes[-1]
         read: dict[int, set[int]] = {id(root): set(range(root.facts.width))}
         for node in reversed(self.nodes):
@@ -64,7 +64,7 @@ class Narrowing:
                 tuple(sorted({position for position in positions if 0 <= position < width})) for positions, width in zip(columns, widths, strict=True)
             ]
             if node.inputs and not any(self.reads[id(node)]):
-                # The number of rows must be preserved: a node without columns takes it from its first input.
+                # The number of rows must be preserved: a node that reads no column takes it from its first input.
                 self.reads[id(node)][0] = tuple(range(min(widths[0], 1)))
             for child, positions in zip(node.inputs, self.reads[id(node)], strict=True):
                 read.setdefault(id(child), set()).update(positions)
@@ -142,7 +142,7 @@ def merged_projections(node: PlannerNode) -> PlannerNode | None:
 
 
 def passing_first_column(node: PlannerNode, rows: PlannerNode) -> PlannerNode | None:
-    """Return the node over ``rows``, which are its input's rows with another column before the others, as its first column; None if impossible.
+    """Return the node over ``rows``, the rows of its input with one more column in front, which is also its first output; None if impossible.
 
     Examples
     --------

@@ -106,7 +106,7 @@ def one_value(value: Any) -> Any:
 
 
 def require_items(value: Any) -> None:
-    """Raise if a value is a zero-dimensional numpy array, which is not recognised as a number inside a list of values.
+    """Raise if a value that should have items is a zero-dimensional numpy array, which has none.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def plain_key(value: Any, levels: int = MAX_LEVELS) -> Any:
 
 
 def plain_dict(value: Any, levels: int = MAX_LEVELS) -> dict[Any, Any]:
-    """Return a dict with plain keys and values for any mapping, in the order of its keys.
+    """Return a dict with plain keys and values for any mapping; the order of the keys is kept.
 
     Raises
     ------

@@ -174,8 +174,8 @@ class Cleaning:
         Raises
         ------
         RuntimeError
-            If values of the column's class can never be converted to ``dtype``, or a value cannot; raised immediately if the rows are in memory, else
-            when they are computed.
+            If the column's type can never be converted to ``dtype``, or if a value cannot be converted. A value raises at once if the column has
+            strings in memory, else when the rows are computed.
 
         Examples
         --------

@@ -12,7 +12,7 @@ LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
 
 
 class ColumnPlotting:
-    """Mixin of SArray: charts of a column. Only counts, not values, are collected in this process."""
+    """Mixin of SArray: charts of a column. Charts of numbers are made from counts, not from collected values."""
 
     _node: PlannerNode
 

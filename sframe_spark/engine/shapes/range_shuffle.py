@@ -66,7 +66,7 @@ RANGE_SHUFFLE: Shape = RangeShuffleShape()
 
 
 def is_worth_exchanging(root: PlannerNode, plan_size: PlanSize, site: Site) -> bool:
-    """Return whether threads exchange the rows of a kernel's input, which they can compute."""
+    """Return whether threads exchange the rows of a kernel's input. They must be able to compute the rows."""
     # If only first rows are required, finding them among all rows is faster than exchanging all rows.
     is_quicker = not needs_first_rows_only(root) and plan_size.rows >= costs.MIN_ROWS_SPLIT and site.threads > 1
     return (is_quicker or plan_size.size > bytes_gathered(site)) and can_split(root) and ranges_for(plan_size, site) <= costs.MAX_RANGES
@@ -104,7 +104,7 @@ def can_split(root: PlannerNode) -> bool:
 
 
 def needs_first_rows_only(root: PlannerNode) -> bool:
-    """Return whether only the first rows of the ranges of a kernel are required."""
+    """Return whether only the first rows of a kernel's output are required."""
     split = range_split_of(root.operator)
     return split is not None and split.first_rows is not None
 

@@ -97,7 +97,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
 def run_by_user(root: PlannerNode, relation: Relation) -> Relation:
     """Return the relation in the session of a user's DataFrame that the plan reads, if it reads one.
 
-    The values of the DataFrame's expressions depend on the settings of that session; the values of this package's expressions are fixed by now.
+    The values of the DataFrame's expressions depend on the settings of that session; this package's expressions do not depend on settings.
     """
     sessions = _sessions_of_users(root)
     if not sessions or is_remote(sessions[0]) or is_remote(relation.df.sparkSession):
@@ -110,7 +110,7 @@ def _sessions_of_users(root: PlannerNode) -> list[SparkSession]:
 
 
 def _python_for(root: PlannerNode) -> AbstractContextManager[None]:
-    """Return a context; Python functions that are created in it run in this process's Python, even in the session of a user's DataFrame."""
+    """Return a context; Python functions that are created in it run in workers with this process's interpreter, even in a user's session."""
     sessions = _sessions_of_users(root)
     return naming_our_python(sessions[0]) if sessions else importing_safely(get_session())
 

@@ -187,7 +187,7 @@ def segment_batches(
     threads
         Whether columns are decoded in parallel; None to decide by the number of rows.
     passing
-        The largest number of rows that are decoded at a time while the rows before ``low`` are skipped.
+        Rows before ``low`` that are skipped are decoded in batches of at least this many rows.
     coded
         The positions of string columns that stay dictionary arrays if a segment file stores them dictionary-encoded.
     """
@@ -284,7 +284,7 @@ def _read_on(starts: Sequence[int], first: int, last: int, low: int, size: int |
     """Return the row groups at which a new read starts, followed by the end of the last row group.
 
     If a column of a damaged row group ends too early, pyarrow continues with the next row group, and raises an error only at the end of all row
-    groups, so that rows might be returned under wrong numbers. Therefore the last row group, which may not be read to its end, is read by itself;
+    groups, so that rows might be returned under wrong numbers. Therefore the last row group, which is perhaps read in part, is read by itself;
     and if batches end where row groups end anyway, every row group is read by itself.
 
     Examples
