@@ -27,9 +27,11 @@ from sframe_spark.rewrite_laws.sort_elimination import full_sort
 
 def alternatives_of(section: Section, site: Site) -> list[Alternative]:
     """Return the decisions about a section that are made only while it runs, because they depend on what is unknown before."""
-    if section.shape == COUNT_MATCHES:
-        return [Alternative.MORE_KNOWN] if section.inputs else []
     nodes = list(postorder([section.root]))
+    if section.shape == COUNT_MATCHES:
+        # What is counted before decides whether this join is counted at all.
+        is_first = not any(is_to_be_counted(node, site) for node in nodes[:-1])
+        return ([] if is_first else [Alternative.MATCHES_COUNTED]) + ([Alternative.MORE_KNOWN] if section.inputs else [])
     alternatives = list(section.shape.alternatives(section, site))
     # The number or the size of the rows may be smaller than its bound.
     if any(isinstance(node.operator, SectionResult) for node in nodes):
@@ -115,8 +117,8 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
         # The placeholders replace nodes of the graph, not of the plans that were made before.
         planner = SectionPlanner(site, chosen.free)
         last = planner.plan(private_copy(chosen.plan), reason)
-        # Nothing reads this section: the plan is made again when it has run.
-        counting[:] = [] if planner.counting is None else [planner.counting]
+        # Nothing reads these sections: the plan is made again when one has run.
+        counting[:] = planner.counting
         for section in new_sections([*counting, last], dry_run):
             if section.workers.are_in_other_processes:
                 require_owned(section.root, chosen.owned)

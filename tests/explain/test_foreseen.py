@@ -22,7 +22,7 @@ from tests.examples import part
 from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
 from tests.random_programs.plans import DRIVER_STEPS, random_program
-from tests.strategies import SPARK_QUERY, STREAM_BY_PROCESSES, STREAM_BY_TASKS, STREAM_BY_THREADS, STREAM_ON_DRIVER, WHOLE_BY_THREADS
+from tests.strategies import COUNTING, SPARK_QUERY, STREAM_BY_PROCESSES, STREAM_BY_TASKS, STREAM_BY_THREADS, STREAM_ON_DRIVER, WHOLE_BY_THREADS
 
 ROWS = 300
 
@@ -100,6 +100,22 @@ def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows:
     with config.using(small_rows=small_rows, single_task_rows=0):
         for node in program.copy().nodes[-2:]:
             assert compared(node) == []
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_each_join_that_may_be_counted_is_printed(how: str) -> None:
+    first, second, third = (
+        SFrame({"k": [row * 7 % rows for row in range(rows)], name: range(rows)}) for name, rows in (("a", 60), ("b", 300), ("c", 300))
+    )
+    with config.using(small_rows=100):
+        joined = first.join(second, on="k", how=how).join(third, on="k", how=how).groupby("k", {"s": aggregate.SUM("c")})
+        counting = [section for section in printed(joined._node) if section.strategy == COUNTING]
+        assert [section.number for section in counting] == ["2", "4"]
+        assert [Alternative.MATCHES_COUNTED in section.alternatives for section in counting] == [False, True]
+        assert compared(joined._node) == []
+    ran = [outcome for outcome in joined._node.ran.outcomes if outcome.strategy == COUNTING]
+    assert [(outcome.number, outcome.operators.count("sorted_join")) for outcome in ran] == [("2", 1), ("4", 2)]
+    assert dict(joined.sort("k")[59]) == {"k": 59, "s": 59 * 43 % 300}
 
 
 def test_parts_that_may_be_too_large_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,7 @@ class Executor:
             return section
         section.reads += tuple(below.number for below in section.inputs)
         root = with_results(section.root, results)
-        return section if root is section.root else self._planned_again(section, root)
+        return section if root is section.root else self._planned_again(section, root, section.refused)
 
     def _planned_again(self, section: Section, root: PlannerNode, refused: frozenset[Strategy] = frozenset()) -> Section:
         """Plan a section again, over results or without refused strategies, and run the new sections that it reads."""

@@ -71,9 +71,16 @@ def is_to_be_counted(node: PlannerNode, site: Site) -> bool:
 
 
 def may_be_counted(node: PlannerNode, site: Site) -> bool:
-    """Return whether a join that is to be counted can still turn out to be cheap to count when the sections that it reads have run."""
-    left = node.inputs[0]
-    return node.operator.counting is not None or bool(sections_in(left)) or can_be_counted(left, site)
+    """Return whether a join may be counted when the sections that it reads have run, and the joins below it are counted."""
+    if node.operator.counting is not None:
+        return not node.operator.counting.is_counted
+    left = node.inputs[0] if match_counting_of(node.operator) is not None and node.length.rows is None else None
+    if left is None:
+        return False
+    if is_to_be_counted(node, site):
+        return bool(sections_in(left)) or can_be_counted(left, site)
+    # As long as nobody knows how many rows the left side has, it has too many.
+    return any(is_to_be_counted(below, site) for below in postorder([left]))
 
 
 def with_counted_rows(node: PlannerNode, base_rows: int, site: Site) -> PlannerNode:

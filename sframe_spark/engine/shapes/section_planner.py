@@ -98,8 +98,8 @@ class SectionPlanner:
     section_origins
         Filled with the origin of each section of the plan, by ``id`` of the section.
     counting
-        Set to the first section that counts the rows of a join, for explain(). No section reads it. If the inputs of the join are computed, it is in
-        ``waiting``; otherwise it runs after them, once the plan has been made again.
+        Filled with the sections that count the rows of joins, for explain(). No section reads them. The first is in ``waiting`` if the inputs of its
+        join are computed. All others run once the plan has been made again.
     gathers
         Whether inputs may be gathered in this process, or exchanged by Spark tasks. False if the whole plan is to become a Spark query.
     """
@@ -109,7 +109,7 @@ class SectionPlanner:
     refused: frozenset[Strategy] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
     section_origins: dict[int, SectionOrigin] = attrs.Factory(dict)
-    counting: Section | None = None
+    counting: list[Section] = attrs.Factory(list)
     gathers: bool = False
     _has_gathered: bool = attrs.field(default=False, init=False)
     _has_exchanged: bool = attrs.field(default=False, init=False)
@@ -125,7 +125,7 @@ class SectionPlanner:
             If the plan observes the order of a user's DataFrame whose rows are not fixed.
         """
         # If another section needs Spark anyway, Spark is to sort rows that this process would gather: the plan is made a second time for that, below.
-        inside = attrs.evolve(self, gathers=True, waiting=[], section_origins={}, origins={})
+        inside = attrs.evolve(self, gathers=True, waiting=[], section_origins={}, counting=[], origins={})
         section = inside._planned(root, reason)
         # Sections that depend on the waiting ones are planned again later, so what they need decides nothing here.
         decided = in_order_of_running(inside.waiting or [section])
@@ -195,13 +195,14 @@ class SectionPlanner:
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers:
-                is_root = node is self._root
-                if not is_root and (strategy := strategy_for(current, placement, self.site)).shape != QUERY:
-                    return self._put_in_order(node, current, placement, strategy)
                 if (join := local_join(node, children, self.site)) is not None:
                     return self._joined(node, join)
-                if is_root and strategy_for(current, placement, self.site, self.refused).shape == HASH_JOIN:
-                    self._has_gathered = True
+                strategy = strategy_for(current, placement, self.site, self.refused if node is self._root else frozenset())
+                if node is not self._root and strategy.shape != QUERY:
+                    return self._put_in_order(node, current, placement, strategy)
+                if strategy.workers is Workers.THREADS:
+                    # The section of the root reads its inputs range by range: they are no sections of their own.
+                    self._has_gathered = self._has_gathered or strategy.shape == HASH_JOIN
                     return current, placement
             children = [self._fit_for_query(child, item) for child, item in children]
             # The inputs may turn out to be few rows only now.
@@ -234,12 +235,13 @@ class SectionPlanner:
 
     def _counted(self, origin: PlannerNode, node: PlannerNode, placement: Placement) -> Placed:
         """Return a placed node. If it is a join whose rows have to be counted, what decides their number runs first, and the plan is made again."""
-        if not placement.segment or self.waiting or not is_to_be_counted(node, self.site):
-            return node, placement
-        counting = Section(COUNT_MATCHES, Workers.DRIVER, node, HOW_MANY, placement=placement)
-        self.section_origins[id(counting)] = SectionOrigin(origin)
-        self.counting = counting if may_be_counted(node, self.site) else None
-        self.waiting = sections_in(node) or [counting]
+        is_next = placement.segment and not self.waiting and is_to_be_counted(node, self.site)
+        may_be = placement.segment and may_be_counted(node, self.site)
+        if is_next or may_be:
+            counting = Section(COUNT_MATCHES, Workers.DRIVER, node, HOW_MANY, placement=placement)
+            self.section_origins[id(counting)] = SectionOrigin(origin)
+            self.counting += [counting] if may_be else []
+            self.waiting = self.waiting or sections_in(node) or [counting]
         return node, placement
 
     def _as_section(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:

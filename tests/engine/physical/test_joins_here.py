@@ -129,6 +129,21 @@ def test_joins_of_joins(nothing_is_few: None) -> None:
     assert [(row["v"], row["w"], row["t"]) for row in rows_of(joined)] == [(1, 5, "b"), (2, 6, "a"), (3, 5, "b")]
 
 
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("read", ["sort", "groups", "filter"])
+def test_a_join_that_others_read_is_no_exchange_where_its_sides_have_room(how: str, read: str, nothing_is_few: None) -> None:
+    def made() -> SFrame:
+        joined = SFrame({"k": [2, 1, 3], "v": [1, 2, 3]}).join(SFrame({"k": [2, 1, 2], "w": [1, 2, 3]}), on="k", how=how)
+        if read == "sort":
+            return joined.sort(["w", "v"], ascending=False)
+        return joined[joined["w"] > 1] if read == "filter" else joined.groupby("k", {"sum": aggregate.SUM("w")}).sort("k")
+
+    assert HASH_JOIN_BY_THREADS not in modes(made())
+    with config.using(small_rows=100):
+        few = list(made())
+    assert rows_of(made()) == few
+
+
 def test_a_side_that_others_read_stays_in_its_order(nothing_is_few: None) -> None:
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1, 2], "w": [1, 2, 3]})
     right = right[right["w"] > 0]
