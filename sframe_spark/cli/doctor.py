@@ -11,7 +11,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import takewhile
 
 import attrs
 
@@ -28,6 +27,7 @@ from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_j
 from sframe_spark.session.session import get_base, get_packages
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.spark_start_and_settings import connect
+from sframe_spark.session.spark_versions import FIRST_VERSION, missing_in, supported_versions, version_numbers
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 MINIMUM_PYTHON = (3, 11)
@@ -35,7 +35,7 @@ MINIMUM_FREE_BYTES = 1 << 30
 
 # Required packages, each with its lowest version.
 REQUIRED_MODULES: tuple[tuple[str, tuple[int, ...]], ...] = (
-    ("pyspark", (4, 3)),
+    ("pyspark", FIRST_VERSION),
     ("pyarrow", (15,)),
     ("pandas", (2, 2)),
 )
@@ -96,17 +96,6 @@ def check_pictures() -> Diagnosis:
     return Diagnosis("pictures", f"vl-convert {module.__version__}")
 
 
-def version_numbers(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version string.
-
-    Examples
-    --------
-    >>> version_numbers("4.3.0.dev1")
-    (4, 3, 0)
-    """
-    return tuple(map(int, takewhile(str.isdigit, version.split("."))))
-
-
 def check_java() -> Diagnosis:
     """Return the result of looking for a Java runtime, in the same way as a session does."""
     search = search_java()
@@ -149,7 +138,21 @@ def check_spark() -> Diagnosis:
         return Diagnosis("spark", f"{type(error).__name__}: {error}", "mend what the message names; `java -version` must work")
     if total != 499_500:
         return Diagnosis("spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark")
-    return Diagnosis("spark", f"{session.version}, a job with a Python worker ran, {time.monotonic() - started:.1f} s")
+    return Diagnosis(
+        "spark", f"{session.version}, a job with a Python worker ran, {time.monotonic() - started:.1f} s{what_is_missing(session.version)}"
+    )
+
+
+def what_is_missing(version: str) -> str:
+    """Return what a version of Spark cannot do, as the end of a line; empty if nothing is known to be missing.
+
+    Examples
+    --------
+    >>> what_is_missing("4.0.5")
+    '; this version is without sql() of Spark Connect (supported: Spark 3.5 and 4.0 to 4.3)'
+    """
+    missing = missing_in(version)
+    return f"; this version is without {' and '.join(missing)} (supported: {supported_versions()})" if missing else ""
 
 
 def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterator[Diagnosis]:
@@ -243,7 +246,8 @@ def within(seconds: float, subject: str, work: Callable[[], Diagnosis], advice: 
 
 def _connected(master: str) -> Diagnosis:
     connect(master)
-    return Diagnosis("cluster", f"Spark {get_session().version} at {master}")
+    version = get_session().version
+    return Diagnosis("cluster", f"Spark {version} at {master}{what_is_missing(version)}")
 
 
 def _registered(seconds: float) -> Diagnosis:

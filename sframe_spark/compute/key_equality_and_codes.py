@@ -69,7 +69,8 @@ def one_float(column: pa.Array) -> pa.Array:
 
 def comparable_column(column: Column, column_type: ColumnType) -> Column:
     """Return a Spark column that does the same as :func:`comparable`, except for floats, which Spark itself compares by the same rule."""
-    from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
+    from sframe_spark.compute.spark_columns import fit, spark_type
+    from sframe_spark.session.spark_versions import arrow_function
 
     if column_type.is_zoned:
         return column["instant"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.session.worker_sockets import OnArrival
+from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import DAY, MINUTE, SECOND
 
@@ -94,18 +94,6 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
 
     arguments = list(operands) if operands else [F.lit(0)]
     return arrow_function(evaluate, spark_type(result)).asNondeterministic()(*arguments)
-
-
-def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
-    """Return an Arrow UDF for one of our own functions over Arrow arrays; ``result`` is the DDL string of its result type."""
-    arriving = OnArrival(function)
-
-    def called(*arrays: pa.Array) -> pa.Array:
-        return arriving(*arrays)
-
-    # Without annotations Spark does not infer types from them; the name appears in query plans.
-    called.__annotations__, called.__name__ = {}, function.__name__
-    return F.arrow_udf(called, result)
 
 
 def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:

@@ -157,7 +157,8 @@ class Explode(Expansion):
     def _spark_items(self, relation: Relation) -> Column:
         """Return the column in a form that Spark can explode: Python converts columns whose items may have any type."""
 
-        from sframe_spark.compute.spark_columns import arrow_function, ddl, fit
+        from sframe_spark.compute.spark_columns import ddl, fit
+        from sframe_spark.session.spark_versions import arrow_function
         from sframe_spark.udf.error_transport import error_transport
 
         column_type, types, transport = relation.schema[self.position], self.types, error_transport()

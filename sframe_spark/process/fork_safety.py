@@ -261,16 +261,21 @@ def leave_parents_connections() -> None:
 def leave_parents_spark() -> None:
     """Forget the parent's Spark in the forked process, and refuse to talk to it."""
     global _PROCESS  # noqa: PLW0603 - which process this is
-    if "pyspark.core.context" in sys.modules:
+    if _classic_context() is not None:
         _leave_classic()
     if "pyspark.sql.connect.session" in sys.modules:
         _leave_connect()
     _PROCESS = os.getpid()
 
 
+def _classic_context() -> Any:
+    """Return the class ``SparkContext`` if PySpark is imported and has it: the PySpark of Spark Connect alone has none."""
+    return getattr(sys.modules.get("pyspark"), "SparkContext", None)
+
+
 def _leave_classic() -> None:
     from py4j.finalizer import ThreadSafeFinalizer
-    from pyspark.core.context import SparkContext
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession, SQLContext
 
     gateway = SparkContext._gateway
@@ -310,8 +315,8 @@ def is_inherited() -> bool:
 
     A forked process is recognised by the absence of Py4J's garbage collection thread.
     """
-    context = sys.modules.get("pyspark.core.context")
-    gateway = None if context is None else context.SparkContext._gateway
+    context = _classic_context()
+    gateway = None if context is None else context._gateway
     garbage = getattr(getattr(gateway, "_gateway_client", None), "finalizer_deque", None)
     return garbage is not None and not any(getattr(thread, "deque", None) is garbage for thread in threading.enumerate())
 

@@ -22,6 +22,7 @@ from sframe_spark.process.threads import _CANCELLED, POLL_SECONDS
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_base, get_session, own_sessions
 from sframe_spark.session.spark_start_and_settings import is_remote
+from sframe_spark.session.spark_versions import inheriting_thread
 from sframe_spark.session.users_own_spark_session import tags_of_user
 
 if TYPE_CHECKING:
@@ -182,11 +183,9 @@ class CancellableAction(Generic[Result]):
     def run(self) -> Result:
         """Run the action in the worker thread, wait for it, and return its result or raise its error."""
         # The worker inherits the local properties (pool, job group) of this thread; the context has the settings of `config.using`.
-        from pyspark import InheritableThread
-
         require_memory_for_thread()
         context = contextvars.copy_context()
-        worker = InheritableThread(target=lambda: context.run(self._work), session=self._session)
+        worker = inheriting_thread(lambda: context.run(self._work), self._session)
         worker.name = f"sframe_spark {worker.name}"
         worker.daemon = True
         try:

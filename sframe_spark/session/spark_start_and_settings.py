@@ -22,6 +22,7 @@ from sframe_spark.process.temporary_file_leases import require_directory
 from sframe_spark.process.worker_python_start import environment_of_tasks, interpreter
 from sframe_spark.session.java import find_java
 from sframe_spark.session.jvm_class_archive_lookup import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
+from sframe_spark.session.spark_versions import error_condition, new_session, require_supported, settings_of, silence_query_loggers, text_of_settings
 from sframe_spark.session.worker_sockets import socket_settings
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ def open_session(base: SparkSession) -> SparkSession:
     run time are copied by :class:`UserSettings`.
     """
     silence_spark()
-    session = base.newSession()
-    for key in session.conf.getAll:
+    require_supported(base, is_remote(base))
+    session = new_session(base)
+    for key in settings_of(session):
         if key.startswith(LEGACY_PREFIX):
             session.conf.unset(key)
     for key, value in {**FIXED_SETTINGS, **COST_SETTINGS, **PERMITTING_SETTINGS, **({} if is_remote(session) else LOCAL_SETTINGS)}.items():
@@ -174,7 +176,7 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
                 return SparkSession.builder.getOrCreate(), False
             return builder.getOrCreate(), True
     except PySparkRuntimeError as error:
-        if archive is None or error.getCondition() != GATEWAY_EXITED:
+        if archive is None or error_condition(error) != GATEWAY_EXITED:
             raise
     archive.forget()
     return _start_local(None)
@@ -243,11 +245,8 @@ def silence_spark() -> None:
     For every failing query PySpark prints JSON, in addition to raising an exception that says the same; and it warns that it does not support every
     feature of pandas, even if pandas is only installed.
     """
-    from pyspark.logger import PySparkLogger
-
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel("CRITICAL")
+    silence_query_loggers()
 
 
 @contextlib.contextmanager
@@ -356,7 +355,7 @@ class UserSettings:
 
     def carry_over(self, session: SparkSession) -> None:
         """Apply the user's settings to a new session of this package."""
-        present = session.conf.getAll
+        present = settings_of(session)
         apply(session, {key: value for key, value in self._values.items() if present.get(key) != value})
 
     def changes(self) -> Mapping[str, str | None]:
@@ -376,13 +375,13 @@ def what_is_set(session: SparkSession) -> object:
     For a classic session it is one string, which is a hundred times faster to get than a dict.
     """
     if is_remote(session):
-        return session.conf.getAll
-    return str(session.conf._jconf.getAllAsJava().toString())
+        return settings_of(session)
+    return text_of_settings(session)
 
 
 def user_settings(session: SparkSession) -> dict[str, str]:
     """Return the settings of a session, except those that are not copied."""
-    return {key: value for key, value in session.conf.getAll.items() if key not in OWN_SETTINGS and not key.startswith(LEGACY_PREFIX)}
+    return {key: value for key, value in settings_of(session).items() if key not in OWN_SETTINGS and not key.startswith(LEGACY_PREFIX)}
 
 
 def apply(session: SparkSession, changes: Mapping[str, str | None]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sframe_spark.session.python_of_spark_workers import is_same_program
 from sframe_spark.session.session import active_session, get_base, get_session, own_sessions
 from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON, is_remote
+from sframe_spark.session.spark_versions import clone_of_remote, dataframe_of_plan, java_sessions, tags_of_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +32,7 @@ def keeping_active(session: SparkSession) -> Iterator[None]:
     from pyspark.sql import SparkSession
 
     # There is no public method to make a session active; no result depends on this.
-    java_class = SparkSession._get_j_spark_session_class(session.sparkContext._jvm)
+    java_class = java_sessions(session)
     python_side, java_side = SparkSession._activeSession, java_class.getActiveSession()
     try:
         yield
@@ -72,11 +73,8 @@ def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
     """
     if df.sparkSession is session:
         return df
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-
     # `commandExecuted` returns the result of a command, which Spark would otherwise run again.
-    dataset = getattr(session.sparkContext._jvm, "org.apache.spark.sql.classic.Dataset")
-    return ClassicDataFrame(dataset.ofRows(session._jsparkSession, df._jdf.queryExecution().commandExecuted()), session)
+    return dataframe_of_plan(session, df._jdf.queryExecution().commandExecuted())
 
 
 @contextlib.contextmanager
@@ -86,7 +84,7 @@ def clone_of(session: SparkSession) -> Iterator[SparkSession]:
     A copy on a Spark Connect server is closed after the block.
     """
     if is_remote(session):
-        remote = session.cloneSession()
+        remote = clone_of_remote(session)
         try:
             yield remote
         finally:
@@ -117,7 +115,4 @@ def tags_of_user() -> tuple[str, ...]:
     user = get_base()
     if is_remote(user):
         return tuple(sorted(user.getTags()))
-    session = user._jsparkSession
-    # There is no public method that returns tags in the form that jobs have.
-    own = str(session.managedJobTags().get().values().mkString(","))
-    return (str(session.sessionJobTag()), *filter(None, own.split(",")))
+    return tags_of_jobs(user)

@@ -51,6 +51,7 @@ from sframe_spark.planner.operator_parameters import operator_parameters
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.session import QuerySize, get_session
+from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.users_own_spark_session import keeping_active
 from sframe_spark.testing.order_claims import false_claims
 from sframe_spark.types import INT
@@ -421,7 +422,7 @@ def collect(node: PlannerNode, relation: Relation) -> pa.Table:
     """Compute the visible and hidden columns of a relation on Spark; return them in the order of the relation."""
     ordered = relation.df.orderBy(*relation.order()) if relation.key else relation.df
     selected = ordered.select(*relation.columns, *relation.hidden)
-    return query.run_spark(selected.toArrow, f"checking {node.operator_type}")
+    return query.run_spark(lambda: to_arrow(selected), f"checking {node.operator_type}")
 
 
 def check_rows(node: PlannerNode, relation: Relation, table: pa.Table) -> Rows:

@@ -23,7 +23,6 @@ from sframe_spark.cli.doctor import (
     check_temporary_directory,
     findings,
     run_doctor,
-    version_numbers,
 )
 from sframe_spark.config import config
 from sframe_spark.errors import JavaNotFoundError
@@ -57,10 +56,6 @@ def test_old_module(monkeypatch: pytest.MonkeyPatch, version: str, good: bool) -
     module.__version__ = version  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "made_up", module)
     assert (check_module("made_up", (4, 3)).fix is None) is good
-
-
-def test_version_numbers_stop_at_letters() -> None:
-    assert version_numbers("2.2.0rc1") == (2, 2)
 
 
 def test_old_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_distinct
-from sframe_spark.compute.spark_columns import arrow_function, ddl, fit, spark_type
+from sframe_spark.compute.spark_columns import ddl, fit, spark_type
 from sframe_spark.engine.spark.error_translation import run_spark
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.python_of_spark_workers import naming_our_python
+from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.storage.filesystem.format_recognition import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.types import (
@@ -230,13 +231,9 @@ def nullable(data_type: DataType) -> DataType:
 
 def kind_of(data_type: DataType) -> str:
     """Return the name of a Spark type in these tables; all user-defined types are ``udt``."""
-    from pyspark.sql.types import GeographyType, GeometryType, UserDefinedType
+    from pyspark.sql.types import UserDefinedType
 
-    if isinstance(data_type, UserDefinedType):
-        return "udt"
-    if isinstance(data_type, (GeographyType, GeometryType)):
-        return "geography" if isinstance(data_type, GeographyType) else "geometry"
-    return data_type.typeName().split("(")[0]
+    return "udt" if isinstance(data_type, UserDefinedType) else data_type.typeName().split("(")[0]
 
 
 def _described(name: str, part: str) -> str:
@@ -251,10 +248,11 @@ CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decim
 MAX_FIELDS = 100
 
 
-# Converts an instant by its microseconds; a cast would give the local time in the session's time zone.
+# Converts an instant by its microseconds: a cast would give the local time in the session's time zone, and Spark 3.5's ``timestampadd`` takes no more
+# than 2^31 of them, and goes on with wrong ones.
 INSTANT = (
     "CASE WHEN {0} IS NOT NULL THEN named_struct("
-    "'instant', timestampadd(MICROSECOND, unix_micros({0}), CAST('1970-01-01' AS TIMESTAMP_NTZ)), 'offset', 0) END"
+    "'instant', CAST('1970-01-01' AS TIMESTAMP_NTZ) + unix_micros({0}) * INTERVAL '0.000001' SECOND, 'offset', 0) END"
 )
 ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN' AS double)))"
 

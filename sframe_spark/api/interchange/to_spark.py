@@ -27,6 +27,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import is_remote
+from sframe_spark.session.spark_versions import require_variant
 from sframe_spark.session.users_own_spark_session import in_session, keeping_active, starts_our_python, user_session
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.types import ColumnType
@@ -59,6 +60,8 @@ def with_native_types(df: DataFrame, schema: Schema) -> DataFrame:
 
     if has_native_types(schema):
         return df
+    if any(column_type.is_encoded for column_type in schema):
+        require_variant("a DataFrame of lists or dicts of mixed values")
     names = column_names(len(schema))
     return df.select(*(_native(F.col(name), column_type).alias(name) for name, column_type in zip(names, schema, strict=True)))
 

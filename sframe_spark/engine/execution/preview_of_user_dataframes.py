@@ -23,6 +23,7 @@ from sframe_spark.planner.graph_traversal import private_copy
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_remote
+from sframe_spark.session.spark_versions import to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -77,7 +78,7 @@ def _first_rows(df: DataFrame, schema: Schema) -> Chunk:
     from pyspark.sql import functions as F
 
     if is_remote(df.sparkSession):
-        return from_spark_table(df.toArrow(), schema)
+        return from_spark_table(to_arrow(df), schema)
     sent = [_as_python(F.col(name), kind.physical).alias(name) for name, kind in zip(column_names(len(schema)), schema, strict=True)]
     rows = df.select(*sent).collect() if schema else df.collect()
     columns = [_from_python([row[position] for row in rows], kind.physical) for position, kind in enumerate(schema)]

@@ -21,6 +21,7 @@ from sframe_spark.session import default_parallelism, follow_user, get_session, 
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 from sframe_spark.session.python_of_spark_workers import importing_safely, jobs_start_python_of_queries
 from sframe_spark.session.spark_locality import is_one_process
+from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.udf.error_transport import ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.udf.function_errors import process_ended
@@ -129,7 +130,7 @@ def outcomes_from_query(spark: SparkSession, payloads: Sequence[TaskPayload], sh
     frame = spark.range(0, task_count, 1, task_count)
     with importing_safely(spark):
         frame = frame.mapInArrow(run, "number bigint, failed boolean, payload binary")
-    table = frame.toArrow()
+    table = to_arrow(frame)
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 

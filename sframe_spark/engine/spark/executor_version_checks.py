@@ -20,6 +20,7 @@ from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.python_of_spark_workers import importing_safely, require_python_of_tasks
 from sframe_spark.session.session import get_packages, ship
 from sframe_spark.session.spark_locality import is_one_process
+from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
@@ -221,7 +222,7 @@ def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
     with interrupts_deferred(), importing_safely(session):
         frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(read, directory), "answer string")
     try:
-        table = run_spark(frame.toArrow, "asking Spark's executors what they see")
+        table = run_spark(lambda: to_arrow(frame), "asking Spark's executors what they see")
     except ExecutionError as error:
         raise NotSharedError(f"Spark's executors cannot be asked what they have: {error}; {SAME_VERSIONS}") from None
     received = [Answer.of_text(text) for text in table.column(0).to_pylist()]

@@ -35,6 +35,7 @@ from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote
 from sframe_spark.session.python_of_spark_workers import importing_safely, naming_our_python
+from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.users_own_spark_session import in_session, keeping_active
 from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.filesystem.path_joining_and_escaping import spark_path
@@ -164,7 +165,7 @@ def collect(root: PlannerNode) -> Chunk:
     """Return all rows of a section in row order, computed by a Spark query and fetched into the driver's memory."""
 
     def all_rows_of(relation: Relation) -> pa.Table:
-        return run_spark(lambda: with_some_column(relation.sorted(), root.schema).toArrow(), work_on(root, "computing"))
+        return run_spark(lambda: to_arrow(with_some_column(relation.sorted(), root.schema)), work_on(root, "computing"))
 
     table = computed(root, all_rows_of)
     require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator.called()}")
@@ -176,7 +177,7 @@ def collect_few(root: PlannerNode, most: int) -> Chunk | None:
 
     def first_of(relation: Relation) -> pa.Table:
         first = with_some_column(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
-        return run_spark(first.toArrow, work_on(root, "computing"))
+        return run_spark(lambda: to_arrow(first), work_on(root, "computing"))
 
     table = computed(root, first_of)
     return from_spark_table(table, root.schema) if table.num_rows <= most else None
@@ -302,7 +303,7 @@ def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
     def uploaded(relation: Relation) -> pa.Table:
         rows = with_some_column(relation.sorted().select(*relation.columns), types)
         entries = rows.mapInArrow(write, f"{ENTRY} string")
-        return run_spark(entries.toArrow, work_on(root, "materialising"))
+        return run_spark(lambda: to_arrow(entries), work_on(root, "materialising"))
 
     table = computed(root, uploaded)
     return [SegmentEntry.from_json(json.loads(entry)) for entry in table.column(ENTRY).to_pylist()]

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
+from sframe_spark.compute.spark_columns import Column, F, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
@@ -19,6 +19,7 @@ from sframe_spark.expressions.functions.scalar_function import FunctionTable, Pa
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
+from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.udf.error_transport import error_transport

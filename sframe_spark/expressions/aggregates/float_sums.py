@@ -37,7 +37,7 @@ from sframe_spark.compute.exact_sums_of_groups import (
 )
 from sframe_spark.compute.key_runs import members
 from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.compute.spark_columns import Column, F, arrow_function
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns
@@ -45,6 +45,7 @@ from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn
 from sframe_spark.planner.spark_relation import SummedFloats
+from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 

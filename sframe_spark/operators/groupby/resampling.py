@@ -183,7 +183,8 @@ class AssignIntervals(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return the labels, computed by the kernel in an Arrow UDF, followed by a filter."""
-        from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
+        from sframe_spark.compute.spark_columns import fit, spark_type
+        from sframe_spark.session.spark_versions import arrow_function
         from sframe_spark.udf.error_transport import error_transport
 
         relation = inputs[0]
@@ -439,7 +440,8 @@ class FillIntervals(SequentialOperator):
         """Return the rows and the new ones: each row is exploded to the multiples after the row before it in its run, up to its own."""
         from pyspark.sql import Window, functions as F
 
-        from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
+        from sframe_spark.compute.spark_columns import fit, spark_type
+        from sframe_spark.session.spark_versions import arrow_function
 
         relation = numbered_runs(inputs[0], range(1, 1 + self.keys))
         df, schema = relation.df, relation.schema

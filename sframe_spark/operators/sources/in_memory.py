@@ -21,6 +21,7 @@ from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.session.spark_versions import dataframe_of
 from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.segments.column_statistics_collection import column_statistics, of_some_rows
@@ -161,7 +162,7 @@ class MemorySource(TableSource):
         names = [*column_names(len(schema)), "k0"]
         table = pa.Table.from_arrays([*chunk.columns, pa.array(np.arange(chunk.rows))], names=names)
         ddl = "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(names, schema, strict=False))
-        df = context.spark.createDataFrame(table, schema=f"{ddl}k0 bigint")
+        df = dataframe_of(context.spark, table, f"{ddl}k0 bigint")
         not_missing = frozenset(position for position, column in enumerate(chunk.columns) if not column.null_count)
         return Relation(df, schema, (KeyColumn("k0"),), "k0", not_missing)
 

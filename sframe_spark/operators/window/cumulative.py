@@ -100,7 +100,7 @@ class Cumulative(SequentialOperator):
     def _lower_vectors(self, relation: Relation) -> Relation:
         from pyspark.sql import functions as F
 
-        from sframe_spark.compute.spark_columns import arrow_function
+        from sframe_spark.session.spark_versions import arrow_function
         from sframe_spark.udf.error_transport import error_transport
 
         aggregate, transport = cumulative_statistic(self.kind, ARRAY), error_transport()

@@ -197,7 +197,8 @@ def rolling_aggregate(kind: str, column_type: ColumnType) -> ColumnAggregate:
 
 def vectors_column(collected: Column, aggregate: ColumnAggregate) -> Column:
     """Return a Spark column with an aggregate of the vectors of each window."""
-    from sframe_spark.compute.spark_columns import arrow_function, fit
+    from sframe_spark.compute.spark_columns import fit
+    from sframe_spark.session.spark_versions import arrow_function
 
     def values(groups: pa.Array) -> pa.Array:
         return vectors_of_lists(fit(groups, pa.list_(ARRAY.physical)), aggregate)
