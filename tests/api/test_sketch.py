@@ -13,6 +13,7 @@ from sframe_spark import SArray, Sketch
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.aggregates import histograms_summaries_and_rank_counts as profiling
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
+from tests.examples import part
 
 UTC = datetime.UTC
 COLUMNS: dict[str, list[Any]] = {
@@ -61,7 +62,7 @@ def test_spark_gives_the_same(spark: Any, everything_on_spark: None) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["ints", "floats", "texts"])
+@pytest.mark.parametrize("name", part(["ints", "floats", "texts"], 2))
 def test_parts_combine(spark: Any, name: str) -> None:
     check_aggregate("summary", COLUMNS[name][:40])
 

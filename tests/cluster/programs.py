@@ -41,12 +41,15 @@ class Place:
         A directory, shared or not, or a URI, with the saved frames ``good`` and ``saved``.
     spark
         The user's session.
+    notes
+        A directory that all machines see.
     options
         What opens files of a URI.
     """
 
     directory: str
     spark: Any
+    notes: str
     options: Mapping[str, str] = attrs.field(factory=dict)
 
     def prepare(self) -> None:
@@ -304,7 +307,7 @@ def _(place: Place) -> tuple[Any, Any]:
 
 @program("tasks that fail and run again")
 def _(place: Place) -> tuple[Any, Any]:
-    notes = place.spark.conf.get("spark.test.notes")
+    notes = place.notes
 
     def frail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

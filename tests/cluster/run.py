@@ -2,16 +2,19 @@
 
     python -m tests.cluster.run URL
 
-Each line of the input is JSON: a directory or a URI, settings of a session, names of programs, and what opens the URI. Each is answered by a
-line of JSON, which starts with a word that no other line of the output starts with.
+Each line of the input is JSON: a directory or a URI and what opens it, names of programs, settings of a session or null for that of the line
+before, and whether the session stays for the next line. Each is answered by a line of JSON, which starts with a word that no other line of the
+output starts with.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Mapping
 from typing import Any
 
 RIGHT, REFUSED, WRONG, BROKEN = "right", "refused", "wrong", "broken"
@@ -22,6 +25,8 @@ def start_session(url: str, settings: Mapping[str, str]) -> Any:
     """The user's session."""
     from pyspark.sql import SparkSession
 
+    # PySpark asks the environment when a context starts, whatever the settings say.
+    os.environ["PYSPARK_PYTHON"] = settings.get("spark.test.python", sys.executable)
     builder = SparkSession.builder.remote(url) if url.startswith("sc:") else SparkSession.builder.master(url)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -31,33 +36,43 @@ def start_session(url: str, settings: Mapping[str, str]) -> Any:
     return session
 
 
+def found_by(name: str, place: Any) -> tuple[Any, Any]:
+    """Run a program of the list, or ``file_programs:NAME``; what it found, and what is right."""
+    from tests.cluster import file_programs
+    from tests.cluster.programs import PROGRAMS
+
+    module, _, function = name.rpartition(":")
+    program = getattr(file_programs, function) if module == "file_programs" else PROGRAMS[name]
+    found: tuple[Any, Any] = program(place)
+    return found
+
+
 def ending(name: str, place: Any) -> tuple[str, str]:
     """How a program ended, and what it said."""
     from sframe_spark.errors import NotSharedError, StorageError
-    from tests.cluster.programs import PROGRAMS
 
     try:
-        found, expected = PROGRAMS[name](place)
+        found, expected = found_by(name, place)
     except StorageError as error:
         text = str(error)
         told = platform.node() in text and "config.temporary_directory" in text and "SFRAME_SPARK_TMP" in text
         return (REFUSED if told else BROKEN), f"{type(error).__name__}: {text}" if isinstance(error, NotSharedError) else text
-    except Exception as error:
-        return BROKEN, f"{type(error).__name__}: {error}"
+    except Exception:
+        return BROKEN, traceback.format_exc()[-2000:]
     return (RIGHT, repr(found)) if found == expected else (WRONG, f"{found!r:.200} instead of {expected!r:.200}")
 
 
-def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[str], options: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """How programs end in a session that is stopped then; few rows go to Spark as well unless told otherwise, but not while files are prepared."""
+def run(session: Any, request: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """How programs end; few rows go to Spark as well unless told otherwise, but not while files are prepared."""
     from sframe_spark import config
     from tests.cluster.programs import Place
 
-    session = start_session(url, settings)
+    directory, settings, options = request["directory"], request["settings"] or {}, request["options"]
     config.single_task_rows = 0
-    # Each session has files and temporary files of its own: what an earlier one was told of a directory is no help.
+    # Each request has files and temporary files of its own: what an earlier one was told of a directory is no help.
     config.temporary_directory = f"{directory}/tmp" if options else directory
-    config.storage_options = {"s3://": dict(options)} if options else {}
-    place = Place(directory, session, options)
+    config.storage_options = {"s3://": options} if options else {}
+    place = Place(directory, session, request["notes"], options)
     place.prepare()
     if "spark.test.unasked" in settings:
         # As if the executors that share nothing had come after the probe.
@@ -69,15 +84,20 @@ def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[s
         "memory_budget": int(settings.get("spark.test.memory_budget", config.memory_budget)),
     }
     with config.using(**few):
-        found = {name: ending(name, place) for name in names}
-    session.stop()
-    return found
+        return {name: ending(name, place) for name in request["names"]}
 
 
 def main(url: str) -> None:
     """Answer each line of the input."""
+    session = None
     for line in sys.stdin:
-        sys.stdout.write(ANSWER + json.dumps(run(url, *json.loads(line))) + "\n")
+        request = json.loads(line)
+        if request["settings"] is not None:
+            session = start_session(url, request["settings"])
+        found = run(session, request)
+        if not request["stays"]:
+            session.stop()
+        sys.stdout.write(ANSWER + json.dumps(found) + "\n")
         sys.stdout.flush()
 
 

@@ -1,6 +1,6 @@
 """On a real cluster every program is right, or refused before anything is written; there is no third outcome.
 
-`pytest tests/cluster -m cluster` runs all programs; without the mark a part of them runs.
+`pytest tests/cluster -m cluster` runs all programs; `test_one_cluster.py` runs a part of them without the mark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO
 import pytest
 
 from tests.cluster.machine import PROJECT, SMALL_JVM_OPTIONS, connect_server, hiding_command, spark_environment, standalone_cluster
-from tests.cluster.programs import PROGRAMS, SHORT, SHORTEST, WITHOUT_FILES
+from tests.cluster.programs import PROGRAMS, WITHOUT_FILES
 from tests.cluster.run import ANSWER, BROKEN, REFUSED, RIGHT
 
 DRIVER = {
@@ -70,12 +70,27 @@ class Driver:
         self.watchdog = threading.Timer(SECONDS, self.process.kill)
         self.watchdog.start()
 
-    def endings(self, names: Sequence[str], settings: Mapping[str, str], uri: str = "", options: Mapping[str, str] | None = None) -> Endings:
-        """How programs end in another session, with their files in a directory of its own, or at a URI."""
+    def endings(
+        self,
+        names: Sequence[str],
+        settings: Mapping[str, str] | None,
+        uri: str = "",
+        options: Mapping[str, str] | None = None,
+        stays: bool = False,
+    ) -> Endings:
+        """How programs end in another session, or in that which was told to stay, with their files in a directory of their own, or at a URI."""
         notes, place = (Path(tempfile.mkdtemp(dir=above)) for above in (self.shared.parent, self.shared))
         self.places.append(place)
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps([uri or str(place), {**settings, "spark.test.notes": str(notes)}, names, options or {}]) + "\n")
+        request = {
+            "directory": uri or str(place),
+            "options": options or {},
+            "names": names,
+            "settings": settings,
+            "stays": stays,
+            "notes": str(notes),
+        }
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         answer = next((line for line in self.process.stdout if line.startswith(ANSWER)), None)
         assert answer is not None, self.said()
@@ -126,19 +141,6 @@ def require_refused(found: Endings) -> None:
     assert {name: ending for name, ending in shared_files.items() if not ending[1].startswith("NotSharedError")} == {}
 
 
-@needs_namespaces
-@pytest.mark.spark
-def test_few_programs_while_fewer_and_fewer_workers_share(shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [True, True]) as cluster, driver(cluster.url, shared) as one:
-        # On every cluster of Hadoop a path without a scheme is one of HDFS; where it is a file, all other tests run.
-        require_right(one.endings(SHORT, {**DRIVER, **NOT_FILE}))
-        cluster.end_first_worker()
-        cluster.start_workers([False])
-        require_right_or_refused(one.endings(SHORTEST, DRIVER))
-        cluster.end_first_worker()
-        require_refused(one.endings(SHORTEST, DRIVER))
-
-
 @pytest.mark.cluster
 def test_shared_directory(shared: Path, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path, shared, [True, True]) as cluster, driver(cluster.url, shared) as one:
@@ -172,9 +174,7 @@ def test_an_executor_that_the_probe_has_not_met_loses_no_rows(shared: Path, tmp_
 
 
 @needs_namespaces
-@pytest.mark.parametrize(
-    "names", [pytest.param(SHORTEST, id="shortest", marks=pytest.mark.spark), pytest.param(ALL, id="all", marks=pytest.mark.cluster)]
-)
-def test_connect_server_with_its_own_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
+@pytest.mark.cluster
+def test_connect_server_with_its_own_directory(shared: Path, tmp_path: Path) -> None:
     with connect_server(tmp_path, shared, False) as url, driver(url, shared) as one:
-        require_refused(one.endings(names, {}))
+        require_refused(one.endings(ALL, {}))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.machine import connect_server, standalone_cluster
 from tests.cluster.object_store import object_store
-from tests.cluster.programs import PROGRAMS, SHORT
+from tests.cluster.programs import PROGRAMS
 from tests.cluster.test_cluster import DRIVER, Endings, driver, needs_namespaces, require_right
 
 ALL = tuple(PROGRAMS)
@@ -63,10 +63,3 @@ def test_all_programs(place: str, alone: Endings, tmp_path: Path) -> None:
     found = endings_at(place, ALL, tmp_path / "there")
     require_right(found)
     assert found == alone
-
-
-@needs_namespaces
-@pytest.mark.spark
-@pytest.mark.parametrize("place", PLACES[4:])
-def test_few_programs(place: str, tmp_path: Path) -> None:
-    require_right(endings_at(place, SHORT, tmp_path / "there"))

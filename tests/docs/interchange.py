@@ -9,7 +9,7 @@ import json
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import SFrameError
 from tests.docs.interchange_columns import FOREIGN, OF_SPARK, OURS
+from tests.examples import by_turns
 
 PAGE = Path(__file__).parents[2] / "docs" / "interchange.md"
 SAME, REFUSED, NONE = "same", "refused", "none"
@@ -203,15 +204,16 @@ TIMES = "spark.sql.timeType.enabled"
 CONNECT_IN = {"Connect": DOORS_OF_SPARK["Spark"]}
 
 
-def column_of_spark(door: str) -> dict[str, str]:
-    """A column of the third table."""
+def column_of_spark(door: str, names: Sequence[str] = ()) -> dict[str, str]:
+    """A column of the third table, or some of its cells."""
     from sframe_spark.session.users_own_spark_session import user_session
 
     spark = user_session()
     before = spark.conf.get(TIMES)
     spark.conf.set(TIMES, "true")
     try:
-        return {name: cell_of_spark({**DOORS_OF_SPARK, **CONNECT_IN}[door], spark.range(2), text) for name, text in OF_SPARK.items()}
+        made = {**DOORS_OF_SPARK, **CONNECT_IN}[door]
+        return {name: cell_of_spark(made, spark.range(2), OF_SPARK[name]) for name in names or OF_SPARK}
     finally:
         spark.conf.set(TIMES, before)
 
@@ -223,9 +225,9 @@ def cell_of_spark(door: MadeOfSpark, two_rows: Any, text: str) -> str:
     return kind_of(lambda directory: make(df, directory), read, 2)
 
 
-def column_out(door: str) -> dict[str, str]:
-    """A column of the first table."""
-    return {name: cell_out({**DOORS, **ON_SPARK}[door], values) for name, values in OURS.items()}
+def column_out(door: str, names: Sequence[str] = ()) -> dict[str, str]:
+    """A column of the first table, or some of its cells."""
+    return {name: cell_out({**DOORS, **ON_SPARK}[door], OURS[name]) for name in names or OURS}
 
 
 def column_in(door: str) -> dict[str, str]:
@@ -255,6 +257,12 @@ def table_of_page(corner: str) -> dict[str, dict[str, str]]:
     return found
 
 
+def some_of_page(corner: str, door: str, names: Sequence[str]) -> dict[str, str]:
+    """Some cells of a column of the table of the page that has this corner."""
+    column = table_of_page(corner)[door]
+    return {name: column[name] for name in names}
+
+
 def cells(line: str) -> list[str]:
     """The texts of a line of a table."""
     return [cell.strip() for cell in line.strip("|").split(" | ")] if " | " in line else []
@@ -281,13 +289,20 @@ def write_page() -> None:
     PAGE.write_text(text, encoding="utf-8")
 
 
+def in_turn(door: str) -> tuple[list[str], list[str]]:
+    """Rows of the first and the third table whose cells of a door of Spark are made in the normal run: each row's by some doors."""
+    number = [*ON_SPARK, *DOORS_OF_SPARK].index(door)
+    return list(by_turns(list(OURS), 2, number)), list(by_turns(list(OF_SPARK), 2, number))
+
+
 def main(arguments: list[str]) -> None:
-    """Write the page; with the URL of a Connect server, print its columns instead."""
+    """Write the page; with the URL of a Connect server, print its columns instead, some of their cells unless all are asked for."""
     if arguments:
         from tests.properties.other_sparks import start
 
         start(arguments[0])
-        sys.stdout.write(json.dumps([column_out("Connect"), column_of_spark("Connect")]) + "\n")
+        ours, of_spark = in_turn("Connect")
+        sys.stdout.write(json.dumps([column_out("Connect", ours), column_of_spark("Connect", of_spark)]) + "\n")
     else:
         write_page()
 

@@ -16,6 +16,8 @@ from tests.docs.interchange import (
     column_in,
     column_of_spark,
     column_out,
+    in_turn,
+    some_of_page,
     table_of_page,
 )  # fmt: skip
 
@@ -27,7 +29,8 @@ def test_out_and_back(door: str) -> None:
 
 @pytest.mark.spark
 def test_out_to_spark_and_back() -> None:
-    assert table_of_page(OUT_CORNER)["Spark"] == column_out("Spark")
+    names, _ = in_turn("Spark")
+    assert some_of_page(OUT_CORNER, "Spark", names) == column_out("Spark", names)
 
 
 @pytest.mark.parametrize("door", DOORS_IN)
@@ -38,7 +41,8 @@ def test_in(door: str) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("door", DOORS_OF_SPARK)
 def test_in_from_spark(door: str) -> None:
-    assert table_of_page(SPARK_CORNER)[door] == column_of_spark(door)
+    _, names = in_turn(door)
+    assert some_of_page(SPARK_CORNER, door, names) == column_of_spark(door, names)
 
 
 def test_a_type_is_the_same_by_spark_connect_and_in_files() -> None:

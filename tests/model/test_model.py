@@ -17,7 +17,7 @@ from tests.model.programs import program_of
 from tests.model.run import failure_of, replay, shrunk
 from tests.model.values import Refused
 
-ON_DRIVER, ON_SPARK = 470, 12
+ON_DRIVER, ON_SPARK = 470, examples(12, every=3)
 GROUPS, SPARK_GROUPS = 4, 3
 IN_CAMPAIGN, CAMPAIGN_GROUPS, ON_SPARK_IN_CAMPAIGN = 19_500, 195, 500
 # Of a few rows a batch.

@@ -61,7 +61,7 @@ def test_many_rows_are_not_sent_to_the_driver() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("segments", [1, 3, 7])
+@pytest.mark.parametrize("segments", [1, 7])
 def test_the_first_rows_of_a_saved_frame(tmp_path: Any, spark: Any, segments: int) -> None:
     from sframe_spark import SFrame, config, load_sframe
     from sframe_spark.explain.executed_spark_plans import recorded_plans

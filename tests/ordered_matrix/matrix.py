@@ -60,10 +60,11 @@ def entries(layout: int) -> Iterator[Entry]:
 
 
 def covering(layout: int) -> list[Entry]:
-    """A few entries of a layout: over all layouts every second program, and every shape under every number of partitions."""
+    """A few entries of a layout: over all layouts every third program, and every shape under few partitions and under many."""
     partitions, adaptive = LAYOUTS[layout]
-    programs = list(PROGRAMS)[::2][layout :: len(LAYOUTS)]
-    places = [place for place in range(len(SHAPES)) if (place + PARTITIONS.index(partitions)) % 2 == adaptive]
+    programs = list(PROGRAMS)[::3][layout :: len(LAYOUTS)]
+    is_many, odd = divmod(PARTITIONS.index(partitions), 2)
+    places = [place for place in range(len(SHAPES)) if place % 2 == odd and (place // 2 + is_many) % 2 == adaptive]
     shapes = list(SHAPES)
     count = max(len(programs), len(places))
     return [(programs[n % len(programs)], shapes[places[n % len(places)]], form_of(n, 0, layout)) for n in range(count)]

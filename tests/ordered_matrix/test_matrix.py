@@ -1,6 +1,6 @@
 """Every operation over ordered rows, on every kind of frame, gives the same rows in the same order however Spark cuts and plans the work.
 
-The normal run takes every second program once, such that each shape meets each number of partitions (`test_plans.py` takes all programs).
+The normal run takes every third program once, such that each shape meets few partitions and many (`test_plans.py` takes all programs).
 `pytest tests/ordered_matrix -m campaign` runs the whole product; SFRAME_SPARK_MATRIX_PROGRAMS is a regular expression for a part of it.
 `-m cluster` runs a part on three executor processes, and on Spark Connect.
 """
@@ -31,8 +31,9 @@ def test_shapes_are_what_they_say() -> None:
 
 def test_the_normal_run_covers_programs_and_pairs_of_shape_and_partitions() -> None:
     chosen = [(LAYOUTS[layout][0], *entry) for layout in range(len(LAYOUTS)) for entry in covering(layout)]
-    assert {program for _, program, _, _ in chosen} == set(list(PROGRAMS)[::2])
-    assert {(partitions, shape) for partitions, _, shape, _ in chosen} == set(product(PARTITIONS, SHAPES))
+    assert {program for _, program, _, _ in chosen} == set(list(PROGRAMS)[::3])
+    assert {(partitions > 2, shape) for partitions, _, shape, _ in chosen} == set(product([False, True], SHAPES))
+    assert {partitions for partitions, *_ in chosen} == set(PARTITIONS)
     assert {form for *_, form in chosen} == set(FORMS)
 
 

@@ -77,12 +77,14 @@ def test_spark_counts_the_same(spark: Any, everything_on_spark: None) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", part(["float", "int"], 2))
 def test_the_aggregates_keep_their_contract(spark: Any, name: str) -> None:
-    check_aggregate("finite_range", VALUES[name][:40])
-    check_aggregate("histogram", VALUES[name][:40], parameters=(-2, 50, 12))
-    check_aggregate("label_ranges", VALUES["text"][:40], VALUES[name][:40], parameters=(None, "word 1", "word 2"))
-    check_aggregate("label_histograms", VALUES["text"][:40], VALUES[name][:40], parameters=((None, "word 0"), ((-2, 50, 12), (0, 1, 3))))
-    check_aggregate("bin_ranges", VALUES["int"][:40], VALUES[name][:40], parameters=(-1, 50, 9))
-    check_aggregate("label_counts", VALUES["text"][:40], parameters=((None, "word 1", "word 2"),))
+    numbers, texts = VALUES[name][:40], VALUES["text"][:40]
+    check_aggregate("label_histograms", texts, numbers, parameters=((None, "word 0"), ((-2, 50, 12), (0, 1, 3))))
+    # `tests/expressions/aggregates/test_spark_columns.py` has all of them on Spark.
+    check_aggregate("finite_range", numbers, spark=False)
+    check_aggregate("histogram", numbers, parameters=(-2, 50, 12), spark=False)
+    check_aggregate("label_ranges", texts, numbers, parameters=(None, "word 1", "word 2"), spark=False)
+    check_aggregate("bin_ranges", VALUES["int"][:40], numbers, parameters=(-1, 50, 9), spark=False)
+    check_aggregate("label_counts", texts, parameters=((None, "word 1", "word 2"),), spark=False)
 
 
 @pytest.mark.parametrize("name", ["int", "float", "time"])

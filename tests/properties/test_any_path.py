@@ -18,10 +18,11 @@ from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement i
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.planner import chunk
 from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice
+from tests.examples import examples
 from tests.random_programs.equivalence import AnyPathRunner, check_program
 from tests.random_programs.plans import random_program
 
-BLOCKS, PROGRAMS, FIRST = 4, 10, 820_000
+BLOCKS, PROGRAMS, FIRST = 4, examples(10, every=3), 820_000
 
 
 @pytest.fixture(autouse=True)

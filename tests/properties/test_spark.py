@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.config import config
+from tests.examples import square
 from tests.properties.counts import IN_EACH_LAYOUT
 from tests.random_programs.equivalence import EngineRunner, check_program, spark_layout
 from tests.random_programs.plans import EXCHANGE_STEPS, random_program
@@ -26,7 +27,7 @@ def test_programs(spark: Any, partitions: int, adaptive: bool) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("partitions", "adaptive"), LAYOUTS)
+@pytest.mark.parametrize(("partitions", "adaptive"), square(2, (1, 2, 7), (True, False)))
 def test_one_program_in_every_layout(spark: Any, partitions: int, adaptive: bool) -> None:
     program = random_program(random.Random(7), [*EXCHANGE_STEPS, "append", "filter", "cumulative"], most_steps=5)
     with spark_layout(partitions, adaptive) as options:

@@ -19,11 +19,12 @@ from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Strategy
 from sframe_spark.planner import chunk
 from sframe_spark.rewrite_laws import group_join_and_sort_algorithms as algorithm_choice
+from tests.examples import examples
 from tests.random_programs.equivalence import EngineRunner, check_program
 from tests.random_programs.plans import ALL_STEPS, random_program
 from tests.strategies import HASH_JOIN_BY_THREADS
 
-BLOCKS, PROGRAMS, FIRST = 6, 8, 700_000
+BLOCKS, PROGRAMS, FIRST = 6, examples(8, every=3), 700_000
 # Programs of what is seldom met among all steps.
 OF_JOINS = ("join", "join", "join", "filter", "sort", "group_by", "append", "project", "cumulative")
 

@@ -302,7 +302,7 @@ from pyspark.sql import SparkSession
 place = sys.argv[1]
 builder = SparkSession.builder.master("local[2]").enableHiveSupport().config("spark.ui.enabled", "false")
 builder = builder.config("spark.sql.warehouse.dir", f"{place}/warehouse").config("spark.hadoop.hive.metastore.warehouse.dir", f"{place}/warehouse")
-builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:;databaseName={place}/metastore;create=true")
+builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:memory:metastore;create=true")
 spark = builder.getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 from sframe_spark import SFrame

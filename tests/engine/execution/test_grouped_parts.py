@@ -31,7 +31,7 @@ AGGREGATES = {
 KEYS = {"ints": ["k"], "floats": ["z"], "texts": ["s"], "times": ["t"], "lists": ["l"], "two": ["k", "s"], "three": ["z", "t", "k"]}
 
 
-@pytest.fixture(params=[1, 2, 7], autouse=True)
+@pytest.fixture(params=[1, 7], autouse=True)
 def on_spark(request: pytest.FixtureRequest, spark: Any) -> Iterator[None]:
     """All work is done by so many tasks, in batches of a few rows."""
     with config.using(small_rows=0, single_task_rows=0, default_segments=request.param, batch_rows=64):

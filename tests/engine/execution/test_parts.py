@@ -16,13 +16,13 @@ from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.values.arrow_to_python import decode
-from tests.examples import part
+from tests.examples import by_turns, part
 
 ROWS = 500
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(params=[1, 2, 7], autouse=True)
+@pytest.fixture(params=[1, 7], autouse=True)
 def on_spark(request: pytest.FixtureRequest, spark: Any) -> Iterator[None]:
     """All work is done by so many tasks, in batches of a few rows."""
     with config.using(small_rows=0, single_task_rows=0, default_segments=request.param, batch_rows=64):
@@ -57,9 +57,10 @@ AGGREGATES = ("sum", "mean", "column_min", "column_max", "column_var", "column_s
 @pytest.mark.parametrize("name", part(PROGRAMS, 2))
 def test_parts_give_what_a_query_gives(saved: str, name: str) -> None:
     column = PROGRAMS[name](load_sframe(saved))
+    # Spark plans a sum as tens of columns: each program has half of them.
     wanted = [
         Aggregation(function, () if function == "count" else (0,), (1,) if function in ("column_var", "column_std") else ())
-        for function in AGGREGATES
+        for function in by_turns(AGGREGATES, 2, list(PROGRAMS).index(name) // 2)
     ]
     found, expected = (values(column, wanted, naive) for naive in (False, True))
     assert [type(value) for value in found] == [type(value) for value in expected]

@@ -657,6 +657,16 @@ def test_groups_use_the_parts_of_a_plug_in() -> None:
     assert lifted == [2, 2]
 
 
+@cache
+def groups_found_on_spark(kind: str) -> tuple[list[Any], list[Any], list[tuple[Any, ...]]]:
+    """All aggregates of a type, units of their values, and what one query gives: a column for each aggregate."""
+    requests = [request for request in REQUESTS if request.kind == kind and request.name in NAMED.values()]
+    rows, units = units_of("groups", kind, frozenset())
+    chunk, schema = drivers.table(columns_of(kind, rows))
+    node = group_by(memory_source(list(chunk.columns), schema, chunk.rows), [0], [request.aggregation for request in requests])
+    return requests, units, list(zip(*sorted(run_lowering(node, 3), key=lambda row: row[0]), strict=True))[1:]
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
@@ -667,12 +677,7 @@ def test_groups_use_the_parts_of_a_plug_in() -> None:
     ],
 )
 def test_groups_on_spark(kind: str, departs: bool) -> None:
-    """One query for all aggregates of a type."""
-    requests = [request for request in REQUESTS if request.kind == kind and request.name in NAMED.values()]
-    rows, units = units_of("groups", kind, frozenset())
-    chunk, schema = drivers.table(columns_of(kind, rows))
-    node = group_by(memory_source(list(chunk.columns), schema, chunk.rows), [0], [request.aggregation for request in requests])
-    got = list(zip(*sorted(run_lowering(node, 3), key=lambda row: row[0]), strict=True))[1:]
+    requests, units, got = groups_found_on_spark(kind)
     wrong = []
     for request, column in zip(requests, got, strict=True):
         for (case, places), value in zip(units, column, strict=True):

@@ -22,7 +22,7 @@ from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
-from tests.examples import part
+from tests.examples import by_turns, part
 from tests.expressions.aggregates.drivers import of_all_rows
 from tests.facts import same
 
@@ -87,7 +87,10 @@ Request = tuple[str, tuple[Any, ...]]
 
 
 def grouped_together(spark: Any, requests: Sequence[Request], kinds: list[ColumnType], groups: list[list[list[Any]]]) -> tuple[Any, list[list[str]]]:
-    """Return a grouped query of several aggregates over the same columns, and the names of its columns for each of them: all ways to add up."""
+    """Return a grouped query of several aggregates over the same columns, and the names of its columns for each of them.
+
+    Sums are added up in one of the ways, by turns: a plan of all takes seconds, and `test_spark_sums.py` has them all.
+    """
     from pyspark.sql import functions as F
 
     flat = [[value for group in groups for value in group[i]] for i in range(len(kinds))]
@@ -97,9 +100,9 @@ def grouped_together(spark: Any, requests: Sequence[Request], kinds: list[Column
     df = frame(spark, {key: encode_plain(plain[key], types[key]) for key in types}, types)
     order = F.struct(F.col(ROW_ORDER).alias("k"))
     copies, aggregates, names = [], [], []
-    for name, case in requests:
+    for turn, (name, case) in enumerate(requests):
         function, of_request = AGGREGATES[name], []
-        for summed in SummedFloats if function.exact is not None else [SummedFloats.EVERY]:
+        for summed in by_turns(tuple(SummedFloats), len(SummedFloats), turn) if function.exact is not None else [SummedFloats.EVERY]:
             # Each way has columns of its own: what sums read alongside is named after these.
             number = len(aggregates)
             columns = [f"v{i}_{number}" for i in range(len(kinds))]

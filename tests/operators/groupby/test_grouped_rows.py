@@ -31,7 +31,7 @@ from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
-from tests.examples import examples, part
+from tests.examples import by_turns, examples, part
 
 NAN = math.nan
 EAST = datetime.timezone(datetime.timedelta(hours=5))
@@ -115,7 +115,7 @@ def test_explained_as_it_runs() -> None:
 @pytest.mark.parametrize("kind", part(sorted(KEYS), 2))
 def test_spark_makes_the_same_groups(kind: str, spark: Any) -> None:
     choose = random.Random(11)
-    for _ in range(examples(2, every=1)):
+    for _ in by_turns(range(2), 2, 0):
         sf = frame(choose, kind, choose.randrange(1, 30))
         in_memory = groups(sf)
         with config.using(small_rows=0, single_task_rows=0):
