@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR, ColumnType
 from sframe_spark.values.column_cast import canonical_text
 
@@ -64,7 +65,7 @@ def one_float(column: pa.Array) -> pa.Array:
     """Return the floats with -0.0 replaced by 0.0, and every NaN replaced by the same NaN."""
     column = pc.add(column, 0.0)
     strange = pc.is_nan(column)
-    return pc.if_else(strange, np.nan, column) if pc.any(strange).as_py() else column
+    return if_else(strange, np.nan, column) if pc.any(strange).as_py() else column
 
 
 def comparable_column(column: Column, column_type: ColumnType) -> Column:

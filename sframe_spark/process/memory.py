@@ -146,8 +146,10 @@ def _is_arrows_choice(pool: pa.MemoryPool) -> bool:
     if os.environ.get(CHOICE_OF_USER) or POOL_OF_BATCHES not in names or pool.backend_name != names[0] or names[0] == POOL_OF_BATCHES:
         return False
     # A wrapper around the pool has the same name, but does not count this allocation.
-    pa.allocate_buffer(1, memory_pool=_pool_of(names[0]))
-    return bool(pool.total_bytes_allocated() == _pool_of(names[0]).total_bytes_allocated())
+    held = pa.allocate_buffer(1, memory_pool=_pool_of(names[0]))
+    is_same = pool.bytes_allocated() == _pool_of(names[0]).bytes_allocated()
+    del held
+    return bool(is_same)
 
 
 def _pool_of(name: str) -> pa.MemoryPool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import ConversionError, SchemaError, UnsupportedOperationError
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import (
     ARRAY,
     ARRAY_KIND,
@@ -99,7 +100,7 @@ def cast_array(values: pa.Array, source: ColumnType, target: ColumnType, undefin
     """
     natural = cast_type(source, target)
     if source.kind == FLOAT_KIND:
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+        values = if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     if source.kind != target.kind:
         converted = _CASTS[source.kind, target.kind](values, source)
         if not undefined_on_failure and converted.null_count > values.null_count:
@@ -135,14 +136,14 @@ def _float_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
 def _int_to_datetime(values: pa.Array, source: ColumnType) -> pa.Array:
     first, last = FIRST_MICROSECOND // SECOND, LAST_MICROSECOND // SECOND
     fits = pc.and_(pc.greater_equal(values, first), pc.less_equal(values, last))
-    return pc.multiply(pc.if_else(fits, values, pa.scalar(None, pa.int64())), SECOND).cast(DATETIME.physical)
+    return pc.multiply(if_else(fits, values, pa.scalar(None, pa.int64())), SECOND).cast(DATETIME.physical)
 
 
 def _float_to_datetime(values: pa.Array, source: ColumnType) -> pa.Array:
     fits = pc.less(pc.abs(values), LAST_MICROSECOND / SECOND)
-    microseconds = seconds_to_microseconds(pc.if_else(fits, values, pa.scalar(None, pa.float64())))
+    microseconds = seconds_to_microseconds(if_else(fits, values, pa.scalar(None, pa.float64())))
     inside = pc.greater_equal(microseconds, FIRST_MICROSECOND)
-    return pc.if_else(inside, microseconds, pa.scalar(None, pa.int64())).cast(DATETIME.physical)
+    return if_else(inside, microseconds, pa.scalar(None, pa.int64())).cast(DATETIME.physical)
 
 
 def seconds_to_microseconds(values: pa.Array) -> pa.Array:
@@ -185,7 +186,7 @@ def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: C
     are_plain = pc.match_substring_regex(values, plain)
     if pc.all(are_plain).as_py() is not False:
         return values.cast(target)
-    parsed = pc.if_else(are_plain, values, pa.scalar(None, values.type)).cast(target)
+    parsed = if_else(are_plain, values, pa.scalar(None, values.type)).cast(target)
     return _with_rest(values, parsed, are_plain.fill_null(False), lambda rest, _: pa.array(map(parse, rest.to_pylist()), target))
 
 

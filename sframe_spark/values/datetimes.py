@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, LostNanosecondsWarning, listed, users_level
+from sframe_spark.pyarrow_versions import if_else
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -376,7 +377,7 @@ def _fraction(wall: pa.Array) -> pa.Array:
     """Return a dot and six digits of the microseconds, or an empty string for whole seconds."""
     parts = _microseconds(wall)
     digits = pc.binary_join_element_wise(".", pc.utf8_lpad(parts.cast(pa.string()), 6, "0"), "")
-    return pc.if_else(pc.equal(parts, 0), "", digits)
+    return if_else(pc.equal(parts, 0), "", digits)
 
 
 def _seconds(wall: pa.Array) -> pa.Array:
@@ -384,7 +385,7 @@ def _seconds(wall: pa.Array) -> pa.Array:
 
 
 def _half_of_day(names: tuple[str, str]) -> Callable[[pa.Array], pa.Array]:
-    return lambda wall: pc.if_else(pc.less(pc.hour(wall), 12), *names)
+    return lambda wall: if_else(pc.less(pc.hour(wall), 12), *names)
 
 
 _TEXTS: dict[str, Callable[[pa.Array], pa.Array]] = {
@@ -428,16 +429,16 @@ def _offset_texts(name: str, offsets: pa.Array) -> pa.Array:
     The last form leaves out ``:00``, and is empty if there is no offset.
     """
     filled = offsets.fill_null(0).cast(pa.int64())
-    sign, size = pc.if_else(pc.less(filled, 0), "-", "+"), pc.abs(filled)
+    sign, size = if_else(pc.less(filled, 0), "-", "+"), pc.abs(filled)
     hours, minutes = (pc.utf8_lpad(part.cast(pa.string()), 2, "0") for part in (pc.divide(size, 60), _remainder(size, 60)))
     if name in ("%z", "%q"):
         return pc.binary_join_element_wise(sign, hours, minutes, "")
     if name == "%Q":
         return pc.binary_join_element_wise(sign, hours, ":", minutes, "")
     if name == "%Z":
-        return pc.if_else(offsets.is_valid(), "GMT", "UTC")
-    rest = pc.if_else(pc.equal(minutes, "00"), "", pc.binary_join_element_wise(":", minutes, ""))
-    return pc.if_else(offsets.is_valid(), pc.binary_join_element_wise("GMT", sign, hours, rest, ""), "")
+        return if_else(offsets.is_valid(), "GMT", "UTC")
+    rest = if_else(pc.equal(minutes, "00"), "", pc.binary_join_element_wise(":", minutes, ""))
+    return if_else(offsets.is_valid(), pc.binary_join_element_wise("GMT", sign, hours, rest, ""), "")
 
 
 def format_datetimes(wall: pa.Array, offsets: pa.Array, form: str) -> pa.Array:
@@ -451,7 +452,7 @@ def format_datetimes(wall: pa.Array, offsets: pa.Array, form: str) -> pa.Array:
     """
     parts = [_text(directive, wall, offsets) for directive in directives(form)]
     joined = pc.binary_join_element_wise(*parts, "") if parts else pa.scalar("", pa.string())
-    return pc.if_else(wall.is_valid(), joined, pa.scalar(None, pa.string()))
+    return if_else(wall.is_valid(), joined, pa.scalar(None, pa.string()))
 
 
 def _text(directive: str, wall: pa.Array, offsets: pa.Array) -> Any:

@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import InvalidArgumentError, NotOneTypeError
 from sframe_spark.message_text import brief, visible
+from sframe_spark.pyarrow_versions import JSON_TYPE, if_else, with_json_type
 from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.arrow_to_python import decode
@@ -229,7 +230,7 @@ def _list_metadata(data_type: pa.DataType, is_list: bool) -> dict[str, str] | No
 def _in_zone(zone: str) -> Form:
     """Return the form for datetimes that all have one offset from UTC: timestamps in a time zone."""
     data_type = pa.timestamp("us", zone)
-    return Form(data_type, lambda values: pc.if_else(values.is_valid(), values.field("instant").cast(pa.int64()).cast(data_type), None))
+    return Form(data_type, lambda values: if_else(values.is_valid(), values.field("instant").cast(pa.int64()).cast(data_type), None))
 
 
 def _with_offsets() -> Form:
@@ -253,9 +254,10 @@ def _json(column_type: ColumnType) -> Form:
     """Return the form for lists or dicts that can be read back from JSON unchanged: Arrow's canonical JSON extension."""
 
     def convert(values: pa.Array) -> pa.Array:
-        return pa.ExtensionArray.from_storage(pa.json_(), pa.array(json_texts(decode(values, column_type)), pa.string()))
+        return with_json_type(pa.array(json_texts(decode(values, column_type)), pa.string()))
 
-    return Form(pa.json_(), convert, {KIND: column_type.kind, TEXT: JSON})
+    extension = {EXTENSION_NAME: "arrow.json", EXTENSION_METADATA: ""} if pa.types.is_string(JSON_TYPE) else {}
+    return Form(JSON_TYPE, convert, {**extension, KIND: column_type.kind, TEXT: JSON})
 
 
 def _tagged(column_type: ColumnType) -> Form:

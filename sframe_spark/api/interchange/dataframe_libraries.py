@@ -20,6 +20,7 @@ from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.operators.sources.in_memory import memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, DATETIME_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import normalized_parts, warn_of_long_decimals
 from sframe_spark.values.datetimes import warn_of_nanoseconds
@@ -372,7 +373,7 @@ def _naive_or_utc(column: pa.Array) -> Any:
         offsets = pc.unique(column.field("offset").filter(column.is_valid())).to_pylist()
         if offsets != [0]:
             return None
-        column = pc.if_else(column.is_valid(), column.field("instant"), None)
+        column = if_else(column.is_valid(), column.field("instant"), None)
     try:
         values = pandas.Series(column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False))
     except pa.ArrowInvalid:

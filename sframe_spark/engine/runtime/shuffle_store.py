@@ -29,6 +29,7 @@ from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, column_names, 
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
+from sframe_spark.pyarrow_versions import concat_batches
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.filesystem.temporary_datasets import QuotaUsage, RemoteStore, TemporaryHandle, TemporaryStore, scratch_store
@@ -185,7 +186,7 @@ def write_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number
             ends = [split.edges[partition : partition + 2].tolist() for split in added]
             parts = [batch.slice(start, stop - start) for batch, (start, stop) in zip(batches, ends, strict=True) if start < stop]
             if parts:
-                start, (payload, unpacked) = file.tell(), to_message(parts[0] if len(parts) == 1 else pa.concat_batches(parts))
+                start, (payload, unpacked) = file.tell(), to_message(parts[0] if len(parts) == 1 else concat_batches(parts))
                 file.write(payload)
                 yield partition, StoredRun(added[0].task, number, file.name, start, len(payload), zlib.crc32(payload), unpacked)
         raise_if_cancelled()

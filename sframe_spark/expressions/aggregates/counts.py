@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
@@ -18,6 +17,7 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, define_aggregate
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder, State, StateColumn
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import INT, ColumnType
 
@@ -201,7 +201,7 @@ def missing_of_none(aggregate: ColumnAggregate, column: int) -> ColumnAggregate:
 
     def finish(*states: State, last: bool) -> pa.Array:
         values, has_value = aggregate.finish(*states[:-1], last=last), states[-1]
-        return values if has_value.all() else pc.if_else(pa.array(has_value), values, pa.scalar(None, values.type))
+        return values if has_value.all() else if_else(pa.array(has_value), values, pa.scalar(None, values.type))
 
     return ColumnAggregate((*aggregate.states, HasValue(column)), finish)
 

@@ -33,6 +33,7 @@ from sframe_spark.expressions.functions.scalar_function import (
     unsupported,
 )
 from sframe_spark.message_text import brief
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import list_from_lengths
 from sframe_spark.values.column_cast import cast_array
@@ -115,9 +116,9 @@ def _common_lengths(left: Argument, right: Argument, types: Sequence[ColumnType]
     sides = zip((left, right), types, strict=True)
     first, second = (pc.list_value_length(array_of(side, rows)) if kind.kind == ARRAY_KIND else None for side, kind in sides)
     if first is not None and second is not None:
-        return pc.if_else(pc.equal(first, second), first, pa.scalar(None, pa.int32()))
+        return if_else(pc.equal(first, second), first, pa.scalar(None, pa.int32()))
     array_lengths, number = (first, right) if first is not None else (second, left)
-    return pc.if_else(array_of(number, rows).is_valid(), array_lengths, pa.scalar(None, pa.int32()))
+    return if_else(array_of(number, rows).is_valid(), array_lengths, pa.scalar(None, pa.int32()))
 
 
 def _elements(values: pa.Array, lengths: pa.Array, column_type: ColumnType) -> np.ndarray:
@@ -391,7 +392,7 @@ def _clipped(values: pa.Array, bounds: tuple[int | float | None, int | float | N
     for bound, is_outside in zip(bounds, (pc.less, pc.greater), strict=True):
         if bound is not None:
             limit = pa.scalar(bound, values.type)
-            values = pc.if_else(is_outside(values, limit), limit, values)
+            values = if_else(is_outside(values, limit), limit, values)
     return values
 
 

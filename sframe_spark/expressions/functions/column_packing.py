@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, are_numbers, array_of, define_function, float_of, unsupported
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
@@ -93,7 +94,7 @@ def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: A
         return None
     texts = [texts_of_items(column) for column in columns]
     absent = pa.scalar(None, pa.string())
-    return [pc.if_else(column.is_valid(), text, absent) if column.null_count else text for column, text in zip(columns, texts, strict=True)]
+    return [if_else(column.is_valid(), text, absent) if column.null_count else text for column, text in zip(columns, texts, strict=True)]
 
 
 def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> Any:
@@ -142,7 +143,7 @@ def _infer_array(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
 def _compute_array(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     numbers = _row_by_row([float_of(array_of(argument, rows)) for argument in arguments]).fill_null(float("nan"))
     if parameters[0] is not None:
-        numbers = pc.if_else(pc.is_nan(numbers), float(parameters[0]), numbers)
+        numbers = if_else(pc.is_nan(numbers), float(parameters[0]), numbers)
     return pa.ListArray.from_arrays(even_offsets(rows, len(arguments)), numbers, type=ARRAY.physical)
 
 

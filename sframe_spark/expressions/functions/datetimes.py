@@ -27,6 +27,7 @@ from sframe_spark.expressions.functions.scalar_function import (
     unsupported,
 )
 from sframe_spark.message_text import brief
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ZONED_DATETIME, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.values.arrow_to_column_types import zoned_array
@@ -57,7 +58,7 @@ def shift(datetimes: Argument, seconds: Argument, column_type: ColumnType, sign:
     datetimes, seconds = array_of(datetimes, rows), array_of(seconds, rows)
     floats = seconds.cast(pa.float64(), safe=False)
     within = pc.less(pc.abs(floats), _MAX_SECONDS)
-    moved = seconds_to_microseconds(pc.if_else(within, floats, 0.0))
+    moved = seconds_to_microseconds(if_else(within, floats, 0.0))
     microseconds = _added(microseconds_of(datetimes, column_type), pc.multiply(moved, sign), BEYOND_BITS)
     return with_offsets_of(datetimes, microseconds.cast(DATETIME.physical), column_type)
 
@@ -258,7 +259,7 @@ def offsets_of(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Ar
     values = array_of(datetimes, rows)
     if not column_type.is_zoned:
         return pa.nulls(rows, pa.int32())
-    return pc.if_else(values.is_valid(), pc.struct_field(values, "offset"), pa.scalar(None, pa.int32()))
+    return if_else(values.is_valid(), pc.struct_field(values, "offset"), pa.scalar(None, pa.int32()))
 
 
 def _infer_part(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -481,7 +482,7 @@ def _chosen(numbers: np.ndarray, texts: pa.Array, otherwise: Any) -> Any:
 
 
 def _numbers(texts: pa.Array) -> np.ndarray:
-    return pc.if_else(pc.equal(texts, ""), "0", texts).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return if_else(pc.equal(texts, ""), "0", texts).cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
 def _fractions(texts: pa.Array) -> np.ndarray:

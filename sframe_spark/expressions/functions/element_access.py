@@ -20,6 +20,7 @@ from sframe_spark.expressions.functions.dicts import ITEM_TYPES, class_of_key, n
 from sframe_spark.expressions.functions.predicates_if_else_and_fill import map_lengths
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, unsupported
 from sframe_spark.message_text import brief
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType, list_of
 from sframe_spark.values.arrow_to_column_types import list_from_lengths
 from sframe_spark.values.arrow_to_python import decode
@@ -234,7 +235,7 @@ def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
         keys_of = native_keys if len(values.keys) and are_alike(requested) else possible_keys
         indices = _indices_of_keys(values, keys_of(column_type, requested))
     items = _taken(flat.items, indices)
-    return pc.if_else(pc.equal(items, "null"), pa.scalar(None, pa.string()), items)
+    return if_else(pc.equal(items, "null"), pa.scalar(None, pa.string()), items)
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
@@ -302,7 +303,7 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     # All lists have the same length, and none is missing.
     item = pc.list_element(array_of(arguments[0], rows), position)
     if types[0].kind == ARRAY_KIND:
-        item = pc.if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
+        item = if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
     # Both an encoded value and a string are stored as strings, but mean different things.
     if not are_texts and not requested.is_encoded and item.type == requested.physical and not isinstance(absent, tuple):
         return item if absent is None else _without(item, absent)
@@ -329,7 +330,7 @@ def _without(items: pa.Array, absent: int | float | str) -> pa.Array:
     if pa.types.is_string(items.type) != isinstance(absent, str):
         return items
     same = pc.is_nan(items) if absent != absent else pc.equal(items, pa.scalar(absent))
-    return pc.if_else(same, pa.scalar(None, items.type), items)
+    return if_else(same, pa.scalar(None, items.type), items)
 
 
 def _as_requested(value: Any, requested: ColumnType) -> Any:

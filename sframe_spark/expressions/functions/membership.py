@@ -18,6 +18,7 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints, unsupported
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, LOGICAL, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import canonical_text
@@ -96,7 +97,7 @@ def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], p
     find, includes_none = prepared
     values = array_of(arguments[0], rows)
     result = find(values)
-    return to_ints(pc.if_else(pc.is_null(values), includes_none, result) if values.null_count else result)
+    return to_ints(if_else(pc.is_null(values), includes_none, result) if values.null_count else result)
 
 
 def _find_numbers(column_type: ColumnType, requested: list[Any]) -> Callable[[pa.Array], pa.Array]:

@@ -32,6 +32,7 @@ from sframe_spark.expressions.functions.scalar_function import (
     unsupported,
 )
 from sframe_spark.message_text import brief
+from sframe_spark.pyarrow_versions import if_else, replace_with_mask
 from sframe_spark.types import (
     ARRAY_KIND,
     DATETIME_KIND,
@@ -101,7 +102,7 @@ def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], p
         return to_ints(both_missing)
     else:
         same = _equal_nested(arguments, types, rows)
-    return to_ints(pc.if_else(pc.is_null(same), both_missing, same))
+    return to_ints(if_else(pc.is_null(same), both_missing, same))
 
 
 def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
@@ -117,7 +118,7 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
         # Dicts that differ item by item may have the same items in a different order.
         unequal = pc.equal(same, False).fill_null(False)
         texts = [canonical_text(column.filter(unequal), types[0]) for column in columns]
-        return pc.replace_with_mask(same, unequal, pc.equal(*texts))
+        return replace_with_mask(same, unequal, pc.equal(*texts))
     texts = [canonical_text(column, t) for column, t in zip(columns, types, strict=True)]
     return pc.equal(*texts)
 
@@ -260,7 +261,7 @@ def map_lengths(values: Argument) -> Argument:
     if isinstance(values, pa.Scalar):
         return pa.scalar(len(values.as_py()) if values.is_valid else None, pa.int32())
     lengths = pc.subtract(values.offsets[1:], values.offsets[:-1])
-    return pc.if_else(values.is_valid(), lengths, pa.scalar(None, pa.int32()))
+    return if_else(values.is_valid(), lengths, pa.scalar(None, pa.int32()))
 
 
 def truth_column(column: Column, column_type: ColumnType) -> Column:
@@ -289,7 +290,7 @@ def _build_truth(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 def _truth_without_nan(values: Argument, column_type: ColumnType) -> Argument:
     """Return the truth of values for ``&`` and ``|``, which count NaN as missing."""
     truth = truth_of(values, column_type)
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.bool_()), truth) if column_type.kind == FLOAT_KIND else truth
+    return if_else(pc.is_nan(values), pa.scalar(None, pa.bool_()), truth) if column_type.kind == FLOAT_KIND else truth
 
 
 def _truth_column_without_nan(column: Column, column_type: ColumnType) -> Column:
@@ -350,7 +351,7 @@ def _compute_if_else(arguments: Sequence[Argument], types: Sequence[ColumnType],
     first, second = (recode(array_of(a, rows), t, result) for a, t in zip(arguments[1:], types[1:], strict=True))
     if pa.types.is_nested(result.physical):
         return choose_nested(truth, first, second)
-    return pc.if_else(truth, first, second)
+    return if_else(truth, first, second)
 
 
 def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array) -> pa.Array:
@@ -454,7 +455,7 @@ def _pick(values: pa.Array, fill: pa.Array, column_type: ColumnType) -> pa.Array
     present = pc.invert(_is_missing(values, column_type))
     if pa.types.is_nested(values.type):
         return choose_nested(present, values, fill)
-    return pc.if_else(present, values, fill if len(fill) == len(values) else fill[0])
+    return if_else(present, values, fill if len(fill) == len(values) else fill[0])
 
 
 def _build_fill(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:

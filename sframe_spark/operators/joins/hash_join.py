@@ -26,6 +26,7 @@ from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.operator_capabilities import PartitionJoining, RowCounting
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.pyarrow_versions import if_else
 
 # Added to the row ids of unmatched right rows, so that these rows sort after all left rows.
 BEHIND = 1 << 62
@@ -86,7 +87,7 @@ class HashJoin(Join):
             alone = pa.array(rows < 0)
             keys = right.take(np.where(rows < 0, partners, -1), self.right_keys).columns
             for position, values in zip(self.left_keys, keys, strict=True):
-                columns[position] = pc.if_else(alone, values, columns[position])
+                columns[position] = if_else(alone, values, columns[position])
         return Chunk((*columns, *right.take(partners, self.right_values(len(right.schema))).columns), len(rows))
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
+from sframe_spark.pyarrow_versions import ORC_TIMESTAMPS_ARE_CHECKED
 from sframe_spark.storage.external.parquet_footers_to_manifest import common_names, common_type
 from sframe_spark.storage.filesystem.format_recognition import ORC, refuse_other_format
 from sframe_spark.storage.filesystem.input_files import DataFiles
@@ -36,10 +37,16 @@ from sframe_spark.values.invalid_unicode_errors import column_named
 
 # Field numbers of a postscript, of a footer, and of a type.
 _FOOTER_LENGTH, _COMPRESSION = 1, 2
-_TYPES, _WRITER, _CALENDAR = 4, 9, 11
+_TYPES, _STATISTICS, _WRITER, _CALENDAR = 4, 7, 9, 11
 _KIND, _SUBTYPES, _FIELD_NAMES = 1, 2, 3
 # The number of the last type that pyarrow knows (timestamps in UTC). It reads values of types with larger numbers as Boolean values.
 _LAST_KIND = 18
+_TIMESTAMP_KINDS = (9, 18)
+# Field numbers of the statistics of a column, and of those of timestamps: the limits in milliseconds, in the writer's time zone and in UTC.
+_VALUES, _OF_TIMESTAMPS = 1, 9
+_LIMITS = (1, 2, 3, 4)
+# What 64 bits of nanoseconds hold, less a day, as the time zone of the writer is unknown.
+_MAX_MILLISECONDS = 2**63 // 10**6 - 86_400_000
 _LEAVE_OUT = "have it written as another type, or without this column"
 _AS_TEXT = "which no column can have: have it written as text, as ST_AsText(...) gives it, or without this column"
 _REFUSED = {19: f"it holds values of ORC's type GEOMETRY, {_AS_TEXT}", 20: f"it holds values of ORC's type GEOGRAPHY, {_AS_TEXT}"}
@@ -68,10 +75,13 @@ class OrcFooter:
         Which columns are in the hybrid calendar; None if no column is.
     refused
         The columns that cannot be read, by name, with the reason.
+    has_far_timestamps
+        Whether there may be timestamps that 64-bit nanoseconds do not hold.
     """
 
     hybrid: HybridColumns | None
     refused: dict[str, str]
+    has_far_timestamps: bool
 
 
 def orc_footer(path: str) -> OrcFooter:
@@ -80,20 +90,36 @@ def orc_footer(path: str) -> OrcFooter:
         with open(path, "rb") as file:
             footer = _footer(file)
         numbers = dict(_numbers(footer))
-        refused = _refused([content for field, content in _fields(footer) if field == _TYPES and isinstance(content, bytes)])
+        types, statistics = _messages(footer, _TYPES), _messages(footer, _STATISTICS)
+        refused, has_far_timestamps = _refused(types), _has_far_timestamps(types, statistics)
     except (ValueError, IndexError, OSError, zlib.error, pa.ArrowException):
         # Either pyarrow supports a compression that is not supported here, or it reports the damage.
-        numbers, refused = {}, {}
+        numbers, refused, has_far_timestamps = {}, {}, False
     calendar, writer = numbers.get(_CALENDAR, _UNKNOWN), numbers.get(_WRITER, _JAVA)
     is_proleptic = calendar == _PROLEPTIC or (calendar == _UNKNOWN and writer != _JAVA)
-    return OrcFooter(None if is_proleptic else HybridColumns(dates=True, instants=False, unzoned=False), refused)
+    return OrcFooter(None if is_proleptic else HybridColumns(dates=True, instants=False, unzoned=False), refused, has_far_timestamps)
+
+
+def _has_far_timestamps(types: list[bytes], statistics: list[bytes]) -> bool:
+    """Return whether the statistics of a column of timestamps, nested ones too, do not show that 64-bit nanoseconds hold all of them."""
+    for number, content in enumerate(types):
+        if dict(_numbers(content)).get(_KIND, 0) not in _TIMESTAMP_KINDS:
+            continue
+        column = statistics[number] if number < len(statistics) else b""
+        limits = [limit for message in _messages(column, _OF_TIMESTAMPS) for field, limit in _numbers(message) if field in _LIMITS]
+        # Signed numbers are stored in zigzag order.
+        if any(abs((limit >> 1) ^ -(limit & 1)) > _MAX_MILLISECONDS for limit in limits):
+            return True
+        if not limits and dict(_numbers(column)).get(_VALUES, 1):
+            return True
+    return False
 
 
 def _refused(types: list[bytes]) -> dict[str, str]:
     """Return, by column name, why columns cannot be read, from the types in a footer, depth first; the first type is that of a row."""
     if not types:
         return {}
-    names = [content.decode("utf-8", "replace") for field, content in _fields(types[0]) if field == _FIELD_NAMES and isinstance(content, bytes)]
+    names = [content.decode("utf-8", "replace") for content in _messages(types[0], _FIELD_NAMES)]
     starts = _subtypes(types[0])
     refused = {}
     for name, start, stop in zip(names, starts, [*starts[1:], len(types)], strict=False):
@@ -136,6 +162,11 @@ def _footer(file: BinaryIO) -> bytes:
 def _numbers(content: bytes) -> Iterator[tuple[int, int]]:
     """Yield the numeric fields of a message of protocol buffers, each with its field number."""
     return ((field, value) for field, value in _fields(content) if isinstance(value, int))
+
+
+def _messages(content: bytes, number: int) -> list[bytes]:
+    """Return the binary fields with a number of a message of protocol buffers."""
+    return [value for field, value in _fields(content) if field == number and isinstance(value, bytes)]
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -356,6 +387,8 @@ def orc_table(resolved: DataFiles) -> OrcTable:
         footer = orc_footer(path)
         for name, reason in footer.refused.items():
             raise SchemaError(f"column {visible(name)!r} of {visible(path)}: {reason}")
+        if footer.has_far_timestamps and not ORC_TIMESTAMPS_ARE_CHECKED:
+            raise _far_timestamps(path)
         with _translate_errors(path):
             file = _opened(path)
             end = _end(file.schema)
@@ -394,7 +427,11 @@ def _translate_errors(path: str) -> Iterator[None]:
         except pa.ArrowInvalid as error:
             if "out of range for nanosecond" not in str(error):
                 raise
-            raise StorageError(
-                f"{visible(path)} has a date-time outside the years 1678 to 2261, which pyarrow does not read from ORC: "
-                "let Spark read it, or write the table as Parquet"
-            ) from error
+            raise _far_timestamps(path) from error
+
+
+def _far_timestamps(path: str) -> StorageError:
+    return StorageError(
+        f"{visible(path)} has a date-time outside the years 1678 to 2261, which pyarrow does not read from ORC: "
+        "let Spark read it, or write the table as Parquet"
+    )

@@ -15,6 +15,7 @@ from pyarrow import ArrowException, ArrowNotImplementedError
 from sframe_spark.errors import BrokenThrift, NoMemoryError, SFrameError, StorageError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.temporary_file_leases import owner_in
+from sframe_spark.pyarrow_versions import reason_not_damaged
 from sframe_spark.storage.filesystem.path_joining_and_escaping import of_named
 
 # Messages of Spark about a file that it cannot find or read, with the path of the file. Paths that end with .parquet may contain spaces; others end
@@ -108,6 +109,8 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     if isinstance(error, ArrowNotImplementedError) or (number is None and reading and _UNSUPPORTED.search(str(error))):
         said = (str(error).strip().splitlines() or [""])[0]
         return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
+    if cause := reason_not_damaged(error):
+        return cause
     said = (message_without_file(error).strip().splitlines() or [""])[0]
     is_there = is_remote_location(location) or os.path.isfile(location)
     if number is None and reading and is_there and not is_out_of_memory(error):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.pyarrow_versions import if_else, replace_with_mask
 from sframe_spark.values.datetimes import MAX_OFFSET, MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
 from sframe_spark.values.nested.conversion_of_repeated_values import map_distinct, seem_repeated
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME
@@ -57,7 +58,7 @@ def exact_floats(values: pa.Array) -> pa.Array:
     is_like_python = pc.and_(pc.greater_equal(size, MIN_LIKE_PYTHON), pc.less(size, MAX_LIKE_PYTHON))
     texts = values.cast(pa.string())
     is_other = pc.invert(pc.and_(is_like_python, pc.match_substring(texts, "."))).fill_null(False)
-    return texts if not is_other.true_count else pc.replace_with_mask(texts, is_other, _distinct(values.filter(is_other), write_exact))
+    return texts if not is_other.true_count else replace_with_mask(texts, is_other, _distinct(values.filter(is_other), write_exact))
 
 
 def brief_floats(values: pa.Array) -> pa.Array:
@@ -84,7 +85,7 @@ def _brief(values: pa.Array) -> pa.Array:
     if is_other.all():
         return _brief_irregular(numbers)
     texts = values.cast(pa.string())
-    return pc.replace_with_mask(texts, pa.array(is_other), _brief_irregular(numbers[is_other])) if is_other.any() else texts
+    return replace_with_mask(texts, pa.array(is_other), _brief_irregular(numbers[is_other])) if is_other.any() else texts
 
 
 def _brief_irregular(numbers: np.ndarray) -> pa.Array:
@@ -97,8 +98,8 @@ def _brief_irregular(numbers: np.ndarray) -> pa.Array:
         is_int &= ~is_long | (numbers != np.floor(numbers / 10) * 10)
     texts = pa.array(np.where(is_int, numbers, 0).astype(np.int64)).cast(pa.string())
     if is_long.any():
-        texts = pc.if_else(pa.array(is_long), pc.binary_join_element_wise(texts, ".0", ""), texts)
-    return texts if is_int.all() else pc.replace_with_mask(texts, pa.array(~is_int), _distinct(pa.array(numbers[~is_int]), write_brief))
+        texts = if_else(pa.array(is_long), pc.binary_join_element_wise(texts, ".0", ""), texts)
+    return texts if is_int.all() else replace_with_mask(texts, pa.array(~is_int), _distinct(pa.array(numbers[~is_int]), write_brief))
 
 
 def signed_floats(values: pa.Array) -> pa.Array:
@@ -110,7 +111,7 @@ def signed_floats(values: pa.Array) -> pa.Array:
     ['2', '-0.0']
     """
     texts = brief_floats(values)
-    return pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)
+    return if_else(pc.equal(texts, "-0"), "-0.0", texts)
 
 
 def json_floats(values: pa.Array) -> pa.Array:
@@ -148,8 +149,8 @@ def _texts(values: pa.Array, limit: float, write: Writer, keeps_sign: bool) -> p
     texts = pa.array(np.where(whole, numbers, 0.0).astype(np.int64)).cast(pa.string())
     if not whole.all():
         chosen = pa.array(~whole)
-        texts = pc.replace_with_mask(texts, chosen, _distinct(pa.array(numbers[~whole]), write))
-    return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
+        texts = replace_with_mask(texts, chosen, _distinct(pa.array(numbers[~whole]), write))
+    return if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
 
 
 def _distinct(values: pa.Array, write: Writer) -> pa.Array:
@@ -158,7 +159,7 @@ def _distinct(values: pa.Array, write: Writer) -> pa.Array:
     if 2 * len(encoded.dictionary) <= len(values):
         return pa.array(write(encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
     texts = pa.array(write(values.fill_null(0.0).to_numpy(zero_copy_only=False).tolist()), pa.string())
-    return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
+    return if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
 
 
 # Datetimes inside stored lists and dicts.
@@ -179,7 +180,7 @@ def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
     parts = pc.extract_regex(texts, _PARTS)
     offset = parts.field("offset")
     instants = parts.field("instant").cast(pa.int64())
-    offsets = pc.if_else(pc.equal(offset, "null"), pa.scalar(None, pa.string()), offset).cast(pa.int32())
+    offsets = if_else(pc.equal(offset, "null"), pa.scalar(None, pa.string()), offset).cast(pa.int32())
     is_near = pc.all(pc.less_equal(pc.abs(offsets), MAX_OFFSET)).as_py() is not False
     return (instants, offsets) if is_near and all_in_years_of_python(_wall(instants, offsets)) else None
 
@@ -197,7 +198,7 @@ def format_stored_datetimes(texts: pa.Array, form: str, offset_form: str) -> pa.
         return None
     wall, offsets = _wall(*parsed), parsed[1]
     cells = format_datetimes(wall, offsets, form)
-    return pc.if_else(offsets.is_valid(), format_datetimes(wall, offsets, form + offset_form), cells) if offset_form else cells
+    return if_else(offsets.is_valid(), format_datetimes(wall, offsets, form + offset_form), cells) if offset_form else cells
 
 
 def stored_datetimes(values: Sequence[datetime.datetime]) -> pa.Array:
@@ -245,8 +246,8 @@ def compact_datetimes(values: pa.Array, start: str = "", end: str = "") -> pa.Ar
     cells = np.frombuffer(cells.buffers()[2], _parts(_ARROW_STARTS, _ARROW_WIDTH), len(cells), int(cells.offset) * _ARROW_WIDTH)
     texts = _compact_strings(cells, _WHOLE_WIDTH if is_whole.all() else _WIDTH, start, end)
     if is_whole.any() and not is_whole.all():
-        texts = pc.replace_with_mask(texts, pa.array(is_whole), _compact_strings(cells[is_whole], _WHOLE_WIDTH, start, end))
-    return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
+        texts = replace_with_mask(texts, pa.array(is_whole), _compact_strings(cells[is_whole], _WHOLE_WIDTH, start, end))
+    return if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
 
 
 def _compact_strings(cells: np.ndarray, width: int, start: str, end: str) -> pa.Array:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark import types
+from sframe_spark.pyarrow_versions import if_else, replace_with_mask
 from sframe_spark.types import ColumnType
 from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
 from sframe_spark.values.nested.float_and_datetime_text import exact_floats
@@ -74,7 +75,7 @@ def as_floats(texts: pa.Array) -> pa.Array | None:
         named = texts.filter(chosen)
         if not json_patterns.all_match(named, f"^{json_patterns.SPECIAL_FLOAT}$"):
             return None
-        numbers = pc.replace_with_mask(
+        numbers = replace_with_mask(
             numbers,
             chosen,
             pc.utf8_slice_codeunits(named, len(json_patterns.BEFORE_FLOAT), -len(json_patterns.AFTER_FLOAT)),
@@ -95,8 +96,8 @@ def without_quotes(texts: pa.Array) -> pa.Array:
     inside = json_patterns.texts_between(data, bounds[:-1] + 1, bounds[1:] - 1)
     if (data == json_patterns.BACKSLASH).any():
         has_escapes = pc.match_substring(inside, "\\")
-        inside = pc.replace_with_mask(inside, has_escapes, pa.array(json.loads(f"[{','.join(texts.filter(has_escapes).to_pylist())}]"), pa.string()))
-    return pc.if_else(texts.is_valid(), inside, pa.scalar(None, pa.string())) if texts.null_count else inside
+        inside = replace_with_mask(inside, has_escapes, pa.array(json.loads(f"[{','.join(texts.filter(has_escapes).to_pylist())}]"), pa.string()))
+    return if_else(texts.is_valid(), inside, pa.scalar(None, pa.string())) if texts.null_count else inside
 
 
 def kinds_of(texts: pa.Array) -> np.ndarray:
@@ -134,7 +135,7 @@ def first_bytes(texts: pa.Array) -> np.ndarray:
 
 def without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
     """Return the strings, but missing values in the rows of the mask ``absent``."""
-    return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts
+    return if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts
 
 
 # Nested values are recognised by patterns of thousands of letters. Compiling a pattern takes as long as matching a thousand values, and compiling
@@ -335,7 +336,7 @@ def stored_floats(numbers: pa.Array) -> pa.Array:
     special = pc.invert(pc.is_finite(numbers)).fill_null(False)
     if not special.true_count:
         return texts
-    return pc.replace_with_mask(
+    return replace_with_mask(
         texts,
         special,
         pc.binary_join_element_wise(json_patterns.BEFORE_FLOAT, texts.filter(special), json_patterns.AFTER_FLOAT, ""),
@@ -361,7 +362,7 @@ def json_strings(texts: pa.Array, write: Callable[[str], str] = json.encoder.enc
     quoted = pc.binary_join_element_wise('"', texts, '"', "")
     if not pc.any(needs_escapes).as_py():
         return quoted
-    return pc.replace_with_mask(quoted, needs_escapes, pa.array(map(write, texts.filter(needs_escapes).to_pylist()), pa.string()))
+    return replace_with_mask(quoted, needs_escapes, pa.array(map(write, texts.filter(needs_escapes).to_pylist()), pa.string()))
 
 
 def items_of(values: pa.Array) -> FlatItems | None:

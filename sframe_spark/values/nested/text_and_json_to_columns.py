@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
 from sframe_spark.values.nested.json_item_splitting_and_joining import NULL, FlatItems, as_floats, first_bytes, flat_items, typed_items, without
@@ -99,10 +100,10 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
     # Python's single quotes become double quotes; a string with both kinds of quotes is not parsed here.
     single = pc.and_not(pc.match_substring(texts, "'"), pc.match_substring(texts, '"')).fill_null(False)
     if pc.any(single).as_py():
-        texts = pc.if_else(single, pc.replace_substring(texts, "'", '"'), texts)
+        texts = if_else(single, pc.replace_substring(texts, "'", '"'), texts)
     is_parsed = pc.match_substring_regex(texts, SPACED_LIST_PATTERN if kind == LIST_KIND else SPACED_DICT_PATTERN).fill_null(False)
     if not pc.all(is_parsed).as_py():
-        texts = pc.if_else(is_parsed, texts, pa.scalar(None, pa.string()))
+        texts = if_else(is_parsed, texts, pa.scalar(None, pa.string()))
     if kind == LIST_KIND:
         return pc.replace_substring_regex(texts, f"({ITEM})(,?) ?", r"\1\2"), is_parsed
     entries = pc.replace_substring_regex(texts, f"({TEXT}): ?({ITEM})(,?) ?", r"[\1,\2]\3")
@@ -123,7 +124,7 @@ def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     ([[1.0, 2.5], [], None], [True, True, False])
     """
     is_parsed = pc.match_substring_regex(texts, ARRAYS).fill_null(False)
-    data, bounds = json_patterns.bytes_of(pc.if_else(is_parsed, texts, "[]"))
+    data, bounds = json_patterns.bytes_of(if_else(is_parsed, texts, "[]"))
     is_digit = (data != ord("[")) & (data != ord("]")) & (data != ord(" ")) & (data != ord(",")) & (data != ord(";"))
     edges = np.diff(np.concatenate([[False], is_digit, [False]]).astype(np.int8))
     starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)

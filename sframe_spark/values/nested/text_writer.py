@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.pyarrow_versions import if_else, replace_with_mask
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
 from sframe_spark.values.nested import float_and_datetime_text, json_item_splitting_and_joining as json_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
@@ -145,7 +146,7 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     if not json_items.is_known(values, column_type.kind):
         return None
     texts = _written(values.fill_null("null") if values.null_count else values, form)
-    return texts if texts is None or not values.null_count else pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string()))
+    return texts if texts is None or not values.null_count else if_else(values.is_valid(), texts, pa.scalar(None, pa.string()))
 
 
 def display_strings(texts: pa.Array) -> pa.Array | None:
@@ -204,7 +205,7 @@ def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
     """Return ints as they are stored; ``-0`` is written ``0``."""
     if pc.max(pc.binary_length(texts)).as_py() > LONGEST_INT:
         return None
-    return pc.if_else(pc.equal(texts, "-0"), "0", texts)
+    return if_else(pc.equal(texts, "-0"), "0", texts)
 
 
 def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
@@ -217,7 +218,7 @@ def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
     if form.rewritten is None:
         return texts
     changes = pc.match_substring(texts, form.rewritten)
-    return pc.replace_with_mask(texts, changes, form.texts(json_items.without_quotes(texts.filter(changes)))) if changes.true_count else texts
+    return replace_with_mask(texts, changes, form.texts(json_items.without_quotes(texts.filter(changes)))) if changes.true_count else texts
 
 
 def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:
@@ -245,7 +246,7 @@ def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None
     are_texts = pa.array(json_items.first_bytes(keys) == QUOTE)
     if not form.quotes_keys or are_texts.true_count == len(keys):
         return _texts(keys, form)
-    quoted = pc.if_else(are_texts, keys, in_quotes(keys))
+    quoted = if_else(are_texts, keys, in_quotes(keys))
     return None if are_texts.true_count and has_duplicates(counts, quoted.dictionary_encode().indices.to_numpy()) else quoted
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.io.csv.options import CsvValues
+from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.column_cast import cast_array
 from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, read_stored
@@ -191,7 +192,7 @@ def parse_datetime(text: str) -> datetime.datetime | None:
 def _replaced(text: pa.Array, words: tuple[str, ...], replacement: str | None) -> pa.Array:
     """Return strings with each that is one of some words replaced by a string, or by null."""
     matches = pc.is_in(text, value_set=pa.array(words, pa.string())) if words else None
-    return text if matches is None or not matches.true_count else pc.if_else(matches, pa.scalar(replacement, pa.string()), text)
+    return text if matches is None or not matches.true_count else if_else(matches, pa.scalar(replacement, pa.string()), text)
 
 
 def _matches(text: pa.Array, pattern: str) -> bool:

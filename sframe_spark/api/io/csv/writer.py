@@ -23,6 +23,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, Schema
 from sframe_spark.paths_and_uris import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.pyarrow_versions import if_else, replace_with_mask
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
@@ -336,7 +337,7 @@ def string_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> 
     mask = pa.array(chosen)
     texts = values.filter(mask)
     fields = _fields_of_some(texts, form, is_alone)
-    return values if fields is texts else pc.replace_with_mask(values, mask, fields)
+    return values if fields is texts else replace_with_mask(values, mask, fields)
 
 
 def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
@@ -380,13 +381,13 @@ def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Arra
         if in_quotes.true_count == len(texts):
             return quote_strings(texts, form)
         if in_quotes.true_count:
-            fields, rest = pc.if_else(in_quotes, quote_strings(texts, form), texts), pc.invert(in_quotes)
+            fields, rest = if_else(in_quotes, quote_strings(texts, form), texts), pc.invert(in_quotes)
     special = pc.match_substring_regex(texts, special_pattern(form))
     special = special if rest is None else pc.and_(special, rest)
     if not special.true_count:
         return fields
     write = form.writer_of(STR_KIND, is_alone)
-    return pc.replace_with_mask(fields, special, pa.array(list(map(write, texts.filter(special).to_pylist())), texts.type))
+    return replace_with_mask(fields, special, pa.array(list(map(write, texts.filter(special).to_pylist())), texts.type))
 
 
 def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) -> np.ndarray:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pjson
 
+from sframe_spark.pyarrow_versions import replace_with_mask
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, flat_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
@@ -164,7 +165,7 @@ class JsonMembers:
             stored, are_simple = read_stored(texts.filter(chosen), kind)
             if pc.all(are_simple).as_py() is False:
                 return None
-            texts = pc.replace_with_mask(texts, chosen, stored)
+            texts = replace_with_mask(texts, chosen, stored)
         return JsonColumn(frozenset({DICT_KIND}), frozenset({SEVERAL}), {ENCODED_DICT: attrs.evolve(items, items=texts).stored()})
 
 

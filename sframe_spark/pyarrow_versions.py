@@ -1,0 +1,116 @@
+"""What versions of pyarrow lack or compute wrongly, and how it is computed there; nothing else in this package asks for pyarrow's version.
+
+``docs/decisions/052-versions-of-pyarrow.md`` lists the faults. When ``pyproject.toml`` allows only versions without one of them, its guard can go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, takewhile(str.isdigit, version.split("."))))
+
+
+VERSION = _numbers(pa.__version__)
+# Before 24 the result for strings that are a slice has the slice's offsets, and not all of their bytes.
+_IF_ELSE_TAKES_SLICES = VERSION >= (24,)
+# Before 25 the bits of a slice that does not start at a byte are shifted.
+_REPLACEMENT_TAKES_SLICES = VERSION >= (25,)
+# Before 17 a character that cannot be halved is always added on the right.
+_PADS_ON_EITHER_SIDE = VERSION >= (17,)
+# Before 25 timestamps of ORC files outside the years that 64-bit nanoseconds cover wrap around.
+ORC_TIMESTAMPS_ARE_CHECKED = VERSION >= (25,)
+# Before 26 a missing list of fixed size cannot be read from Parquet.
+_READS_MISSING_FIXED_LISTS = VERSION >= (26,)
+
+# Before 19 there is no class for the extension, and batches are not concatenated at once.
+JSON_TYPE: pa.DataType = pa.json_() if VERSION >= (19,) else pa.string()
+_CONCATENATES_BATCHES = VERSION >= (19,)
+
+
+def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Concatenate record batches of one schema as ``pyarrow.concat_batches`` does.
+
+    Examples
+    --------
+    >>> concat_batches([pa.record_batch({"a": [1]}), pa.record_batch({"a": [2]})]).to_pydict()
+    {'a': [1, 2]}
+    """
+    if _CONCATENATES_BATCHES:
+        return pa.concat_batches(batches)
+    columns = [pa.concat_arrays([batch.column(number) for batch in batches]) for number in range(batches[0].num_columns)]
+    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+
+
+def with_json_type(texts: pa.Array) -> pa.Array:
+    """Return texts as values of :data:`JSON_TYPE`."""
+    return texts if pa.types.is_string(JSON_TYPE) else pa.ExtensionArray.from_storage(JSON_TYPE, texts)
+
+
+def if_else(condition: Any, left: Any, right: Any) -> Any:
+    """Choose between values as ``pyarrow.compute.if_else`` does.
+
+    Examples
+    --------
+    >>> if_else(pa.array([True, False]), pa.array(["a", "b", "c"]).slice(1), None).to_pylist()
+    ['b', None]
+    """
+    if not _IF_ELSE_TAKES_SLICES and (_is_none(left) or _is_none(right)):
+        left, right = _without_offset(left), _without_offset(right)
+    return pc.if_else(condition, left, right)
+
+
+def replace_with_mask(values: Any, mask: Any, replacements: Any) -> Any:
+    """Replace the values where a mask is true as ``pyarrow.compute.replace_with_mask`` does.
+
+    Examples
+    --------
+    >>> replace_with_mask(pa.array([False, False, True]).slice(1), pa.array([False, True]), pa.array([False])).to_pylist()
+    [False, False]
+    """
+    return pc.replace_with_mask(values if _REPLACEMENT_TAKES_SLICES else _without_offset(values), mask, replacements)
+
+
+def center(values: Any, width: int, padding: str, lean_left: bool) -> Any:
+    """Pad strings on both sides as ``pyarrow.compute.utf8_center`` does; ``lean_left`` adds the last character of an odd number on the right.
+
+    Examples
+    --------
+    >>> [center(pa.array(["a"]), 4, ".", lean_left).to_pylist() for lean_left in (True, False)]
+    [['.a..'], ['..a.']]
+    """
+    if _PADS_ON_EITHER_SIDE:
+        return pc.utf8_center(values, width, padding, lean_left_on_odd_padding=lean_left)
+    if lean_left:
+        return pc.utf8_center(values, width, padding)
+    return pc.utf8_reverse(pc.utf8_center(pc.utf8_reverse(values), width, padding))
+
+
+def reason_not_damaged(error: Exception) -> str:
+    """Return what this version of pyarrow cannot read although the file is not damaged, by the error that it raises; empty for other errors."""
+    if not _READS_MISSING_FIXED_LISTS and "Expected all lists to be of size" in str(error):
+        return f"pyarrow {pa.__version__} does not read missing lists of fixed size, which pyarrow 26 does"
+    return ""
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or (isinstance(value, pa.Scalar) and not value.is_valid)
+
+
+def _without_offset(values: Any) -> Any:
+    """Return strings, bytes or bools with their own buffers, if they are a slice of others."""
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([_without_offset(chunk) for chunk in values.chunks], values.type)
+    if not isinstance(values, pa.Array) or not values.offset:
+        return values
+    types = pa.types
+    is_concerned = types.is_boolean(values.type) or any(
+        is_kind(values.type) for is_kind in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    )
+    return pa.concat_arrays([values]) if is_concerned else values

@@ -1,0 +1,126 @@
+"""What old versions of pyarrow compute wrongly is guarded in one module, and guards give what the newest version gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc
+import pytest
+
+import sframe_spark
+from sframe_spark import SFrame, pyarrow_versions
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.external import orc_reader
+from sframe_spark.storage.filesystem.io_errors import explanation
+
+ROOT = Path(sframe_spark.__file__).parent
+
+
+def test_guarded_kernels_are_called_by_way_of_their_guards() -> None:
+    wrong = re.compile(r"\bpc\.(if_else|replace_with_mask|utf8_center)\b|\bpa\.(concat_batches|json_)\b|pa\.__version__")
+    # The version that a report or an error shows decides nothing.
+    shown = {"pyarrow_versions.py", "engine/spark/executor_version_checks.py"}
+    places = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if wrong.search(path.read_text(encoding="utf-8"))}
+    assert places <= shown
+
+
+@pytest.fixture(params=[False, True], ids=["as installed", "guarded"])
+def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether all guards are on, whatever is installed."""
+    if request.param:
+        for name in ("_IF_ELSE_TAKES_SLICES", "_REPLACEMENT_TAKES_SLICES", "_PADS_ON_EITHER_SIDE", "_CONCATENATES_BATCHES"):
+            assert isinstance(getattr(pyarrow_versions, name), bool)
+            monkeypatch.setattr(pyarrow_versions, name, False)
+    return bool(request.param)
+
+
+@pytest.mark.usefixtures("guarded")
+@pytest.mark.parametrize(
+    ("data_type", "values"),
+    [
+        (pa.string(), ["", "a", "bb", "c" * 9, None]),
+        (pa.large_binary(), [b"", b"xy", None]),
+        (pa.bool_(), [True, False, None]),
+        (pa.int64(), [1, None]),
+    ],
+    ids=str,
+)
+def test_slices_are_what_copies_are(data_type: pa.DataType, values: list[Any]) -> None:
+    chance = random.Random(3)
+    for _ in range(60):
+        rows = [chance.choice(values) for _ in range(chance.randrange(9, 30))]
+        start = chance.randrange(9)
+        column, kept = pa.array(rows, data_type).slice(start), rows[start:]
+        mask = [chance.choice([True, False, None]) for _ in kept]
+        assert pyarrow_versions.if_else(pa.array(mask), column, None).to_pylist() == [v if m else None for v, m in zip(kept, mask, strict=True)]
+        other = pyarrow_versions.if_else(pa.array(mask), pa.scalar(None, data_type), pa.chunked_array([column]))
+        assert other.to_pylist() == [None if m is not False else v for v, m in zip(kept, mask, strict=True)]
+        chosen = [bool(m) for m in mask]
+        new = [chance.choice(values) for m in chosen if m]
+        replaced = pyarrow_versions.replace_with_mask(column, pa.array(chosen), pa.array(new, data_type)).to_pylist()
+        news = iter(new)
+        assert replaced == [next(news) if m else v for v, m in zip(kept, chosen, strict=True)]
+
+
+@pytest.mark.usefixtures("guarded")
+def test_padding_and_batches() -> None:
+    texts = pa.array(["", "a", "Äb", None, "long enough"])
+    for width in range(8):
+        expected = [None if text is None else text.center(width, ".") for text in texts.to_pylist()]
+        assert pyarrow_versions.center(texts, width, ".", width % 2 == 0).to_pylist() == expected
+    batches = [
+        pa.record_batch({"a": [1, 2], "b": ["x", None]}),
+        pa.record_batch({"a": [3], "b": ["y"]}).slice(0, 0),
+        pa.record_batch({"a": [4], "b": ["z"]}),
+    ]
+    assert pyarrow_versions.concat_batches(batches).to_pydict() == {"a": [1, 2, 4], "b": ["x", None, "z"]}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("moment", "is_far"),
+    [
+        (dt.datetime(1, 1, 1), True),
+        (dt.datetime(1677, 1, 1), True),
+        (dt.datetime(1678, 1, 1), False),
+        (dt.datetime(1969, 12, 31), False),
+        (dt.datetime(2261, 12, 31), False),
+        (dt.datetime(2263, 1, 1), True),
+    ],
+    ids=str,
+)
+def test_orc_files_of_years_that_nanoseconds_do_not_hold(moment: dt.datetime, is_far: bool, nested: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(orc_reader, "ORC_TIMESTAMPS_ARE_CHECKED", False)
+    moments = pa.array([dt.datetime(2000, 1, 1), None, moment], pa.timestamp("us"))
+    column = pa.ListArray.from_arrays([0, 2, 3], moments) if nested else moments
+    path = str(tmp_path / "days.orc")
+    pa.orc.write_table(pa.table({"n": range(len(column)), "t": column}), path)
+    assert orc_reader.orc_footer(path).has_far_timestamps == is_far
+    if is_far:
+        with pytest.raises(StorageError, match="outside the years 1678 to 2261"):
+            SFrame.read_orc(path)
+    else:
+        assert SFrame.read_orc(path)["t"][-1] == ([moment] if nested else moment)
+
+
+def test_orc_files_whose_statistics_say_nothing_of_timestamps(tmp_path: Path) -> None:
+    path = str(tmp_path / "days.orc")
+    pa.orc.write_table(pa.table({"t": pa.nulls(3, pa.timestamp("us")), "n": [1, 2, 3]}), path)
+    assert not orc_reader.orc_footer(path).has_far_timestamps
+    timestamp, three_values, no_value = b"\x08\x09", b"\x08\x03", b"\x08\x00"
+    assert orc_reader._has_far_timestamps([timestamp], [three_values]) and orc_reader._has_far_timestamps([timestamp], [])
+    assert not orc_reader._has_far_timestamps([timestamp], [no_value])
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_errors_about_missing_lists_of_fixed_size_are_not_damage(is_read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyarrow_versions, "_READS_MISSING_FIXED_LISTS", is_read)
+    (tmp_path / "lists.parquet").touch()
+    error = pa.ArrowInvalid("Expected all lists to be of size=2 but index 2 had size=0")
+    said = explanation(error, str(tmp_path / "lists.parquet"), reading=True)
+    assert ("it is damaged" in said) == is_read and ("does not read missing lists of fixed size" in said) == (not is_read)
