@@ -10,12 +10,14 @@ from sframe_spark.engine.execution.action_planning_and_function_call_claims impo
 from sframe_spark.engine.execution.claimed_row_orders import AssumedOrder, assume_claimed_orders, may_claim_orders
 from sframe_spark.engine.execution.materialize_count_and_read_rows import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
+from sframe_spark.engine.physical.placement_and_blocking_inputs import runs_on_other_machines
+from sframe_spark.engine.physical.plans_without_shared_files import is_for_spark, site_of_plan
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES, is_to_be_counted
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_planner import SectionPlanner
-from sframe_spark.engine.shapes.section_tree import THE_RESULT, Alternative, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, Alternative, Section, SectionResult, Workers, in_order_of_running
 from sframe_spark.engine.shapes.stream import STORED
 from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_TIES
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, with_inferred_length
@@ -33,6 +35,10 @@ def alternatives_of(section: Section, site: Site) -> list[Alternative]:
         is_first = not any(is_to_be_counted(node, site) for node in nodes[:-1])
         return ([] if is_first else [Alternative.MATCHES_COUNTED]) + ([Alternative.MORE_KNOWN] if section.inputs else [])
     alternatives = list(section.shape.alternatives(section, site))
+    if section.workers.are_on_spark and runs_on_other_machines(site):
+        leaves = [node for node in nodes if not node.inputs]
+        alternatives += [] if any(map(is_for_spark, leaves)) else [Alternative.WITHOUT_SPARK]
+        alternatives += [Alternative.BROUGHT_HERE] if section.workers is Workers.SPARK else []
     # The number or the size of the rows may be smaller than its bound.
     if any(isinstance(node.operator, SectionResult) for node in nodes):
         alternatives.append(Alternative.FEW_ROWS)
@@ -115,6 +121,8 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
     def plan(chosen: ActionPlan) -> Section:
         dry_run.plan, dry_run.graph, dry_run.trace = chosen.plan, chosen.graph, chosen.trace
         # The placeholders replace nodes of the graph, not of the plans that were made before.
+        nonlocal site
+        site = site_of_plan(chosen.plan)
         planner = SectionPlanner(site, chosen.free)
         last = planner.plan(private_copy(chosen.plan), reason)
         # Nothing reads these sections: the plan is made again when one has run.

@@ -82,6 +82,8 @@ class ExplainedSection:
         For a Spark query that exchanges rows: the number of partitions and the reason for it; None for other sections.
     alternatives
         What may be decided differently while it runs.
+    is_alone
+        Whether Spark cannot take part.
     outcomes
         How it ran: empty before it ran, several outcomes if it was tried again or planned again.
     """
@@ -95,6 +97,7 @@ class ExplainedSection:
     size: int | None
     exchanged: str | None
     alternatives: tuple[str, ...]
+    is_alone: bool
     outcomes: tuple[SectionOutcome, ...] = ()
 
 
@@ -132,6 +135,7 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
         None if rows is None else int(rows * row_bytes(sizes_of(root)[id(root)], 0)),
         explanation_of_exchanges(root) if section.workers is Workers.SPARK else None,
         tuple(alternative.text(config.small_rows, MAX_TIES) for alternative in section.alternatives),
+        section.is_alone,
         tuple(outcomes.get(section.number, ())),
     )
 
@@ -474,6 +478,9 @@ class Explanation(str):
         return f'<div style="overflow-x: auto">{picture}</div><pre style="white-space: pre">{html.escape(str(self))}</pre>'
 
 
+WITHOUT_SPARK = "its machines do not see files that the plan reads, or share no directory for its rows"
+
+
 def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
     """Return the physical plan as lines, section by section."""
     if not sections:
@@ -486,6 +493,7 @@ def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
         lines += [f"    {node.line()}" for node in section.nodes]
         lines.append(f"  makes {estimate(section)}")
         lines += [f"  exchanges: {section.exchanged}"] if section.exchanged is not None else []
+        lines += [f"  without Spark: {WITHOUT_SPARK}"] if section.is_alone else []
         lines += [f"  or: {alternative}" for alternative in section.alternatives]
         lines += [f"  {what_ran(outcome, section)}" for outcome in section.outcomes]
     return lines

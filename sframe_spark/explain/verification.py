@@ -14,7 +14,7 @@ import attrs
 
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
-from sframe_spark.engine.execution.plan_executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor, site_of_section
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, placement_of
@@ -342,9 +342,9 @@ class RecordingExecutor(Executor):
     sections: list[ExecutedSection] = attrs.Factory(list)
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
-    def new_section_runner(self) -> SectionRunner:
+    def new_section_runner(self, section: Section) -> SectionRunner:
         """Return a section runner that records row ranges."""
-        return RecordingSectionRunner(self.options, self.log, self.owned, ranges=self.ranges)
+        return RecordingSectionRunner(self.options, self.log, self.owned, site=site_of_section(section), ranges=self.ranges)
 
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
         """Run and record a section; return a source of its rows, or what is to be planned again."""

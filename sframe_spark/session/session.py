@@ -175,6 +175,8 @@ class SessionHolder:
         # - "seen": executors found a file in the directory with the size, modification time and inode that this process found.
         # - "not seen": an executor did not find that file, or found another one in its place.
         self.reached: set[tuple[str, str]] = set()
+        # Directories that they were found not to share, each with what failed ("read" or "written"), and why.
+        self.unshared: dict[tuple[str, str], str] = {}
         self.packages = Packages()
 
     def start_over(self) -> None:
@@ -444,6 +446,11 @@ stop = _HOLDER.stop
 def get_reached() -> set[tuple[str, str]]:
     """Return what checks have found of directories that Spark's processes may share with this one, as pairs of a directory and a result."""
     return _HOLDER.reached
+
+
+def get_unshared() -> dict[tuple[str, str], str]:
+    """Return the directories that Spark's processes were found not to read, or not to write so that this process sees it, and why not."""
+    return _HOLDER.unshared
 
 
 def get_packages() -> Packages:

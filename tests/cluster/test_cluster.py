@@ -1,4 +1,4 @@
-"""On a real cluster every program is right, or refused before anything is written; there is no third outcome.
+"""On a real cluster every program is right, whatever directories its machines share, or refused for its size; there is no third outcome.
 
 `pytest tests/cluster -m cluster` runs all programs; `test_one_cluster.py` runs a part of them without the mark.
 """
@@ -19,7 +19,7 @@ from typing import IO
 import pytest
 
 from tests.cluster.machine import PROJECT, SMALL_JVM_OPTIONS, connect_server, hiding_command, spark_environment, standalone_cluster
-from tests.cluster.programs import PROGRAMS, WITHOUT_FILES
+from tests.cluster.programs import FROM_SPARK, PROGRAMS
 from tests.cluster.run import ANSWER, BROKEN, REFUSED, RIGHT
 
 DRIVER = {
@@ -31,6 +31,8 @@ DRIVER = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "3",
 }
+# What the driver may collect is less than the rows of the DataFrame, and more than its groups.
+SMALL_BUDGET = {"spark.test.memory_budget": "20000"}
 NOT_FILE = {"spark.hadoop.fs.defaultFS": "hdfs://nowhere:9000"}
 SECONDS = 900
 Endings = dict[str, tuple[str, str]]
@@ -128,17 +130,12 @@ def require_right(found: Endings) -> None:
     assert {name: ending for name, ending in found.items() if ending[0] != RIGHT} == {}
 
 
-def require_right_or_refused(found: Endings) -> None:
-    """Every program is right or refused, and those that share no files are right."""
+def require_refused_for_size(found: Endings) -> None:
+    """Every program is right but those that keep more rows of a DataFrame than may be collected; these are told what is missing."""
     assert {name: ending for name, ending in found.items() if ending[0] not in (RIGHT, REFUSED)} == {}
-    assert {name: ending for name, ending in found.items() if name in WITHOUT_FILES and ending[0] != RIGHT} == {}
-
-
-def require_refused(found: Endings) -> None:
-    """Every program that shares files is refused, by the probe rather than by what was lost."""
-    require_right_or_refused(found)
-    shared_files = {name: ending for name, ending in found.items() if name not in WITHOUT_FILES}
-    assert {name: ending for name, ending in shared_files.items() if not ending[1].startswith("NotSharedError")} == {}
+    assert {name for name, ending in found.items() if ending[0] == REFUSED} == FROM_SPARK & set(found)
+    refused = [text for kind, text in found.values() if kind == REFUSED]
+    assert [text for text in refused if not (text.startswith("NotSharedError") and "config.memory_budget" in text)] == []
 
 
 @pytest.mark.cluster
@@ -152,14 +149,15 @@ def test_shared_directory(shared: Path, tmp_path: Path) -> None:
 @pytest.mark.cluster
 def test_no_shared_directory(shared: Path, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path, shared, [False, False]) as cluster, driver(cluster.url, shared) as one:
-        require_refused(one.endings(ALL, DRIVER))
+        require_right(one.endings(ALL, DRIVER))
+        require_refused_for_size(one.endings(ALL, {**DRIVER, **SMALL_BUDGET}))
 
 
 @needs_namespaces
 @pytest.mark.cluster
 def test_one_worker_that_shares(shared: Path, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path, shared, [True, False]) as cluster, driver(cluster.url, shared) as one:
-        require_right_or_refused(one.endings(ALL, DRIVER))
+        require_right(one.endings(ALL, DRIVER))
 
 
 @needs_namespaces
@@ -177,4 +175,5 @@ def test_an_executor_that_the_probe_has_not_met_loses_no_rows(shared: Path, tmp_
 @pytest.mark.cluster
 def test_connect_server_with_its_own_directory(shared: Path, tmp_path: Path) -> None:
     with connect_server(tmp_path, shared, False) as url, driver(url, shared) as one:
-        require_refused(one.endings(ALL, {}))
+        require_right(one.endings(ALL, {}))
+        require_refused_for_size(one.endings(ALL, SMALL_BUDGET))

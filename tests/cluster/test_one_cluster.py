@@ -1,4 +1,4 @@
-"""On one cluster and one Connect server, few programs are right, or refused before anything is written, whatever the machines see of a directory.
+"""On one cluster and one Connect server, few programs are right whatever the machines see of a directory, or refused for their size.
 
 A JVM takes seconds to start, so one cluster goes through what others have a cluster for: `pytest tests/cluster -m cluster` runs all programs.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.cluster.machine import connect_server, standalone_cluster
 from tests.cluster.object_store import ObjectStore, object_store
 from tests.cluster.programs import SHORT, SHORTEST
-from tests.cluster.test_cluster import DRIVER, NOT_FILE, Endings, driver, needs_namespaces, require_refused, require_right, require_right_or_refused
+from tests.cluster.test_cluster import DRIVER, NOT_FILE, SMALL_BUDGET, Endings, driver, needs_namespaces, require_refused_for_size, require_right
 from tests.cluster.test_packages import PROGRAM, bare_python, without_project
 
 pytestmark = [needs_namespaces, pytest.mark.spark]
@@ -50,7 +50,8 @@ def found(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> dict[
         found["one"] = one.endings((*SHORTEST, BY_THE_DRIVER), DRIVER)
         cluster.end_first_worker()
         cluster.start_workers([False])
-        found["none"] = one.endings(SHORTEST, DRIVER, stays=True)
+        found["none"] = one.endings(SHORT, DRIVER, stays=True)
+        found["none, small budget"] = one.endings(SHORTEST, SMALL_BUDGET, stays=True)
         found["none, object store"] = one.endings(ON_AN_OBJECT_STORE, None, f"{store.uri}/cluster", store.options)
     return found
 
@@ -62,7 +63,7 @@ def found_by_server(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
     shared = place / "shared"
     shared.mkdir()
     with connect_server(place, shared, False) as url, driver(url, shared) as one:
-        found = {"directory": one.endings(SHORTEST, {}, stays=True)}
+        found = {"directory": one.endings(SHORT, {}, stays=True), "small budget": one.endings(SHORTEST, SMALL_BUDGET, stays=True)}
         found["object store"] = one.endings(SHORT, None, f"{store.uri}/server", store.options)
     return found
 
@@ -81,14 +82,13 @@ def test_executors_without_the_package_are_sent_it(found: dict[str, Endings]) ->
     require_right(found["bare"])
 
 
-def test_programs_are_right_or_refused_where_one_machine_does_not_see_it(found: dict[str, Endings]) -> None:
-    of_files = {BY_THE_DRIVER: found["one"][BY_THE_DRIVER]}
-    require_right(of_files)
-    require_right_or_refused(found["one"])
+@pytest.mark.parametrize("seen_by", ["one", "none"])
+def test_programs_are_right_where_not_all_machines_see_it(found: dict[str, Endings], seen_by: str) -> None:
+    require_right(found[seen_by])
 
 
-def test_programs_are_refused_where_no_machine_sees_it(found: dict[str, Endings]) -> None:
-    require_refused(found["none"])
+def test_what_is_too_large_to_be_collected_is_refused_where_no_machine_sees_it(found: dict[str, Endings]) -> None:
+    require_refused_for_size(found["none, small budget"])
 
 
 def test_programs_are_right_on_an_object_store_of_machines_that_share_nothing(found: dict[str, Endings], store: ObjectStore) -> None:
@@ -96,8 +96,9 @@ def test_programs_are_right_on_an_object_store_of_machines_that_share_nothing(fo
     assert names_left(store, "cluster") == NAMES_THAT_STAY
 
 
-def test_programs_are_refused_by_a_server_that_does_not_see_the_directory(found_by_server: dict[str, Endings]) -> None:
-    require_refused(found_by_server["directory"])
+def test_programs_are_right_on_a_server_that_does_not_see_the_directory(found_by_server: dict[str, Endings]) -> None:
+    require_right(found_by_server["directory"])
+    require_refused_for_size(found_by_server["small budget"])
 
 
 def test_programs_are_right_on_an_object_store_of_a_server(found_by_server: dict[str, Endings], store: ObjectStore) -> None:

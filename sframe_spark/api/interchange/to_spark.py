@@ -14,7 +14,7 @@ from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.execution.preview_of_user_dataframes import row_by_row_plan
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.result_storage import source_for_users
+from sframe_spark.engine.runtime.result_storage import source_for_users, with_rows_sent
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.elementwise import apply_function
@@ -153,6 +153,7 @@ def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None)
     stored = node if node.operator.is_source else compute(node)
     with GRAPH_LOCK:
         source = source_for_users(stored)
+    source = with_rows_sent(source, asks=True)
     _keep_files(source)
     if is_remote(user):
         return lower(source, within=user).sorted(names)

@@ -10,14 +10,13 @@ from typing import Protocol, TypeVar
 from sframe_spark.config import config
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
-from sframe_spark.engine.execution.plan_executor import Executor
+from sframe_spark.engine.execution.plan_executor import Executor, run_or_replan, site_of_section
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
-from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.shapes.section_runner import task_runner_for
-from sframe_spark.engine.shapes.section_tree import Workers
+from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section, Workers
 from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
@@ -51,21 +50,28 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
     """
 
     def run(chosen: ActionPlan) -> list[Result]:
-        executor = Executor(MaterializeOptions(), owned=chosen.owned, run_log=chosen.run_log)
+        executor = Executor(MaterializeOptions(), owned=chosen.owned, run_log=chosen.run_log, exported_to=staging.remote)
         return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, staging, description), chosen.plan)
 
     return run_action(node, run, materialize)
 
 
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
-    ready, site = executor.ready(executor.plan(plan)), Site.now()
+    ready = executor.ready(executor.plan(plan))
+    site = site_of_section(ready)
     is_over_ranges = ready.shape == STORED or (ready.shape == STREAM and (ready.workers is not Workers.DRIVER or not is_small(ready.root, site)))
     section = ready.root if is_over_ranges else executor.run(ready)
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section, site) or streams_faster_locally(section, site):
         return _run_in_this_process(section, placement, work, staging.local)
-    workers = task_runner_for(workers_over_ranges(section, site))
-    tasks = executor.new_section_runner().tasks_of(section, placement, workers)
+    result = run_or_replan(partial(_run_tasks, executor, ready, section, work, staging, description), ready, executor.log)
+    return _run(executor, section, work, staging, description) if isinstance(result, ReplanNeeded) else result
+
+
+def _run_tasks(executor: Executor, ready: Section, section: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
+    """Run the function in tasks over the ranges of a section."""
+    workers = task_runner_for(workers_over_ranges(section, site_of_section(ready)))
+    tasks = executor.new_section_runner(ready).tasks_of(section, placement_of(section), workers)
     directory = staging.local if workers.is_on_this_machine else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)
     return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)

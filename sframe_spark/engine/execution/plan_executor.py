@@ -14,8 +14,9 @@ from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.plans_without_shared_files import site_of_plan
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.runtime.result_storage import with_stored_tables
+from sframe_spark.engine.runtime.result_storage import with_rows_sent, with_stored_tables
 from sframe_spark.engine.shapes.count_matches import with_all_counted
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import not_owned, require_owned
 from sframe_spark.engine.shapes.section_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark
@@ -24,14 +25,14 @@ from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Se
 from sframe_spark.engine.shapes.stream import STORED, by_ranges, by_source, on_driver, workers_over_ranges
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
-from sframe_spark.errors import RunTooLongError
+from sframe_spark.errors import NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.rewrite_laws.sort_elimination import full_sort
-from sframe_spark.session import start_ahead
+from sframe_spark.session import get_unshared, start_ahead
 
 Result = TypeVar("Result")
 
@@ -56,6 +57,8 @@ class Executor:
         Filled with the outcome of each section.
     prefix
         Prefix of the numbers of sections: the number of the section that is being planned again, or empty.
+    exported_to
+        The directory to which the caller's tasks are to write the rows of the last section; None if they write none.
     """
 
     options: MaterializeOptions
@@ -64,6 +67,7 @@ class Executor:
     free: frozenset[int] = frozenset()
     run_log: RunLog = attrs.Factory(RunLog)
     prefix: str = ""
+    exported_to: str | None = None
 
     def execute(self, root: PlannerNode) -> PlannerNode:
         """Compute ``root`` and return a source node of its rows."""
@@ -75,20 +79,25 @@ class Executor:
 
     def counted(self, root: PlannerNode) -> PlannerNode:
         """Run all sections but the last one, count the matches of joins whose number of rows is unknown, and return the plan of the last section."""
-        return self.with_full_sorts_if_needed(lambda plan: with_all_counted(self.ready(self.plan(plan)).root, Site.now()), root)
+
+        def counted(plan: PlannerNode) -> PlannerNode:
+            ready = self.ready(self.plan(plan))
+            return with_all_counted(ready.root, site_of_section(ready))
+
+        return self.with_full_sorts_if_needed(counted, root)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return the plan as one Spark query, and its placement, after running the sections that cannot be part of a query."""
         node, placement = self.with_full_sorts_if_needed(self._fit_for_query, root)
         require_owned(node, self.owned)
-        return with_stored_tables(node), placement
+        return with_rows_sent(with_stored_tables(node), asks=True), placement
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Strategy] = frozenset()) -> Section:
         """Return the last section of a plan, with those that it reads, after running sections whose rows decide how many rows a join has."""
         if self.options.naive:
             return as_one_query(root, reason, Site.now())
         while True:
-            planner = SectionPlanner(Site.now(), self.free, refused)
+            planner = SectionPlanner(site_of_plan(root, self.options.directory or self.exported_to), self.free, refused)
             section = planner.plan(root, reason)
             if not planner.waiting:
                 return section
@@ -143,7 +152,7 @@ class Executor:
         """Run sections after the sections that they read; return sources of their rows by ``id`` of the sections."""
         if not sections:
             return {}
-        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None), exported_to=None)
         results: dict[int, PlannerNode] = {}
         for section in in_order_of_running(sections):
             results[id(section)] = inner._run_alone(inner._decided(section, results))
@@ -180,10 +189,10 @@ class Executor:
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
         """Run a section as it was planned and log the outcome."""
         began = time.perf_counter()
-        runner = self.new_section_runner()
+        runner = self.new_section_runner(section)
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()
         with measured as work, counting_queries() as counted:
-            result = runner.run(section)
+            result = run_or_replan(partial(runner.run, section), section, self.log)
         outcome = outcome_of(section, result, time.perf_counter() - began)
         outcome.tasks = work.tasks if runner.tasks is None else runner.tasks
         outcome.spilled = work.spilled if runner.spilled is None else runner.spilled
@@ -191,17 +200,22 @@ class Executor:
         self.run_log.outcomes.append(outcome)
         return result
 
-    def new_section_runner(self) -> SectionRunner:
-        """Return a new runner for sections."""
-        return SectionRunner(self.options, self.log, self.owned)
+    def new_section_runner(self, section: Section) -> SectionRunner:
+        """Return a new runner for a section."""
+        return SectionRunner(self.options, self.log, self.owned, site=site_of_section(section))
 
     def _save(self, planned: Section) -> PlannerNode:
         self._start_for(planned)
         section = self.ready(planned)
         if section.shape != STORED:
             return self._run_alone(section)
+        result = run_or_replan(partial(self._saved, section), section, self.log)
+        return self._save(self.plan(result.root)) if isinstance(result, ReplanNeeded) else result
+
+    def _saved(self, section: Section) -> PlannerNode:
+        """Return a source of stored rows that have been written to the directory of the options."""
         source, placement = section.root, placement_of(section.root)
-        runner = self.new_section_runner()
+        runner = self.new_section_runner(section)
         site = runner.site
         if isinstance(source.operator, MemorySource):
             return runner.keep(source.operator.held, source)
@@ -213,7 +227,7 @@ class Executor:
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return the plan as a Spark query over sources, and its placement."""
-        planner = SectionPlanner(Site.now(), self.free)
+        planner = SectionPlanner(site_of_plan(root), self.free)
         node, _ = planner.plan_for_query(root)
         if planner.waiting:
             return self._fit_for_query(self._with_waiting(planner, root))
@@ -221,6 +235,26 @@ class Executor:
         if not waiting:
             return node, placement_of(node)
         return self._fit_for_query(with_results(node, self._results_of(waiting)))
+
+
+def site_of_section(section: Section) -> Site:
+    """Return the site as it is now for a section, which this process computes alone if it was planned so."""
+    return attrs.evolve(Site.now(), is_alone=section.is_alone)
+
+
+def run_or_replan(run: Callable[[], Result], section: Section, log: list[str]) -> Result | ReplanNeeded:
+    """Run a section; if that finds a directory that Spark's machines do not share, return that the section is to be planned again, without it.
+
+    Directories are asked for before any row is computed, so no user's function was called.
+    """
+    known = set(get_unshared())
+    try:
+        return run()
+    except NotSharedError:
+        if set(get_unshared()) <= known:
+            raise
+        log.append(f"not shared: {section.root.operator_type} is planned again, as Spark's machines lack files or a place for rows")
+        return ReplanNeeded(section.root)
 
 
 def over_rows(replaced: Mapping[int, tuple[SectionOrigin, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:

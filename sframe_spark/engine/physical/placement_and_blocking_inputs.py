@@ -244,16 +244,16 @@ def streams_faster_locally(root: PlannerNode, site: Site) -> bool:
 
 
 def suits_threads(root: PlannerNode, site: Site) -> bool:
-    """Return whether threads of this process run a plan as well as Spark tasks on this machine would: it has only built-in kernels.
+    """Return whether threads run a plan as well as Spark's tasks, which are on this machine or lack its files: it has only built-in kernels.
 
     Users' functions, and decoding in Python, block other threads, so they are worth a process for each core.
     """
-    return bool(site.small_rows) and are_for_threads(root) and site.is_spark_local
+    return (site.is_alone or (bool(site.small_rows) and site.is_spark_local)) and are_for_threads(root)
 
 
 def runs_on_other_machines(site: Site) -> bool:
-    """Return whether Spark uses, or would use, other machines."""
-    return not site.is_spark_local
+    """Return whether Spark uses, or would use, other machines, and these can take part."""
+    return not site.is_alone and not site.is_spark_local
 
 
 def are_for_threads(root: PlannerNode) -> bool:
@@ -263,13 +263,14 @@ def are_for_threads(root: PlannerNode) -> bool:
 
 
 def suits_processes(site: Site) -> bool:
-    """Return whether worker processes are used instead of Spark tasks: on this machine, while Spark is neither running nor requested."""
-    return bool(site.small_rows) and site.can_start_processes and not site.is_spark_requested and site.is_spark_local
+    """Return whether worker processes are used instead of Spark tasks: on this machine, while Spark is neither running nor requested, or useless."""
+    is_without_spark = site.is_alone or (bool(site.small_rows) and not site.is_spark_requested and site.is_spark_local)
+    return is_without_spark and site.can_start_processes
 
 
 def needs_this_process(site: Site) -> bool:
     """Return whether users' functions must be called in this process, as no Python interpreter can be started."""
-    return bool(site.small_rows) and not site.has_interpreter and site.is_spark_local
+    return (site.is_alone or (bool(site.small_rows) and site.is_spark_local)) and not site.has_interpreter
 
 
 def is_for_threads(node: PlannerNode) -> bool:

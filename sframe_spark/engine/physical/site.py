@@ -12,9 +12,9 @@ from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import interpreter
-from sframe_spark.session import is_started
+from sframe_spark.session import get_unshared, is_started
 from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_directory_in_use, temporary_root
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -22,7 +22,15 @@ class Site:
     """Where a plan is made. Planning asks nothing else about its surroundings, so two plans of one program at one site are equal.
 
     Each fact is read when it is first asked for, and kept: most plans need three of them, and all of them take 60 microseconds.
+
+    Parameters
+    ----------
+    is_alone
+        Whether this process computes the plan as if there were no Spark, since Spark's machines lack the files that it reads, or share no directory
+        for its results.
     """
+
+    is_alone: bool = False
 
     @classmethod
     def now(cls) -> Site:
@@ -98,3 +106,18 @@ class Site:
     def are_temporary_files_remote(self) -> bool:
         """Whether temporary data is on an object store, not on a file system."""
         return is_remote_location(temporary_root())
+
+    @cached_property
+    def unseen_directories(self) -> frozenset[str]:
+        """The directories whose files Spark's machines were found not to see."""
+        return frozenset(directory for directory, check in get_unshared() if check == "read")
+
+    @cached_property
+    def unshared_directories(self) -> frozenset[str]:
+        """The directories that Spark's machines were found not to share: they do not see what is there, or this process not what they write."""
+        return frozenset(directory for directory, _ in get_unshared())
+
+    @property
+    def shares_temporary_files(self) -> bool:
+        """Whether Spark's machines share the directory of temporary data with this process, as far as is known."""
+        return not self.unshared_directories or temporary_directory_in_use() not in self.unshared_directories

@@ -16,8 +16,9 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation, bytes_of_rows
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_all_rows, require_known_rows, require_writable
-from sframe_spark.errors import MemoryReservationError
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared, require_all_rows, require_known_rows, require_writable, why_unseen
+from sframe_spark.errors import MemoryReservationError, NotSharedError
+from sframe_spark.message_text import in_words
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.paths_and_uris import is_remote_location
@@ -34,7 +35,7 @@ from sframe_spark.session.spark_locality import is_spark_requested, reads_our_fi
 from sframe_spark.storage.datasets.adoption_of_spark_files import adopt
 from sframe_spark.storage.datasets.manifest_publication import in_row_order, publish
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_directory_in_use, temporary_store
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
@@ -243,7 +244,7 @@ def with_stored_tables(root: PlannerNode, are_local: bool = False) -> PlannerNod
     Unless the readers are known to be on this machine (``are_local``), a table is replaced only if Spark sees this process's files.
     """
     tables = [node.operator for node in postorder([root]) if isinstance(node.operator, MemorySource) and is_worth_storing(node.operator)]
-    if not tables or not (are_local or reads_our_files(get_session())):
+    if not tables or not (are_local or (reads_our_files(get_session()) and is_shared(temporary_directory_in_use()))):
         return root
     columns_read: dict[int, set[int]] = {}
     for table in tables:
@@ -271,6 +272,48 @@ def as_segments(table: MemorySource, columns: Iterable[int]) -> SegmentSource:
         segments = stored
         table.store(positions, segments)
     return segments.with_columns([positions.index(position) for position in table.positions]).rows_between(table.start, table.stop)
+
+
+# Files of this process that Spark's machines do not see: their rows are sent with the query or the tasks, if they are within the memory budget.
+
+
+def with_rows_sent(root: PlannerNode, asks: bool = False) -> PlannerNode:
+    """Return a plan for Spark with rows in memory in place of files that Spark's machines do not see.
+
+    Parameters
+    ----------
+    root
+        The plan.
+    asks
+        Whether to ask Spark about directories of which nothing is known yet.
+
+    Raises
+    ------
+    NotSharedError
+        If these rows together take more than ``config.memory_budget``.
+    """
+    leaves = {id(node): node for node in postorder([root]) if not node.inputs and node.operator.is_source}
+    unseen = {key: node for key, node in leaves.items() if why_unseen(node.operator, asks)}
+    if not unseen:
+        return root
+    reservation = MemoryReservation(config.memory_budget)
+    sent = {key: rows_in_memory(node, reservation) for key, node in unseen.items()}
+    return rebuild(root, lambda node: sent.get(id(node), node))
+
+
+def rows_in_memory(node: PlannerNode, reservation: MemoryReservation) -> PlannerNode:
+    """Return a source in memory of the rows of a file that Spark's machines do not see, which take memory of a reservation.
+
+    Raises
+    ------
+    NotSharedError
+        If there are more rows than memory is reserved for.
+    """
+    rows = partial_rows(source_of(node).read_batches(), reservation)
+    if rows.rest is not None or reservation.is_full:
+        size = in_words(reservation.size)
+        raise NotSharedError(f"rows that Spark needs take more than config.memory_budget ({size}): {why_unseen(node.operator, False)}")
+    return PlannerNode(MemorySource.of(rows_as_produced([rows], node.schema), node.schema, recorded_order(node)))
 
 
 # Rows of a source for a user's own Spark session, whose settings decide how expressions are evaluated.

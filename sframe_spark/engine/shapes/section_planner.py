@@ -129,11 +129,18 @@ class SectionPlanner:
         section = inside._planned(root, reason)
         # Sections that depend on the waiting ones are planned again later, so what they need decides nothing here.
         decided = in_order_of_running(inside.waiting or [section])
-        in_vain = inside._has_gathered and any(map(needs_spark, decided))
+        in_vain = not self.site.is_alone and inside._has_gathered and any(map(needs_spark, decided))
         if not in_vain and not (inside._has_exchanged and any(planned.shape == QUERY for planned in decided)):
             self.waiting, self.section_origins, self.counting = inside.waiting, inside.section_origins, inside.counting
-            return section
-        return self._planned(root, reason)
+        else:
+            section = self._planned(root, reason)
+        self._mark([section])
+        return section
+
+    def _mark(self, sections: Sequence[Section]) -> None:
+        """Note in all sections that were planned whether this process was to compute them alone: they run as they were planned."""
+        for section in in_order_of_running([*sections, *self.waiting, *([] if self.counting is None else [self.counting])]):
+            section.is_alone = self.site.is_alone
 
     def _planned(self, root: PlannerNode, reason: str) -> Section:
         self._root = root
@@ -150,7 +157,9 @@ class SectionPlanner:
         self._root = root
         node, placement = self.fragment(root)
         self._origins[id(node)] = SectionOrigin(root)
-        return self._fit_for_query(node, placement)
+        node, placement = self._fit_for_query(node, placement)
+        self._mark(sections_in(node))
+        return node, placement
 
     def fragment(self, root: PlannerNode) -> Placed:
         """Return the part of a plan that runs last, with its placement; everything that cannot be part of it becomes a section."""

@@ -11,7 +11,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
-from sframe_spark.engine.runtime.result_storage import PartialRows, new_dataset, rows_as_produced, with_stored_tables, write_in_memory
+from sframe_spark.engine.runtime.result_storage import PartialRows, new_dataset, rows_as_produced, with_rows_sent, with_stored_tables, write_in_memory
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRunner, SparkTaskRunner, TaskRunner, ThreadRunner
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
@@ -88,6 +88,7 @@ class SectionRunner:
         if workers.is_out_of_process:
             require_owned(node, self.owned)
             node = with_stored_tables(node, workers.is_on_this_machine)
+            node = node if workers.is_on_this_machine else with_rows_sent(node)
         tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers)
         self.tasks = len(tasks)
         return tasks

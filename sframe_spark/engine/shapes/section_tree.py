@@ -155,6 +155,10 @@ class Alternative(enum.Enum):
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
     HASH_PARTITIONS = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
     EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see temporary data, tasks are too many, or rows of a single range take more than one may"
+    WITHOUT_SPARK = (
+        "this process computes it, in threads or Python processes, if Spark's machines do not see the files or share no directory for its rows"
+    )
+    BROUGHT_HERE = "its rows come to this process, if Spark's machines share no directory for them, and are refused beyond config.memory_budget"
     STAYS_IN_MEMORY = "rows stay in memory as long as there is room, and go to disk if they find none"
     FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have {few_rows}"
     MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
@@ -201,6 +205,8 @@ class Section:
         The placement of its root; None if there is none.
     refused
         The shapes and workers with which it has failed to run.
+    is_alone
+        Whether it was planned as if there were no Spark, as its rows or results are not shared with Spark's machines.
     """
 
     shape: Shape
@@ -213,6 +219,7 @@ class Section:
     reads: tuple[str, ...] = ()
     placement: Placement | None = None
     refused: frozenset[Strategy] = frozenset()
+    is_alone: bool = False
 
     @property
     def strategy(self) -> Strategy:

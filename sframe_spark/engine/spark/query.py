@@ -16,6 +16,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
 from sframe_spark.engine import costs
+from sframe_spark.engine.spark.bounded_collection import table_within
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
 from sframe_spark.engine.spark.executor_version_checks import check_python_once
 from sframe_spark.engine.spark.page_header_checks import require_valid_pages
@@ -168,6 +169,20 @@ def collect(root: PlannerNode) -> Chunk:
         return run_spark(lambda: to_arrow(with_some_column(relation.sorted(), root.schema)), work_on(root, "computing"))
 
     table = computed(root, all_rows_of)
+    require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator.called()}")
+    return from_spark_table(table, root.schema)
+
+
+def collect_within(root: PlannerNode, budget: int) -> Chunk | None:
+    """Return all rows of a section in row order, as :func:`collect` does; None if they take more than ``budget`` bytes."""
+
+    def rows_of(relation: Relation) -> pa.Table | None:
+        rows = with_some_column(relation.sorted(), root.schema)
+        return run_spark(lambda: table_within(rows, root.schema, budget), work_on(root, "computing"))
+
+    table = computed(root, rows_of)
+    if table is None:
+        return None
     require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator.called()}")
     return from_spark_table(table, root.schema)
 

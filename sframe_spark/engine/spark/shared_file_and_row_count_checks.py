@@ -28,14 +28,15 @@ from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_own
-from sframe_spark.session import get_reached, get_session
+from sframe_spark.session import get_reached, get_session, get_unshared
 from sframe_spark.session.session import get_packages
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named, join, spark_path
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_directory_in_use, temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ SHARED_DIRECTORY = (
     "set config.temporary_directory or the environment variable SFRAME_SPARK_TMP to a directory that this machine and all of "
     "Spark's share, or to a URI such as s3://bucket/tmp, and save into such a place"
 )
+
+
+# What is checked of a directory: Spark's processes read what this process wrote there, and write what this process then sees.
+CHECKS = ("read", "written")
 
 
 def observed_rows(df: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
@@ -134,7 +139,8 @@ def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
     Raises
     ------
     NotSharedError
-        If a file is not seen, or a package differs; the message names a machine, the directory and the option to set.
+        If a file is not seen, or a package differs; the message names a machine, the directory and the option to set. That a file is not seen is
+        remembered for this session, so that the next plans do without Spark there.
     """
     above = os.path.dirname(directory)
     if is_remote_location(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
@@ -149,6 +155,8 @@ def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
         remove_own(tested)
     get_packages().checked = True
     get_reached().update({(above, "written"), (above, "read")})
+    for check in CHECKS:
+        get_unshared().pop((above, check), None)
 
 
 def require_readable(root: PlannerNode) -> None:
@@ -168,15 +176,41 @@ def require_readable(root: PlannerNode) -> None:
             raise StorageError(f"{directory} is in the memory of this process, which Spark's tasks do not have: save it in a directory first")
     if is_one_process(get_session()):
         return
-    for manifest in stored:
-        if manifest.rows and not is_remote_location(manifest.directory):
-            file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
-            # Datasets of this package share a parent directory, so one check covers the other datasets in it. For external files, a check covers only
-            # their own directory.
-            _require_seen(file, os.path.dirname(manifest.directory) if manifest.has_key else os.path.dirname(file))
     for operator in operators:
-        if isinstance(operator, Source) and not isinstance(operator, STORED_ROWS) and operator.shared_file is not None:
-            _require_seen(operator.shared_file, os.path.dirname(os.path.dirname(operator.shared_file)))
+        checked = checked_file(operator)
+        if checked is not None:
+            _require_seen(*checked)
+
+
+def why_unseen(operator: Operator, asks: bool) -> str:
+    """Return why Spark's processes do not see the local files of a source; empty if they do, or if there are none.
+
+    ``asks`` is whether to ask them about a directory of which nothing is known yet.
+    """
+    checked = checked_file(operator)
+    if checked is None:
+        return ""
+    if asks and (checked[1], "read") not in get_unshared() and not is_one_process(get_session()):
+        try:
+            _require_seen(*checked)
+        except NotSharedError:
+            if (checked[1], "read") not in get_unshared():
+                raise
+    return get_unshared().get((checked[1], "read"), "")
+
+
+def checked_file(operator: Operator) -> tuple[str, str] | None:
+    """Return a local file that a source reads, and the directory for which a check of this file is believed; None if there is no such file."""
+    if isinstance(operator, STORED_ROWS):
+        manifest = operator.manifest
+        if not manifest.rows or is_remote_location(manifest.directory):
+            return None
+        file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
+        # Datasets of this package share a parent directory, so one check covers the other datasets in it. For external files, a check covers only
+        # their own directory.
+        return file, os.path.dirname(manifest.directory) if manifest.has_key else os.path.dirname(file)
+    file_of_rows = operator.shared_file if isinstance(operator, Source) else None
+    return None if file_of_rows is None else (file_of_rows, os.path.dirname(os.path.dirname(file_of_rows)))
 
 
 # Functions that tasks of executors and this process call to read files.
@@ -229,10 +263,22 @@ def _require_seen(file: str, above: str) -> None:
     with translate_os_errors("read", file):
         read = reading(file)
         expected = read()
-    for answer in answers(read, None):
+    for answer in answers_of_same_versions(read, None):
         _check(answer, expected, above)
     get_packages().checked = True
     get_reached().add((above, "read"))
+    get_unshared().pop((above, "read"), None)
+
+
+def answers_of_same_versions(read: Callable[[], str], directory: str | None) -> list[Answer]:
+    """Return the answers of executors, all of which run the packages of this process.
+
+    Versions are compared before anything else: without shared files this process may go on alone, which would hide that a version differs.
+    """
+    received = answers(read, directory)
+    for answer in received:
+        require_same_versions(answer)
+    return received
 
 
 def why_not_in_tasks(files: Mapping[str, str]) -> str:
@@ -314,15 +360,24 @@ def rechecking_after_failure(root: PlannerNode, directory: str | None) -> Iterat
 
 
 def _ask_again(root: PlannerNode, directory: str | None) -> None:
-    """Repeat the check of shared directories, if one was made in this session."""
+    """Repeat the check of those directories that Spark's processes were found to share in this session."""
     if not get_reached():
         return
     get_reached().clear()
-    require_readable(root)
-    if directory is None:
+    for operator in {id(node.operator): node.operator for node in postorder([root])}.values():
+        checked = checked_file(operator)
+        if checked is not None and (checked[1], "read") not in get_unshared():
+            _require_seen(*checked)
+    if directory is not None:
+        if (os.path.dirname(directory), "written") not in get_unshared():
+            require_writable(directory)
+    elif is_shared(temporary_directory_in_use()):
         _require_writable_temporary_data()
-    else:
-        require_writable(directory)
+
+
+def is_shared(directory: str | None) -> bool:
+    """Return whether it is not known that Spark's processes fail to read or write a directory; None is a directory that is not there yet."""
+    return directory is None or not any((directory, check) in get_unshared() for check in CHECKS)
 
 
 def _exchange(directory: str, above: str, advice: str) -> None:
@@ -335,14 +390,15 @@ def _exchange(directory: str, above: str, advice: str) -> None:
         pq.write_table(pa.table({"token": [token]}), file)
     read = reading(file)
     expected = read()
-    for answer in answers(read, directory):
+    for answer in answers_of_same_versions(read, directory):
         _check(answer, expected, above, advice)
         if answer.written and not _holds(join(directory, answer.written), answer.content):
-            raise _not_shared(f"a file that Spark's executor on {answer.executor} wrote there is not seen by {platform.node()}", above, advice)
+            what = f"a file that Spark's executor on {answer.executor} wrote there is not seen by {platform.node()}"
+            raise _not_shared(what, above, advice, ("written",))
     copied = join(directory, "query")
     _copy_by_query(file, copied, above, advice)
     if _tokens(copied) != [token]:
-        raise _not_shared(f"a file that a query of Spark wrote there is not seen by {platform.node()}", above, advice)
+        raise _not_shared(f"a file that a query of Spark wrote there is not seen by {platform.node()}", above, advice, ("written",))
 
 
 def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
@@ -363,12 +419,16 @@ def _check(answer: Answer, expected: str, above: str, advice: str = SHARED_DIREC
     if answer.content and answer.content != expected:
         raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {platform.node()}", above, advice)
     if not answer.content or (answer.trouble and answer.package is not None):
-        raise _not_shared(f"Spark's executor on {answer.executor} does not see what {platform.node()} wrote there ({answer.trouble})", above, advice)
+        what = f"Spark's executor on {answer.executor} does not see what {platform.node()} wrote there ({answer.trouble})"
+        raise _not_shared(what, above, advice, ("written",) if answer.content else CHECKS)
     require_same_versions(answer)
 
 
-def _not_shared(what: str, directory: str, advice: str) -> NotSharedError:
-    return NotSharedError(f"{directory} is not shared with Spark: {what}; {advice}")
+def _not_shared(what: str, directory: str, advice: str, checks: Sequence[str] = CHECKS) -> NotSharedError:
+    """Return the error of a directory that is not shared, and remember for the session which checks of the directory failed."""
+    error = NotSharedError(f"{directory} is not shared with Spark: {what}; {advice}")
+    get_unshared().update(((directory, check), str(error)) for check in checks)
+    return error
 
 
 def _holds(file: str, content: str) -> bool:

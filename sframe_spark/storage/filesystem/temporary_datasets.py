@@ -379,6 +379,12 @@ def temporary_store() -> TemporaryStore | RemoteStore:
     return _store(temporary_root())
 
 
+def temporary_directory_in_use() -> str | None:
+    """Return the directory of this process for temporary data, local or remote; None if nothing was stored yet."""
+    store = _STORES.get((temporary_root(), os.getpid()))
+    return None if store is None else store.directory
+
+
 def scratch_store() -> TemporaryStore:
     """Return the local store of this process for files that no other process reads; it is created at the first call."""
     store = _store(scratch_root())

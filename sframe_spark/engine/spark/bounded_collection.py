@@ -1,0 +1,160 @@
+"""Brings the rows of a Spark query to this process as tasks compute them, and stops the query when they exceed a number of bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sframe_spark.errors import ExecutionError, MemoryReservationError
+from sframe_spark.planner.node_facts import Schema
+from sframe_spark.session import is_remote
+from sframe_spark.session.job_labels_and_cancellation import described
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Spark numbers the rows of a partition in this many low bits of `monotonically_increasing_id`.
+BITS_OF_ROW_IN_PARTITION = 33
+# Bytes of a value of variable length, at least: its offset.
+BYTES_OF_OFFSET = 4
+# A column that Spark computes may be narrower than this package's type.
+TIMES_NARROWER = 2
+
+
+def table_within(df: DataFrame, schema: Schema, budget: int) -> pa.Table | None:
+    """Return all rows of a DataFrame as an Arrow table; None if they take more than ``budget`` bytes.
+
+    The query runs once, with all of its tasks at a time. Of each partition, no more rows are fetched than ``budget`` bytes can hold, and the jobs of
+    the query are cancelled when more bytes than that have come.
+
+    Parameters
+    ----------
+    df
+        The DataFrame.
+    schema
+        The types of its columns.
+    budget
+        The limit in bytes.
+    """
+    rows, session, tag = with_bounded_partitions(df, schema, budget), df.sparkSession, f"sframe_spark-{uuid.uuid4().hex}"
+    # `toArrow` fetches rows by one of these methods, and converts them to the types of the DataFrame.
+    if is_remote(session):
+        rows._to_table = lambda: (table_of_server(rows, budget, tag), None)
+    else:
+        rows._collect_as_arrow = lambda *arguments, **named: batches_of_jvm(rows, budget, tag)
+    with described(session, "", tag):
+        try:
+            table = rows.toArrow()
+        except MemoryReservationError:
+            return None
+    return table if table.nbytes <= budget else None
+
+
+def with_bounded_partitions(df: DataFrame, schema: Schema, budget: int) -> DataFrame:
+    """Return a DataFrame without the rows of a partition that alone exceed a budget, so that no executor prepares more for this process."""
+    from pyspark.sql import functions as F
+
+    most = TIMES_NARROWER * budget // max(1, min_bytes_of_row(schema)) + 1
+    number = F.monotonically_increasing_id().bitwiseAND((1 << BITS_OF_ROW_IN_PARTITION) - 1)
+    return df.where(number <= most)
+
+
+def min_bytes_of_row(schema: Schema) -> int:
+    """Return a lower limit for the bytes of a row.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT, STR
+    >>> min_bytes_of_row((INT, STR)), min_bytes_of_row(())
+    (12, 0)
+    """
+    physical = [kind.physical for kind in schema]
+    return sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else BYTES_OF_OFFSET for kind in physical)
+
+
+def batches_of_jvm(df: DataFrame, budget: int, tag: str) -> list[pa.RecordBatch]:
+    """Return all rows of a DataFrame of a classic session, in at least one batch.
+
+    Raises
+    ------
+    MemoryReservationError
+        If they take more bytes than the budget; the jobs with the tag are cancelled.
+    """
+    from pyspark.errors.exceptions.captured import unwrap_spark_exception
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    port, secret, server = df._jdf.collectAsArrowToPython()
+    stream, socket = connected(port, secret)
+    is_over = False
+    try:
+        with contextlib.closing(socket), contextlib.closing(stream):
+            batches = batches_in_order(stream, budget)
+    except MemoryReservationError:
+        is_over = True
+        df.sparkSession.sparkContext.cancelJobsWithTag(tag)
+        raise
+    finally:
+        # Waits for the thread of the JVM that sends the rows, and raises its error, which after a cancellation is of no interest.
+        with contextlib.suppress(Exception) if is_over else unwrap_spark_exception():
+            server.getResult()
+    return batches or [pa.RecordBatch.from_pylist([], to_arrow_schema(df.schema))]
+
+
+def batches_in_order(stream: IO[bytes], budget: int) -> list[pa.RecordBatch]:
+    """Return the batches that the JVM sends: as tasks give them, and then their numbers in the order of the rows, or an error.
+
+    Raises
+    ------
+    MemoryReservationError
+        If they take more bytes than the budget.
+    """
+    from pyspark.serializers import UTF8Deserializer, read_int
+
+    batches, left = list[pa.RecordBatch](), budget
+    for batch in pa.ipc.open_stream(stream):
+        left -= batch.nbytes
+        if left < 0:
+            raise MemoryReservationError
+        batches.append(batch)
+    count = read_int(stream)
+    if count < 0:
+        raise ExecutionError(UTF8Deserializer().loads(stream))
+    return [batches[read_int(stream)] for _ in range(count)]
+
+
+def connected(port: int | str, secret: str) -> tuple[IO[bytes], Any]:
+    """Return a stream, and its socket, from a thread of the JVM that waits for this process to connect."""
+    try:
+        from pyspark.util import local_connect_and_auth
+    except ImportError:
+        # As in Spark 3.5.
+        from pyspark.java_gateway import local_connect_and_auth
+    stream, socket = local_connect_and_auth(port, secret)
+    # Rows come when the query has computed them.
+    socket.settimeout(None)
+    return stream, socket
+
+
+def table_of_server(df: DataFrame, budget: int, tag: str) -> pa.Table:
+    """Return all rows of a DataFrame of a Spark Connect session.
+
+    Raises
+    ------
+    MemoryReservationError
+        If they take more bytes than the budget; the operations with the tag are interrupted.
+    """
+    client = df.sparkSession.client
+    received = client.to_table_as_iterator(df._plan.to_proto(client), df._plan.observations)
+    tables, left = list[pa.Table](), budget
+    with contextlib.closing(received):
+        # Types of columns come, too.
+        for table in (item for item in received if isinstance(item, pa.Table)):
+            left -= table.nbytes
+            if left < 0:
+                df.sparkSession.interruptTag(tag)
+                raise MemoryReservationError
+            tables.append(table)
+    return pa.concat_tables(tables)
