@@ -293,7 +293,7 @@ def _shared() -> Diagnosis:
     if is_one_process(get_session()):
         return Diagnosis(subject, "this machine does all work")
     if directory is None:
-        return Diagnosis(subject, "none is named; what does not fit the driver's memory is refused. To name one: SFRAME_SPARK_TMP=/a/directory")
+        return Diagnosis(subject, "none is named; results larger than config.memory_budget are refused. To name one: SFRAME_SPARK_TMP=/a/directory")
     handle = temporary_store().new_dataset()
     try:
         require_writable(handle.directory)

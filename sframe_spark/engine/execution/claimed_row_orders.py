@@ -15,9 +15,8 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.spark.callables_as_job import run_callables
-from sframe_spark.engine.spark.error_translation import translated_errors
-from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
+from sframe_spark.engine.runtime.task_runners import runner_over
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.length_and_order_inference import properties_of
 from sframe_spark.planner.node import PlannerNode
@@ -167,8 +166,7 @@ def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Verifie
         return first
     callables = [partial(verified_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]
     description = "comparing rows with the order of their files"
-    with translated_errors(description):
-        return VerifiedOrder.in_all(run_callables(callables, description))
+    return VerifiedOrder.in_all(runner_over(segment_source(manifest)).run(callables, description))
 
 
 def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple[PlannerNode, frozenset[int]]]:

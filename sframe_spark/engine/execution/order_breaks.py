@@ -8,7 +8,7 @@ from functools import partial
 from sframe_spark.compute.sorting_and_searching import first_break
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
+from sframe_spark.engine.runtime.task_runners import runner_over
 from sframe_spark.planner.length_and_order_inference import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.arrow_to_python import decode
@@ -27,7 +27,7 @@ def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, 
     size = config.segment_rows
     ranges = [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
     callables = [partial(break_in_range, plan, by, *bounds, config.batch_rows) for bounds in ranges]
-    breaks = SparkTaskRunner().run(callables, "checking the order of rows")
+    breaks = runner_over(node).run(callables, "checking the order of rows")
     return next((first for first in breaks if first is not None), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -89,11 +89,27 @@ def read_in_parts(
     if is_local:
         largest = max(with_states, key=lambda file: -1 if file.state is None else file.state.size)
         return with_states if not _are_short(whole) and by_threads(largest) else None
-    reason = why_not_in_tasks({_directory_of(file): file.path for file in with_states})
+    directories = {_directory_of(file): file.path for file in with_states}
+    return None if are_for_this_process(directories, size, files[0].origin) else with_states
+
+
+def are_for_this_process(directories: Mapping[str, str], size: int, origin: str = "") -> bool:
+    """Return whether Spark's machines on a cluster do not see some files, or share no place for their rows; a warning says so.
+
+    Parameters
+    ----------
+    directories
+        One file of each directory.
+    size
+        The bytes of all files.
+    origin
+        The name of the files for the warning, if it is not that of the first one.
+    """
+    reason = "" if is_spark_local() else why_not_in_tasks(directories)
     if reason:
-        shown = visible(without_secrets(files[0].origin))
+        shown = visible(without_secrets(origin or next(iter(directories.values()))))
         LOG.warning("%s: %d bytes are read by this process alone: %s", shown, size, visible(redacted(reason)))
-    return None if reason else with_states
+    return bool(reason)
 
 
 def _directory_of(file: DataFile) -> str:
@@ -239,7 +255,7 @@ def orc_rows(table: OrcTable) -> PlannerNode:
     parts = [stripes[first:last] for first, last in even_ranges(len(stripes), count)]
     with new_dataset(table.types, MaterializeOptions()) as dataset:
         callables = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
-        if table.size <= config.memory_budget:
+        if table.size <= config.memory_budget or are_for_this_process({os.path.dirname(file.path): file.path for file in table.files}, table.size):
             outcomes = in_threads(lambda work: work(), callables, available_cores())
         else:
             require_writable(dataset.directory)

@@ -17,15 +17,17 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import Ra
 from sframe_spark.engine.runtime.worker_process_main_loop import TaskEnvironment
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors
-from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_readable, require_writable
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_readable, require_writable, why_unseen
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by_value, translated_pickling_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
+from sframe_spark.session.spark_locality import is_spark_local
 from sframe_spark.udf.error_transport import error_of_text, error_transport
 
 LOG = logging.getLogger("sframe_spark")
@@ -220,6 +222,13 @@ class InProcessRunner(LocalRunner):
         """Run tasks in the calling thread."""
         with open_counted(len(callables), description) as done:
             return [done(work()) for work in callables]
+
+
+def runner_over(node: PlannerNode) -> TaskRunner:
+    """Return Spark's task runner for tasks that read a materialised node; threads, if Spark's machines do not see its files."""
+    leaves = [leaf for leaf in postorder([node]) if not leaf.inputs]
+    is_unseen = not is_spark_local() and any(why_unseen(leaf.operator, asks=True) for leaf in leaves)
+    return ThreadRunner() if is_unseen else SparkTaskRunner()
 
 
 def name_of(workers: TaskRunner) -> str:

@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 from sframe_spark import SFrame, aggregate as agg
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution import claimed_row_orders
+from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.verification_of_facts_and_stored_rows import first_wrong_rows, row_claims
 from sframe_spark.operators.sources.base_and_segment_source import source_of
@@ -176,7 +177,7 @@ def test_files_written_anew_are_refused_and_not_compared(tmp_path: Path) -> None
 def test_more_rows_are_compared_in_parts(tmp_path: Path, compared: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "MAX_ROWS_COMPARED_LOCALLY", 5)
     monkeypatch.setattr(costs, "ROWS_COMPARED_FIRST", 3)
-    monkeypatch.setattr(claimed_row_orders, "run_callables", lambda works, description: [work() for work in works])
+    monkeypatch.setattr(claimed_row_orders, "runner_over", lambda node: ThreadRunner())
     monkeypatch.setenv("SFRAME_SPARK_SEGMENT_ROWS", "4")
     said = [pq.SortingColumn(0)]
     sf = write(tmp_path / "f.parquet", {"t": [1, 2, 3, 5, 4, 6, 7, 8], "u": [1, 2, 3, 4, 5, 5, 6, 7]}, 9, sorting_columns=said)
