@@ -118,10 +118,12 @@ def with_assumed_orders(root: PlannerNode) -> tuple[PlannerNode, list[AssumedOrd
 def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
     """Plan the actions for a node, add their sections, and replace the node with a placeholder for its result."""
 
+    site = Site.now()
+
     def plan(chosen: ActionPlan) -> Section:
+        nonlocal site
         dry_run.plan, dry_run.graph, dry_run.trace = chosen.plan, chosen.graph, chosen.trace
         # The placeholders replace nodes of the graph, not of the plans that were made before.
-        nonlocal site
         site = site_of_plan(chosen.plan)
         planner = SectionPlanner(site, chosen.free)
         last = planner.plan(private_copy(chosen.plan), reason)
@@ -137,7 +139,7 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
 
     if is_materialized(root):
         return
-    site, before, counting = Site.now(), len(dry_run.sections), list[Section]()
+    before, counting = len(dry_run.sections), list[Section]()
     last = run_action(root, plan, make, becomes=True, only_plans=True)
     new, is_later = new_sections([*counting, last], dry_run), len(dry_run.sections) > before
     for section in new:
