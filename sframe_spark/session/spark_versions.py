@@ -10,7 +10,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import attrs
 import pyarrow as pa
@@ -201,6 +201,18 @@ def _arrow_function_of_pandas_udf(function: Callable[..., pa.Array], result: str
     # They are not sent to workers.
     called.__annotations__ = {}
     return made
+
+
+def connect_to_jvm(port: int | str, secret: str) -> tuple[IO[bytes], Any]:
+    """Return a stream, and its socket, from a thread of the JVM that waits for this process to connect."""
+    try:
+        from pyspark.util import local_connect_and_auth
+    except ImportError:
+        from pyspark.java_gateway import local_connect_and_auth
+    stream, socket = local_connect_and_auth(port, secret)
+    # Rows come when the query has computed them.
+    socket.settimeout(None)
+    return stream, socket
 
 
 # Sessions and their settings.

@@ -139,7 +139,7 @@ class SectionPlanner:
 
     def _mark(self, sections: Sequence[Section]) -> None:
         """Note in all sections that were planned whether this process was to compute them alone: they run as they were planned."""
-        for section in in_order_of_running([*sections, *self.waiting, *([] if self.counting is None else [self.counting])]):
+        for section in in_order_of_running([*sections, *self.waiting, *self.counting]):
             section.is_alone = self.site.is_alone
 
     def _planned(self, root: PlannerNode, reason: str) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from sframe_spark.errors import ExecutionError, MemoryReservationError
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.session import is_remote
 from sframe_spark.session.job_labels_and_cancellation import described
+from sframe_spark.session.spark_versions import connect_to_jvm, to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,14 +41,14 @@ def table_within(df: DataFrame, schema: Schema, budget: int) -> pa.Table | None:
         The limit in bytes.
     """
     rows, session, tag = with_bounded_partitions(df, schema, budget), df.sparkSession, f"sframe_spark-{uuid.uuid4().hex}"
-    # `toArrow` fetches rows by one of these methods, and converts them to the types of the DataFrame.
+    # `to_arrow` fetches rows by one of these methods, and converts them to the types of the DataFrame.
     if is_remote(session):
         rows._to_table = lambda: (table_of_server(rows, budget, tag), None)
     else:
         rows._collect_as_arrow = lambda *arguments, **named: batches_of_jvm(rows, budget, tag)
     with described(session, "", tag):
         try:
-            table = rows.toArrow()
+            table = to_arrow(rows)
         except MemoryReservationError:
             return None
     return table if table.nbytes <= budget else None
@@ -87,7 +88,7 @@ def batches_of_jvm(df: DataFrame, budget: int, tag: str) -> list[pa.RecordBatch]
     from pyspark.sql.pandas.types import to_arrow_schema
 
     port, secret, server = df._jdf.collectAsArrowToPython()
-    stream, socket = connected(port, secret)
+    stream, socket = connect_to_jvm(port, secret)
     is_over = False
     try:
         with contextlib.closing(socket), contextlib.closing(stream):
@@ -123,19 +124,6 @@ def batches_in_order(stream: IO[bytes], budget: int) -> list[pa.RecordBatch]:
     if count < 0:
         raise ExecutionError(UTF8Deserializer().loads(stream))
     return [batches[read_int(stream)] for _ in range(count)]
-
-
-def connected(port: int | str, secret: str) -> tuple[IO[bytes], Any]:
-    """Return a stream, and its socket, from a thread of the JVM that waits for this process to connect."""
-    try:
-        from pyspark.util import local_connect_and_auth
-    except ImportError:
-        # As in Spark 3.5.
-        from pyspark.java_gateway import local_connect_and_auth
-    stream, socket = local_connect_and_auth(port, secret)
-    # Rows come when the query has computed them.
-    socket.settimeout(None)
-    return stream, socket
 
 
 def table_of_server(df: DataFrame, budget: int, tag: str) -> pa.Table:
