@@ -174,6 +174,11 @@ def scheduled_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _cores_of_machine() -> int | None:
+    """Return how many cores the machine has, whatever Python's option ``-X cpu_count`` says; None if the system does not say."""
+    return os.sysconf("SC_NPROCESSORS_ONLN") if hasattr(os, "sysconf") else os.cpu_count()
+
+
 @functools.lru_cache(maxsize=1)
 def _max_cores(process: int, second: int) -> int:
     """Return the limit by control groups and by Python's option ``-X cpu_count``; the arguments are the key of the cache."""
@@ -182,10 +187,11 @@ def _max_cores(process: int, second: int) -> int:
 
 
 def fit_arrow() -> None:
-    """Limit Arrow's thread pool to the cores of this process: Arrow itself does not see the quota of a container.
+    """Limit Arrow's thread pool to the cores of this process.
 
-    A number of threads that the user has set is not changed.
+    Arrow does not see the quota of a container, and older versions of it do not see a set of cores. A number of threads that the user has set is not
+    changed.
     """
     cores = available_cores()
-    if cores < pa.cpu_count() == scheduled_cores() and not os.environ.get("OMP_NUM_THREADS"):
+    if cores < pa.cpu_count() and pa.cpu_count() in (scheduled_cores(), _cores_of_machine()) and not os.environ.get("OMP_NUM_THREADS"):
         pa.set_cpu_count(cores)

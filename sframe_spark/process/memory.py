@@ -1,4 +1,4 @@
-"""Memory: how much this process can still allocate, how it is divided, and from which pool Arrow allocates it."""
+"""Memory: how much this process can still allocate, how it is divided, which files take it, and from which pool Arrow allocates it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.errors import TooLargeError
-from sframe_spark.message_text import in_words
+from sframe_spark.errors import NoMemoryError, TooLargeError
+from sframe_spark.message_text import in_words, visible
 from sframe_spark.process.control_groups import SECONDS_REMEMBERED, ControlGroups, MemoryFiles, text_of
 
 if sys.platform != "win32":
@@ -24,14 +24,20 @@ if sys.platform != "win32":
 
 MEMORY_INFORMATION = Path("/proc/meminfo")
 PROCESS_STATUS = Path("/proc/self/statm")
+MOUNTS = Path("/proc/self/mountinfo")
+# The types of file systems whose files are in memory only.
+IN_MEMORY = ("tmpfs", "ramfs")
 # Limit, usage and statistics of the outermost visible control group, of versions 2 and 1. It is the container's, if the system does not show the
 # groups of a process.
 GROUP_FILES = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat"),
 )
-# Fields of the statistics for memory that the kernel reclaims when it is needed.
-RECLAIMABLE = ("inactive_file", "total_inactive_file")
+# Fields of the statistics for the cached contents of files, which the kernel gives up when memory is needed; of a group, and in version 1 of a group
+# with those within it.
+RECLAIMABLE = (("inactive_file", "active_file"), ("total_inactive_file", "total_active_file"))
+# The field of the statistics of version 1 for the lowest limit of a group and of those around it, which a container may not see.
+LIMIT_OF_HIERARCHY = "hierarchical_memory_limit"
 SHARE_FOR_WORK, SHARE_FOR_RESULTS = 4, 8
 # The memory that is assumed if the memory of the machine is unknown.
 SMALL_MACHINE = 1 << 30
@@ -167,7 +173,7 @@ def all_memory() -> int:
 @functools.lru_cache(maxsize=1)
 def _limits(second: int) -> list[int]:
     """Return the known limits, which rarely change; the argument is the key of the cache."""
-    limits = [_number(files.limit) for files in _files_of_groups()]
+    limits = [_limit_of(files, _statistics(files)) for files in _files_of_groups()]
     limits += [_memory_named("MemTotal"), _pages("SC_PHYS_PAGES")]
     return [limit for limit in limits if limit is not None]
 
@@ -204,12 +210,24 @@ def of_group() -> AvailableMemory | None:
 
 
 def _left_in_group(files: MemoryFiles) -> int | None:
-    limit, used = _number(files.limit), _number(files.usage)
+    statistics = _statistics(files)
+    limit, used = _limit_of(files, statistics), _number(files.usage)
     if limit is None or used is None:
         return None
-    lines = [line.split() for line in text_of(files.statistics).splitlines()]
-    reclaimable = max((int(line[1]) for line in lines if len(line) == 2 and line[0] in RECLAIMABLE), default=0)
-    return max(0, limit - used + reclaimable)
+    reclaimable = max(sum(statistics.get(field, 0) for field in fields) for fields in RECLAIMABLE)
+    return max(0, limit - max(0, used - reclaimable))
+
+
+def _statistics(files: MemoryFiles) -> dict[str, int]:
+    """Return the statistics of a group by the names of their fields."""
+    lines = (line.split() for line in text_of(files.statistics).splitlines())
+    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
+
+
+def _limit_of(files: MemoryFiles, statistics: dict[str, int]) -> int | None:
+    """Return the limit of a group, or a lower one of a group around it; None if there is none."""
+    limits = (_number(files.limit), statistics.get(LIMIT_OF_HIERARCHY))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def of_process() -> AvailableMemory | None:
@@ -266,6 +284,55 @@ def require_memory_for_thread() -> None:
 def _too_little(left: AvailableMemory, needed: int) -> str:
     known = f"{in_words(left.size)} are {left.source}, and this work takes at least {in_words(needed)}"
     return f"{known}: raise the limit (ulimit -v), or free some memory"
+
+
+def is_in_memory(directory: str) -> bool:
+    """Return whether the files of a directory take memory instead of room on a disk, as those of ``tmpfs`` do; false if it does not exist."""
+    try:
+        device = os.stat(directory).st_dev
+    except OSError:
+        return False
+    return _is_in_memory(device, int(time.monotonic() / SECONDS_REMEMBERED))
+
+
+@functools.lru_cache(maxsize=8)
+def _is_in_memory(device: int, second: int) -> bool:
+    """Return whether a device is a file system in memory; the time is only a part of the key of the cache, as devices change."""
+    if sys.platform == "win32":
+        return False
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for line in text_of(MOUNTS).splitlines():
+        described, dash, kind = line.partition(" - ")
+        if dash and described.split(" ")[2:3] == [number]:
+            return kind.split(" ")[0] in IN_MEMORY
+    return False
+
+
+def require_memory_for_file(path: str, size: int) -> None:
+    """Raise an error if a file takes memory, and the container has too little left for this many more bytes of it.
+
+    The kernel kills a process that exceeds the limit of its container. Nothing is checked where no container limits memory: there is swap space, or
+    the file system is full before.
+
+    Raises
+    ------
+    NoMemoryError
+        If the container has too little memory.
+    """
+    directory = os.path.dirname(path)
+    if not is_in_memory(directory):
+        return
+    left = of_group()
+    if left is None:
+        return
+    space = os.statvfs(directory)
+    taken = (space.f_blocks - space.f_bfree) * space.f_frsize
+    # To work on the rows of many files takes more memory; that of few files matters little.
+    if left.size < size + min(taken, work_memory()):
+        raise NoMemoryError(
+            f"cannot write {visible(path)}: its file system is in memory and holds {in_words(taken)}, and {in_words(left.size)} are {left.source}: "
+            "keep data on a disk, temporary data by config.temporary_directory (SFRAME_SPARK_TMP), or raise the container's limit"
+        )
 
 
 def _number(path: Path) -> int | None:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
 from sframe_spark.paths_and_uris import BUCKETS, is_remote_location
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
+from sframe_spark.process.memory import require_memory_for_file
 from sframe_spark.process.temporary_file_leases import Holder, own_hidden_directory, remove_orphans, remove_own
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.datasets.manifest_publication import flush_directory
@@ -81,6 +82,7 @@ def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) ->
         with sink, _WRITERS[form.ending](sink, form.schema) as writer:
             for table in groups(form, runs):
                 raise_if_cancelled()
+                require_memory_for_file(location, table.nbytes)
                 with translate_os_errors("write", location):
                     writer.write(table)
                 rows += table.num_rows
@@ -302,6 +304,7 @@ def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memory
             file = stack.enter_context(new_member(raw, packing_of(target)))
         for block in blocks:
             raise_if_cancelled()
+            require_memory_for_file(join(local, name), len(block))
             with translate_os_errors("write", target):
                 file.write(block)
         with translate_os_errors("write", target):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from sframe_spark.process.control_groups import ControlGroups
 from sframe_spark.process.memory import AvailableMemory
 from sframe_spark.session import spark_start_and_settings
 from sframe_spark.session.spark_start_and_settings import local_settings
-from tests.process.groups import UNIFIED, tree
+from tests.process.groups import MEMORY, UNIFIED, groups_of_this_machine, run_within, tree
 
 MIB = 1 << 20
 
@@ -70,12 +68,24 @@ def test_memory(group: Path, limit: int, heap: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(memory, "_pages", lambda name: None)
     (group / "memory.max").write_text(str(limit))
     (group / "memory.current").write_text(str(limit // 2))
-    (group / "memory.stat").write_text(f"anon 1\ninactive_file {limit // 4}\n")
+    (group / "memory.stat").write_text(f"anon 1\ninactive_file {limit // 8}\nactive_file {limit // 8}\nshmem 5\n")
     forget()
     assert local_settings()["spark.driver.memory"] == heap
     assert memory.available_memory() == AvailableMemory(limit - limit // 2 + limit // 4, "left in this container")
     with config.using(work_memory=None, kept_memory=None):
         assert (memory.work_memory(), memory.kept_memory()) == (limit // 4, limit // 8)
+
+
+def test_a_limit_around_the_group_that_only_its_statistics_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pod of a container, with version 1: its group is not mounted in the container."""
+    stat = "cache 9\ninactive_file 1\nactive_file 2\nhierarchical_memory_limit 1000000\ntotal_inactive_file 30\ntotal_active_file 40\n"
+    files = {"memory/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.usage_in_bytes": "400000\n", "memory/memory.stat": stat}
+    root = tree(tmp_path, "4:memory:/kubepods/pod7/one\n", [MEMORY.format(group="/kubepods/pod7/one")], files)
+    of_this_process = ControlGroups.of_this_process
+    monkeypatch.setattr(ControlGroups, "of_this_process", lambda: of_this_process(root))
+    forget()
+    assert (memory.all_memory(), memory.of_group()) == (1_000_000, AvailableMemory(600_070, "left in this container"))
+    forget()
 
 
 def test_a_machine_that_tells_nothing_is_a_small_one(group: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -92,10 +102,12 @@ def test_a_machine_that_tells_nothing_is_a_small_one(group: Path, monkeypatch: p
 def test_threads_of_arrow(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = pa.cpu_count()
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    # What versions of Arrow count that do not see a set of cores.
+    monkeypatch.setattr(control_groups, "_cores_of_machine", lambda: 96)
     (group / "cpu.max").write_text("200000 100000")
     forget()
     try:
-        for set_by_user, found in ((64, 2), (7, 7), (1, 1)):
+        for set_by_user, found in ((64, 2), (96, 2), (7, 7), (1, 1)):
             pa.set_cpu_count(set_by_user)
             control_groups.fit_arrow()
             assert pa.cpu_count() == found
@@ -103,13 +115,7 @@ def test_threads_of_arrow(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pa.set_cpu_count(before)
 
 
-# Where groups can be made: as root, with version 1 mounted as on this machine, or version 2.
-GROUPS = [Path(f"/sys/fs/cgroup/{name}") for name in ("cpu", "memory")]
 SHOWN = """
-import os, sys
-for name in sys.argv[1:]:
-    with open(f"{name}/cgroup.procs", "w") as stream:
-        stream.write(str(os.getpid()))
 import pyarrow as pa
 from sframe_spark import SFrame
 from sframe_spark.process import memory
@@ -119,24 +125,7 @@ print(available_cores(), pa.cpu_count(), memory.all_memory() >> 20, memory.avail
 """
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0 or not all(map(os.path.isdir, GROUPS)), reason="makes control groups of version 1")
 def test_a_group_of_this_machine() -> None:
-    made = [place / "sframe_spark_test" / name for place in GROUPS for name in ("", "within")]
-    try:
-        for place in made:
-            place.mkdir()
-        (made[0] / "cpu.cfs_quota_us").write_text("50000")
-        (made[2] / "memory.limit_in_bytes").write_text(str(1500 * MIB))
-    except OSError as error:
-        for place in reversed(made):
-            if place.exists():
-                place.rmdir()
-        pytest.skip(f"groups cannot be made here: {error}")
-    try:
-        command = [sys.executable, "-c", SHOWN, str(made[1]), str(made[3])]
-        environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-        found = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, env=environment)
+    with groups_of_this_machine(quota=50_000, memory=1500 * MIB) as groups:
+        found = run_within(groups, SHOWN)
         assert found.stdout == "1 1 1500 left in this container 750m\n", found.stderr
-    finally:
-        for place in reversed(made):
-            place.rmdir()

@@ -28,6 +28,7 @@ from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, column_names, concatenate
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
+from sframe_spark.process.memory import require_memory_for_file
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 from sframe_spark.pyarrow_versions import concat_batches
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
@@ -470,6 +471,7 @@ class ShuffleStore:
 
     def _write_out(self, full: list[SplitRows], size: int, path: str, number: int) -> None:
         try:
+            require_memory_for_file(path, size)
             self._write(full, path, number)
         finally:
             full.clear()

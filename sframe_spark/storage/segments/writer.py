@@ -37,7 +37,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.paths_and_uris import is_remote_location, normalised
-from sframe_spark.process.memory import work_memory
+from sframe_spark.process.memory import require_memory_for_file, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
@@ -291,6 +291,7 @@ class SegmentWriter:
         table = pa.table([*group[: len(self._types)], key], schema=self._schema)
         try:
             raise_if_cancelled()
+            require_memory_for_file(self._location, table.nbytes)
             with translate_os_errors("write segment", self._location):
                 self._opened(table).write_table(table, row_group_size=rows)
         except BaseException:
