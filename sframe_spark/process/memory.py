@@ -328,7 +328,7 @@ def require_memory_for_file(path: str, size: int) -> None:
     space = os.statvfs(directory)
     taken = (space.f_blocks - space.f_bfree) * space.f_frsize
     # To work on the rows of many files takes more memory; that of few files matters little.
-    if left.size < size + min(taken, work_memory()):
+    if left.size < size + min(taken, work_memory() // 2):
         raise NoMemoryError(
             f"cannot write {visible(path)}: its file system is in memory and holds {in_words(taken)}, and {in_words(left.size)} are {left.source}: "
             "keep data on a disk, temporary data by config.temporary_directory (SFRAME_SPARK_TMP), or raise the container's limit"
