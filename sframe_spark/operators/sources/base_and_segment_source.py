@@ -237,12 +237,16 @@ class Source(Operator):
         return self.read(0, self.row_count)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Return the mean sizes of the columns, from :meth:`sizes_between`."""
+        """Return the mean sizes of the columns, from :meth:`planned_sizes_between`."""
         fixed = tuple(map(fixed_size, schema))
         rows = self.row_count
         if None not in fixed or not rows:
             return fixed if rows else (0.0,) * len(schema)
-        return tuple(None if size is None else size / rows for size in self.sizes_between(0, rows))
+        return tuple(None if size is None else size / rows for size in self.planned_sizes_between(0, rows))
+
+    def planned_sizes_between(self, start: int, stop: int) -> Sizes:
+        """Return the sizes of :meth:`sizes_between`, or coarser estimates if these need no file to be opened."""
+        return self.sizes_between(start, stop)
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Return the estimated bytes in memory of rows ``start`` to ``stop``, column by column; None for a column if unknown."""
@@ -439,16 +443,27 @@ class SegmentSource(TableSource):
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Return sizes by type for fixed-width columns; for others from footers, and from a sample of rows if the encoding shortens values."""
+        return self._with_measured(super().sizes_between(start, stop), start, stop)
+
+    def planned_sizes_between(self, start: int, stop: int) -> Sizes:
+        """Return sizes by type for fixed-width columns, for others from the manifest, and for those that it does not record from footers."""
+        from sframe_spark.storage.segments.row_sizes import recorded_bytes
+
+        sizes = super().sizes_between(start, stop)
+        if None not in sizes:
+            return sizes
+        recorded = recorded_bytes(self.manifest, self.positions, self.start + start, min(self.start + stop, self.stop))
+        return self._with_measured([known if size is None else size for size, known in zip(sizes, recorded, strict=True)], start, stop)
+
+    def _with_measured(self, known: Sequence[float | None], start: int, stop: int) -> Sizes:
+        """Return sizes of columns, with those that are unknown from footers and samples of rows."""
         from sframe_spark.storage.segments.row_sizes import column_bytes
 
-        sizes_of_columns = list(super().sizes_between(start, stop))
-        unknown = [position for position, size in enumerate(sizes_of_columns) if size is None]
-        if unknown and self.manifest.has_sizes:
-            columns = [self.positions[position] for position in unknown]
-            sizes = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
-            for position, size in zip(unknown, sizes, strict=True):
-                sizes_of_columns[position] = size
-        return tuple(sizes_of_columns)
+        unknown = [position for position, size in zip(self.positions, known, strict=True) if size is None]
+        if not unknown or not self.manifest.has_sizes:
+            return tuple(known)
+        measured = iter(column_bytes(self.manifest, unknown, self.start + start, min(self.start + stop, self.stop)))
+        return tuple(next(measured) if size is None else size for size in known)
 
     def as_read(self) -> SegmentSource:
         """Check that the files are in the directory and have the recorded lengths, and drop what the plan claims about the order of rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -92,11 +92,18 @@ class SegmentParts(Source):
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Return the sizes of rows; for many ranges they are extrapolated from an evenly spread sample."""
+        return self._extrapolated(self.whole.sizes_between, start, stop)
+
+    def planned_sizes_between(self, start: int, stop: int) -> Sizes:
+        """Return the sizes of rows as :meth:`sizes_between` does, from sizes in the manifest if it records them."""
+        return self._extrapolated(self.whole.planned_sizes_between, start, stop)
+
+    def _extrapolated(self, sizes_between: Callable[[int, int], Sizes], start: int, stop: int) -> Sizes:
         origin = self.ranges[0][0]
         ranges = list(self.rows_of_dataset(start, stop))
         chosen = spread(ranges, MAX_GROUPS)
         rows, seen = (sum(last - first for first, last in part_of_ranges) for part_of_ranges in (ranges, chosen))
-        parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in chosen]
+        parts = [sizes_between(first - origin, last - origin) for first, last in chosen]
         columns = [[part[position] for part in parts] for position in range(len(self.positions))]
         return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in columns)
 

@@ -15,6 +15,7 @@ from sframe_spark.storage.filesystem.path_joining_and_escaping import join
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, require_computed_as
 from sframe_spark.storage.parquet.footer import Footer, bounds_of, footer_of, statistics_in_footer
+from sframe_spark.storage.segments.row_sizes import bytes_in_footer
 from sframe_spark.types import ColumnType
 
 
@@ -69,7 +70,9 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     if last - first + 1 != footer.rows or first >> KEY_SHIFT != last >> KEY_SHIFT:
         raise StorageError(f"{file} has {footer.rows} rows but keys from {first} to {last}: they are not consecutive")
     columns = tuple(statistics_in_footer(footer, file_column(position), column_type) for position, column_type in enumerate(types))
-    return SegmentEntry(name, first >> KEY_SHIFT, footer.rows, columns, size=footer.size, first_position=first & KEY_POSITION_MASK)
+    sizes = tuple(bytes_in_footer(footer, file_column(position)) for position in range(len(types)))
+    number, position = first >> KEY_SHIFT, first & KEY_POSITION_MASK
+    return SegmentEntry(name, number, footer.rows, columns, size=footer.size, first_position=position, column_bytes=sizes)
 
 
 def _check_order(location: str, entries: Sequence[SegmentEntry]) -> None:

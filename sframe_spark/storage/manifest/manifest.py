@@ -209,6 +209,8 @@ class SegmentEntry:
         For remote files, the checksums in ``pages`` for each row group, so that a row group can be checked by itself; None for other files.
     whole
         The checksum of all bytes of a short file, which is read as a whole; None if it was not computed.
+    column_bytes
+        The bytes that the values of each column take in memory, None for a column of which they are unknown; None if all are unknown.
     """
 
     file: str
@@ -226,6 +228,7 @@ class SegmentEntry:
     group_bytes: int | None = attrs.field(default=None, eq=False)
     group_pages: Sequence[Sequence[int]] | None = attrs.field(default=None, eq=False)
     whole: int | None = attrs.field(default=None, eq=False)
+    column_bytes: tuple[int | None, ...] | None = attrs.field(default=None, eq=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # This is ten times faster than the default of attrs. There may be a hundred thousand entries.
@@ -259,12 +262,13 @@ class SegmentEntry:
             group_bytes=value.get("group_bytes"),
             group_pages=None if (groups := optional_tuple(value.get("group_pages"))) is None else tuple(map(tuple_of_list, groups)),
             whole=value.get("whole"),
+            column_bytes=optional_tuple(value.get("column_bytes")),
         )
 
 
 _FIELDS = tuple(field.name for field in attrs.fields(SegmentEntry))
 _of_entry = operator.attrgetter(*_FIELDS)
-_IF_KNOWN = ("group_bytes", "group_pages", "whole")
+_IF_KNOWN = ("group_bytes", "group_pages", "whole", "column_bytes")
 _IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", *_IF_KNOWN))
 
 
@@ -329,6 +333,15 @@ class Manifest:
     def rows(self) -> int:
         """The number of rows."""
         return sum(entry.rows for entry in self.segments) + sum(self.left_out)
+
+    @functools.cached_property
+    def column_bytes(self) -> tuple[int | None, ...]:
+        """The bytes that all values of each column take in memory; None for a column of which some are unknown."""
+        if self.stored is not None:
+            return self.stored.column_bytes
+        unknown = (None,) * len(self.types)
+        columns = zip(*(entry.column_bytes or unknown for entry in self.segments), strict=True)
+        return tuple(sum(known) if len(known := [size for size in sizes if size is not None]) == len(sizes) else None for sizes in columns) or unknown
 
     @functools.cached_property
     def has_sizes(self) -> bool:
@@ -500,7 +513,8 @@ class Manifest:
 
 
 def _trimmed(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Sequence[int] | None) -> SegmentEntry:
-    values = dict(zip(_FIELDS, _of_entry(entry), strict=True), columns=facts)
+    # Tasks do not plan, so they need no sizes of columns.
+    values = dict(zip(_FIELDS, _of_entry(entry), strict=True), columns=facts, column_bytes=None)
     if columns is not None and entry.pages is not None and len(columns) + 1 < len(entry.pages):
         values["pages"] = SelectedValues.of(entry.pages, (*columns, -1))
         values["group_pages"] = entry.group_pages and tuple(SelectedValues.of(group, (*columns, -1)) for group in entry.group_pages)

@@ -1,7 +1,7 @@
 """Writes and reads the Arrow file beside a manifest of many segments, from which their statistics and checksums are read in blocks when needed.
 
 A file ``_segments-<uuid>.arrow`` has one block with a row for each segment, blocks of checksums for ranges of segments, and blocks of statistics for
-groups of columns. The manifest has the positions and checksums of the blocks, and the statistics of the columns over all rows.
+groups of columns. The manifest has the positions and checksums of the blocks, and the statistics and sizes of the columns over all rows.
 Tasks get sequences with the values of only those columns that they read.
 """
 
@@ -307,10 +307,11 @@ class StoredSegments:
         # For each column, the number of its block of statistics, and its index in the block.
         self._in_blocks = {column: (number, index) for number, (columns, _) in enumerate(self._facts) for index, column in enumerate(columns)}
         self.summary = tuple(make.from_json(facts) for facts in reference["summary"])
+        self.column_bytes = tuple(None if total is None else _number(total) for total in reference.get("column_bytes") or (None,) * self.width)
         self._groups: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._read: dict[int, pa.RecordBatch] = {}
         self._segments_id = -1
-        if len(self.summary) != self.width or not set(self._in_blocks) <= set(range(self.width)):
+        if len(self.summary) != self.width or len(self.column_bytes) != self.width or not set(self._in_blocks) <= set(range(self.width)):
             raise ValueError("facts about other columns than there are")
         if len(self._sums) != -(-self.count // self._rows_per_block) or len(self._group_sums) not in (0, len(self._sums)):
             raise ValueError("check sums of other segments than there are")
@@ -502,6 +503,7 @@ def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Seq
         "group_sums": group_sums,
         "facts": facts,
         "summary": [known.to_json() for known in summary],
+        "column_bytes": list(manifest.column_bytes),
     }
 
 

@@ -96,6 +96,8 @@ def _check_segments(manifest: Manifest) -> None:
         number, end = entry.number, entry.first_position + entry.rows
         if entry.columns and len(entry.columns) != width:
             raise _Wrong(f"facts about {len(entry.columns)} columns of {width}")
+        if entry.column_bytes is not None and len(entry.column_bytes) != width:
+            raise _Wrong(f"sizes of {len(entry.column_bytes)} columns of {width}")
         if entry.pages is not None and not manifest.has_key:
             raise _Wrong("check sums of a key that the files do not have")
         if entry.pages is not None and len(entry.pages) != width + 1:
@@ -121,6 +123,9 @@ def _check_entry(entry: SegmentEntry, is_built_in: bool) -> None:
         raise _Wrong(f"no file has {entry.size!r:.30} bytes")
     if entry.group_bytes is not None and not _is_number(entry.group_bytes, _LARGEST):
         raise _Wrong(f"no rows take {entry.group_bytes!r:.30} bytes")
+    for size in entry.column_bytes or ():
+        if size is not None and not _is_number(size, _LARGEST):
+            raise _Wrong(f"no values take {size!r:.30} bytes")
     if entry.rows or entry.file:
         _check_file_name(entry.file, is_built_in)
     if entry.checksum is not None and not (type(entry.checksum) is str and _CHECKSUM.fullmatch(entry.checksum)):

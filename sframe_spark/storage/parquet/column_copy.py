@@ -73,7 +73,9 @@ def copy_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[in
                     _copy(source, stream, start, stop)
                 stream.write(footer_bytes(footer))
             columns = tuple(entry.columns[position] for position in positions) if entry.columns else ()
-            return checksummed(attrs.evolve(entry, file=file, columns=columns, tail=None, pages=None, size=None), target, len(positions))
+            sizes = None if entry.column_bytes is None else tuple(entry.column_bytes[position] for position in positions)
+            copied = attrs.evolve(entry, file=file, columns=columns, tail=None, pages=None, size=None, column_bytes=sizes)
+            return checksummed(copied, target, len(positions))
         except BaseException as error:
             if os.path.exists(target):
                 os.remove(target)

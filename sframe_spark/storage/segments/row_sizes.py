@@ -1,4 +1,4 @@
-"""Estimates how many bytes stored rows take in memory, from the footers of files and from samples of dictionary-encoded strings."""
+"""Estimates how many bytes stored rows take in memory: from manifests, or from footers and samples of dictionary-encoded strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from sframe_spark.storage.filesystem.dataset_file_reads import Check
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
-from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.checksums import check_pages, checking
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.parquet.open_file import RequestedChunks, opened
@@ -61,6 +61,31 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     return tuple(total * rows / seen for total in totals) if seen else tuple(0.0 for _ in columns)
 
 
+def recorded_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[float | None]:
+    """Return an estimate of the bytes that a range of rows takes in memory, for each of the given columns, without opening a file.
+
+    It is None for a column of which the manifest does not record it, as those of older versions do not. All values of a segment count as equally
+    long, or all values of the dataset if a sidecar file has its segments. In long ranges, only some segments, evenly spread, are examined.
+    """
+    if manifest.stored is not None or stop - start == manifest.rows:
+        share = (stop - start) / max(manifest.rows, 1)
+        return [None if (size := manifest.column_bytes[column]) is None else size * share for column in columns]
+    segments = list(intersecting(manifest, start, stop))
+    chosen = spread(segments, MAX_GROUPS)
+    rows, seen = (sum(high - low for _, low, high in part) for part in (segments, chosen))
+    sizes: list[float | None] = []
+    for column in columns:
+        known = [mean * (high - low) for entry, low, high in chosen if (mean := recorded_mean(entry, column)) is not None]
+        sizes.append(sum(known) * rows / max(seen, 1) if len(known) == len(chosen) else None)
+    return sizes
+
+
+def recorded_mean(entry: SegmentEntry, column: int) -> float | None:
+    """Return the mean bytes of the values of a column of a segment, as the manifest records it; None if it does not."""
+    size = None if entry.column_bytes is None else entry.column_bytes[column]
+    return None if size is None else size / entry.rows
+
+
 def spread(items: Sequence[Any], limit: int) -> list[Any]:
     """Return at most ``limit`` items, evenly spread, including the first and the last.
 
@@ -85,11 +110,25 @@ def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: M
 
 
 def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None) -> float:
+    rows = footer.metadata.row_group(group).num_rows
+    total, longest = bytes_and_bound(footer, name, group)
+    if longest <= WORTH_SAMPLING:
+        return total / max(rows, 1)
+    if check is None:
+        check_pages(footer, location, {name: sums[name]} if name in sums else {})
+    return max(total / rows, _sampled(location, footer, name, group, check))
+
+
+def bytes_in_footer(footer: Footer, name: str) -> int | None:
+    """Return an estimate of the bytes that the values of a column of a file take in memory; None if rows would have to be sampled for it."""
+    groups = [bytes_and_bound(footer, name, group) for group in range(footer.metadata.num_row_groups)]
+    return int(sum(total for total, _ in groups)) if all(longest <= WORTH_SAMPLING for _, longest in groups) else None
+
+
+def bytes_and_bound(footer: Footer, name: str, group: int) -> tuple[float, float]:
+    """Return an estimate of the bytes of a column in a row group, and a bound of the bytes of its dictionary-encoded strings; 0 if there are none."""
     metadata = footer.metadata.row_group(group)
-    rows = metadata.num_rows
     leaves = [metadata.column(index) for index in footer.leaves.get(name, ())]
-    if not rows or not leaves:
-        return 0.0
     total, longest = 0.0, 0.0
     for leaf in leaves:
         if leaf.path_in_schema != name:
@@ -102,11 +141,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
                 longest = max(longest, float(leaf.num_values) * leaf.total_uncompressed_size)
         else:
             total += leaf.num_values * 8
-    if longest <= WORTH_SAMPLING:
-        return total / rows
-    if check is None:
-        check_pages(footer, location, {name: sums[name]} if name in sums else {})
-    return max(total / rows, _sampled(location, footer, name, group, check))
+    return total, longest
 
 
 def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:

@@ -235,6 +235,7 @@ class SegmentWriter:
         self._rows = 0
         self._groups = 0
         self._group_bytes = 0
+        self._column_bytes = [0] * len(self._types)
         self._footers: list[pq.FileMetaData] = []
         self._sink: Any = None
         self._parquet: pq.ParquetWriter | None = None
@@ -299,7 +300,9 @@ class SegmentWriter:
             raise
         self._rows += rows
         self._groups += 1
-        self._group_bytes = table.nbytes
+        sizes = [column.nbytes for column in table.columns]
+        self._group_bytes = sum(sizes)
+        self._column_bytes = [total + size for total, size in zip(self._column_bytes, sizes, strict=False)]
 
     def _drain(self, columns: list[pa.ChunkedArray], rows: int) -> list[pa.ChunkedArray]:
         """Remove the first rows from the pending rows, and return them; ``columns`` are all pending rows."""
@@ -362,7 +365,9 @@ class SegmentWriter:
         try:
             with translate_os_errors("read back segment", self._location):
                 size = self._group_bytes if self._groups == 1 else None
-                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics(), group_bytes=size)
+                entry = SegmentEntry(
+                    self.file, self._number, self._rows, self._statistics(), group_bytes=size, column_bytes=tuple(self._column_bytes)
+                )
                 return checksummed(entry, self._location, len(self._types), self._footers[0])
         except BrokenThrift as error:
             raise StorageError(f"cannot read back segment {self._location}: {error}; the disk or the memory of this machine may be faulty") from None

@@ -6,7 +6,7 @@ import random
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ import pytest
 from pyarrow import orc
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
+from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
+from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
+from sframe_spark.storage.manifest.manifest_json import sealed, unsealed
 from tests.examples import by_turns
 from tests.operator_examples import EXAMPLES
 from tests.random_programs.plans import random_program
@@ -121,18 +124,6 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-# What planning still does besides planning.
-SIZES_OF_TEXTS = re.compile(r"open segment-[\w-]+\.parquet")
-"""The first plan over a saved frame reads footers of up to 8 of its files, which tell how long its texts are. The files never change, and no later
-plan reads them. Reading them with the manifest would make opening a frame 1.6 times as slow (128 us, and 80 for one footer), or 2.3 times with 200
-columns of texts, and take up to 8 requests in object stores."""
-
-
-def others(done: Sequence[str], *known: re.Pattern[str]) -> list[str]:
-    """What is none of some known kinds."""
-    return [what for what in done if not any(kind.fullmatch(what) for kind in known)]
-
-
 @pytest.mark.parametrize("door", DOORS)
 def test_planning_over_every_door_does_nothing_else(door: str, size: str, tmp_path: Path) -> None:
     found = {}
@@ -140,7 +131,7 @@ def test_planning_over_every_door_does_nothing_else(door: str, size: str, tmp_pa
         place = tmp_path / name.replace(" ", "_")
         place.mkdir()
         node = program(DOORS[door](place / "one"), DOORS[door](place / "two"))._node
-        if done := others(impurities(node), SIZES_OF_TEXTS):
+        if done := impurities(node):
             found[name] = done
     assert found == {}
 
@@ -156,8 +147,23 @@ def test_planning_an_operator_does_nothing_else(example: Any, size: str) -> None
 @pytest.mark.parametrize("seed", range(30))
 def test_planning_a_random_program_does_nothing_else(seed: int, size: str) -> None:
     nodes = random_program(random.Random(seed)).nodes
-    done = {place: others(impurities(node), SIZES_OF_TEXTS) for place, node in enumerate(nodes)}
+    done = {place: impurities(node) for place, node in enumerate(nodes)}
     assert not any(done.values()), done
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_manifests_of_before_sizes_were_recorded_are_planned_by_footers(beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sidecar_file, "MIN_CELLS", 1 if beside else sidecar_file.MIN_CELLS)
+    saved(tmp_path / "frame", 100)
+    written = tmp_path / "frame" / MANIFEST_FILE
+    content = unsealed(written.read_text(), "here")
+    for part in [content["beside"]] if beside else content["segments"]:
+        assert len(part.pop("column_bytes")) == len(COLUMNS)
+    written.write_text(sealed(content))
+    node = load_sframe(str(tmp_path / "frame")).sort("s")._node
+    read = impurities(node)
+    assert read and all(re.fullmatch(r"open segment-[\w-]+\.parquet", what) for what in read)
+    assert impurities(node) == []
 
 
 def test_joins_are_not_counted_while_they_are_planned() -> None:

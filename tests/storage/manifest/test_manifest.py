@@ -70,14 +70,17 @@ def test_a_manifest_survives_json_and_pickle(columns: list[tuple[ColumnType, Col
     types, facts = [kind for kind, _ in columns], tuple(known for _, known in columns)
     pages = tuple(range(len(columns) + 1))
     sums = None if foreign else pages
-    entries = tuple(SegmentEntry(f"s{number}", number, number + 1, facts, "crc32:00000000", 7, 0, (5, 6), sums) for number in range(3))
+    sizes = (*range(len(columns) - 1), *[None] * bool(columns))
+    entries = tuple(
+        SegmentEntry(f"s{number}", number, number + 1, facts, "crc32:00000000", 7, 0, (5, 6), sums, column_bytes=sizes) for number in range(3)
+    )
     names = tuple(f"na\u00efve \u201c{position}" for position in range(len(types)))
     manifest = Manifest(tuple(types), entries, "/data", names if named else None, "sarray", not foreign, names if foreign else None)
     for copy in (Manifest.from_json(manifest.to_json(), "/data"), pickle.loads(pickle.dumps(manifest))):
         assert copy == manifest
         assert hash(copy) == hash(manifest)
         for before, after in zip(manifest.segments, copy.segments, strict=True):
-            assert (before.tail, before.pages) == (after.tail, after.pages)
+            assert (before.tail, before.pages, before.column_bytes) == (after.tail, after.pages, after.column_bytes)
             assert all(map(same, before.columns, after.columns)) and len(before.columns) == len(after.columns)
 
 
@@ -237,6 +240,10 @@ def test_the_good_one_is_good() -> None:
         (change_segment(tail=[9]), "footer"),
         (change_segment(pages=[1, 2]), "check sums of 2"),
         (change_segment(pages=[1, 2, 2**32]), "check sum"),
+        (change_segment(column_bytes=[1]), "sizes of 1 columns of 2"),
+        (change_segment(column_bytes=[1, -1]), "no values take -1 bytes"),
+        (change_segment(column_bytes=[True, None]), "no values take True bytes"),
+        (change_segment(column_bytes="12"), "no list"),
         (change_segment(checksum="md5:1"), "check sum"),
         (change_segment(columns=[{}]), "1 columns of 2"),
         (change_segment(columns=[{}] * 3), "3 columns of 2"),

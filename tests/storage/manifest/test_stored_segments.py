@@ -78,6 +78,7 @@ def test_the_same_is_known(tmp_path: Path) -> None:
         assert one.pages == other.pages and one.pages is not None and other.pages is not None and one.pages[-1] == other.pages[-1]
         assert (one.tail, one.whole, one.group_bytes, one.group_pages) == (other.tail, other.whole, other.group_bytes, other.group_pages)
     assert dataset_statistics(stored) == dataset_statistics(text)
+    assert stored.column_bytes == text.column_bytes and None not in stored.column_bytes
     assert read_rows(stored, range(9)).equals(read_rows(text, range(9)))
     assert load_manifest(stored.directory, verify=True) == stored
 
@@ -222,6 +223,8 @@ def change_text(directory: Path, change: Change) -> None:
         lambda said: said["facts"][0].update(columns=["0"]),
         lambda said: said["facts"][0].update(block=None),
         lambda said: said.update(summary=said["summary"][:-1]),
+        lambda said: said.update(column_bytes=said["column_bytes"][:-1]),
+        lambda said: said.update(column_bytes=["1", 2, 3]),
         lambda said: said["summary"][0].update(minimum="x"),
         lambda said: said["summary"][0].update(minimum=1 << 70),
         lambda said: said["summary"][0].update(ascending=1),
