@@ -338,9 +338,12 @@ def distinct(values: Sequence[Any]) -> list[Any]:
 
 
 def quantiles(values: Sequence[Any], shares: Sequence[float]) -> list[float]:
-    """Return, for each share, the value below which that share of the values lies; zeros if all are missing. NaN counts as the largest value."""
+    """Return, for each share, the value below which that share of the values lies; zeros if all are missing.
+
+    NaN counts as the largest value, and zero has no sign.
+    """
     ordered = sorted(map(float, present(values)), key=rank) or [0.0]
-    return [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in shares]
+    return [ordered[min(len(ordered) - 1, int(share * len(ordered)))] + 0.0 for share in shares]
 
 
 def _root(value: float | None) -> float | None:

@@ -316,7 +316,8 @@ def quantile(types: Types, columns: Sequence[int], parameters: Parameters) -> Co
     """Return, for each share in ``parameters``, the number below which that share of the numbers lies; zeros if all are missing."""
 
     def finish(lists: NumberLists | NumbersSoFar, *, last: bool) -> pa.Array:
-        found = lists.quantiles(parameters)
+        # Zeros of both signs are equal, so their order must not decide which sign a quantile has: it has none, as least and greatest values.
+        found = lists.quantiles(parameters) + 0.0
         offsets = pa.array(np.arange(len(lists) + 1, dtype=np.int32) * len(parameters), pa.int32())
         return pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), type=ARRAY.physical)
 
@@ -337,7 +338,7 @@ def _quantile_column(columns: Sequence[Column], types: Types, parameters: Parame
 def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Column:
     count = F.size(column)
     indices = [F.least(count - 1, F.floor(F.lit(float(share)) * count).cast("int")) for share in parameters]
-    values = [F.when(count == 0, F.lit(0.0)).otherwise(F.get(column, index)) for index in indices]
+    values = [F.when(count == 0, F.lit(0.0)).otherwise(F.get(column, index) + F.lit(0.0)) for index in indices]
     return F.array(*values).cast("array<double>")
 
 

@@ -243,7 +243,8 @@ def dict_of(keys: Values, values: Values, rules: Rules) -> dict[Any, Any]:
 
 def quantile_of(values: Values, shares: Sequence[float]) -> array.array[float]:
     numbers = sorted(map(float, present(values)), key=lambda number: (is_nan(number), number)) or [0.0]
-    return array.array("d", [numbers[min(len(numbers) - 1, math.floor(Fraction(share) * len(numbers)))] for share in shares])
+    # Zero has no sign.
+    return array.array("d", [numbers[min(len(numbers) - 1, math.floor(Fraction(share) * len(numbers)))] + 0.0 for share in shares])
 
 
 def finite_range_of(values: Values, rules: Rules) -> array.array[float]:

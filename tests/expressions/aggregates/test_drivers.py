@@ -87,28 +87,10 @@ CHARTS = (
 )  # fmt: skip
 
 
-class Departure(NamedTuple):
-    """Where today's code departs from the rules: fails there, and nowhere else, until it is mended."""
-
-    forms: tuple[str, ...]
-    kinds: tuple[str, ...]
-    where: Callable[[Values], bool]
-    reason: str
-    drivers: tuple[str, ...] = ()
-
-
 def has_equal_instants(values: Values) -> bool:
     moments = model.present(values)
     return len(set(map(model.instant, moments))) < len(moments)
 
-
-def has_both_zeros(values: Values) -> bool:
-    return {math.copysign(1.0, value) for value in model.present(values) if value == 0} == {1.0, -1.0}
-
-
-DEPARTURES = [
-    Departure(("quantile",), ("float",), has_both_zeros, "Spark puts -0.0 first, kernels keep the order of rows", ("spark",)),
-]
 
 # The matrix.
 
@@ -344,72 +326,40 @@ def agree(form: str, got: Any, wanted: Any) -> bool:
     return plain(got) == plain(wanted) or (form in SLACK and same(got, wanted, SLACK[form]))
 
 
-@cache
-def departures(form: str, kind: str, driver: str) -> list[Departure]:
-    return [each for each in DEPARTURES if form in each.forms and kind in each.kinds and (not each.drivers or driver in each.drivers)]
-
-
-def departure(form: str, kind: str, driver: str, values: Values) -> Departure | None:
-    return next((each for each in departures(form, kind, driver) if each.where(values)), None)
-
-
-def marked(form: str, kind: str, driver: str, *more: Any) -> list[Any]:
-    """One test of what holds, and for each departure one of what does not yet."""
-    known = departures(form, kind, driver)
-    name = f"{driver}-{more[0]}" if more else f"{form}-{kind}".replace(" ", "-")
-    tests = [pytest.param(driver, *(more or (form, kind)), None, id=name)]
-    for each in known:
-        marks = pytest.mark.xfail(strict=True, reason=each.reason)
-        tests.append(pytest.param(driver, *(more or (form, kind)), each, id=f"{name}-departs", marks=marks))
-    return tests
-
-
 def has_results(driver: str, request: Request) -> bool:
     """Whether not every case is an error: a first row alone has no variance with ``ddof=1``."""
     return request.parameters != (1,) or driver in ("groups", "runs", "window-1")
 
 
 def by_driver(driver: str, request: Request) -> list[Any]:
-    """The tests of an aggregate by a driver."""
-    tests = marked(request.name, request.kind, driver, request) if has_results(driver, request) else []
-    is_left = (driver, request) in LEFT_TO_CAMPAIGNS
-    return [pytest.param(*test.values, id=test.id, marks=[*test.marks, *[pytest.mark.campaign] * is_left]) for test in tests]
+    """The test of an aggregate by a driver, if there is one."""
+    marks = [pytest.mark.campaign] * ((driver, request) in LEFT_TO_CAMPAIGNS)
+    return [pytest.param(driver, request, id=f"{driver}-{request}", marks=marks)] if has_results(driver, request) else []
 
 
-@pytest.mark.parametrize(
-    ("driver", "request_", "departs"), [test for driver in DRIVERS for request in REQUESTS for test in by_driver(driver, request)]
-)
-def test_an_aggregate_by_a_driver(driver: str, request_: Request, departs: Departure | None) -> None:
-    wrong, first, met = [], {}, 0
+@pytest.mark.parametrize(("driver", "request_"), [test for driver in DRIVERS for request in REQUESTS for test in by_driver(driver, request)])
+def test_an_aggregate_by_a_driver(driver: str, request_: Request) -> None:
+    wrong, first = [], {}
     for way, (case, rows), got in results(driver, request_):
-        values = arguments_of(request_, case, rows)[0]
-        if departure(request_.name, request_.kind, driver, values) is not departs:
-            continue
-        met += 1
-        unit = (case, *rows)
+        values, unit = arguments_of(request_, case, rows)[0], (case, *rows)
         if unit not in first:
             wanted, first[unit] = expected(request_, case, rows), got
             if not agree(request_.name, got, wanted):
                 wrong.append(f"{way}: of {values} {got}, not {wanted}")
         elif plain(first[unit]) != plain(got):
             wrong.append(f"{way}: of {values} {got}, and {first[unit]} in another cut")
-    assert met and not wrong
+    assert first and not wrong
 
 
 def whole_case(request: Request, case: int) -> drivers.Table:
     return drivers.table(columns_of(request.kind, [(case, place) for place in range(len(COLUMNS[request.kind][case]))]))
 
 
-WHOLE = [test for request in REQUESTS for test in marked(request.name, request.kind, "whole", request)]
-
-
-@pytest.mark.parametrize(("driver", "request_", "departs"), WHOLE)
-def test_an_aggregate_of_a_whole_column(driver: str, request_: Request, departs: Departure | None) -> None:
-    wrong, met = [], 0
-    for case, values in by_turns(list(enumerate(COLUMNS[request_.kind])), 3, REQUESTS.index(request_)):
-        if departure(request_.name, request_.kind, driver, values) is not departs:
-            continue
-        met += 1
+@pytest.mark.parametrize("request_", REQUESTS, ids=str)
+def test_an_aggregate_of_a_whole_column(request_: Request) -> None:
+    wrong = []
+    cases = by_turns(list(enumerate(COLUMNS[request_.kind])), 3, REQUESTS.index(request_))
+    for case, values in cases:
         rows, cuts = tuple(range(len(values))), by_turns(drivers.CUTS, 2, case)
         if is_refused(request_, case, rows):
             with pytest.raises(SFrameError):
@@ -423,7 +373,7 @@ def test_an_aggregate_of_a_whole_column(driver: str, request_: Request, departs:
         wrong += [f"{way}: of {values} {got}, not {wanted}" for way, ((got,),) in ways.items() if not agree(request_.name, got, wanted)]
         if len({str(plain(got)) for ((got,),) in ways.values()}) != 1:
             wrong.append(f"of {values} {ways}")
-    assert met and not wrong
+    assert cases and not wrong
 
 
 @pytest.mark.parametrize("request_", [request for request in REQUESTS if not is_refused(request, 0, ())], ids=str)
@@ -457,9 +407,9 @@ def column_of(values: Values, kind: str) -> SArray:
     return SArray(_node=memory_source(list(chunk.columns), schema, len(values)))
 
 
-def compared(form: str, windows: list[Values], wanted: list[Any], ways: dict[str, list[Any]], rows: list[int]) -> list[str]:
-    """What is wrong in some rows."""
-    wrong = []
+def compared(form: str, windows: list[Values], wanted: list[Any], ways: dict[str, list[Any]]) -> list[str]:
+    """What is wrong in the rows."""
+    wrong, rows = [], range(len(windows))
     for way, got in ways.items():
         wrong += [f"{way}: of {windows[row]} {got[row]}, not {wanted[row]}" for row in rows if not agree(form, got[row], wanted[row])]
     if any(len({str(plain(got[row])) for got in ways.values()}) > 1 for row in rows):
@@ -467,13 +417,8 @@ def compared(form: str, windows: list[Values], wanted: list[Any], ways: dict[str
     return wrong
 
 
-def rows_in(form: str, kind: str, driver: str, windows: list[Values], departs: Departure | None) -> list[int]:
-    """Rows whose windows are of a departure, or of none."""
-    return [row for row, window in enumerate(windows) if departure(form, kind, driver, window) is departs]
-
-
-@pytest.mark.parametrize(("driver", "form", "kind", "departs"), [test for case in CUMULATIVE for test in marked(*case, "cumulative")])
-def test_cumulative(driver: str, form: str, kind: str, departs: Departure | None) -> None:
+@pytest.mark.parametrize(("form", "kind"), CUMULATIVE)
+def test_cumulative(form: str, kind: str) -> None:
     wrong, what = [], form.removeprefix("cumulative_")
     for values in by_turns(COLUMNS[kind], 2, CUMULATIVE.index((form, kind))):
         windows = [values[: row + 1] for row in range(len(values))]
@@ -484,19 +429,19 @@ def test_cumulative(driver: str, form: str, kind: str, departs: Departure | None
                 drivers.cumulative(values, TYPES[kind], what)
             continue
         ways = drivers.cumulative(values, TYPES[kind], what)
-        wrong += compared(form, windows, wanted, ways, rows_in(form, kind, driver, windows, departs))
+        wrong += compared(form, windows, wanted, ways)
     assert not wrong
 
 
-@pytest.mark.parametrize(("driver", "form", "kind", "departs"), [test for case in ROLLING for test in marked(*case, "rolling")])
-def test_rolling(driver: str, form: str, kind: str, departs: Departure | None) -> None:
+@pytest.mark.parametrize(("form", "kind"), ROLLING)
+def test_rolling(form: str, kind: str) -> None:
     wrong, what = [], form.removeprefix("rolling_")
     for turn, (first, last, least) in enumerate(ROLLS if what != "count" else ((-1, 0, None), (0, 2, None))):
         for case, values in by_turns(list(enumerate(COLUMNS[kind])), 3, turn + ROLLING.index((form, kind))):
             windows = model.windows_of(values, first, last)
             wanted = [rolled(form, kind, window, least) for window in windows]
             ways = drivers.rolling(values, TYPES[kind], what, first, last, least, by_turns(drivers.CUTS, 2, turn + case))
-            wrong += compared(form, windows, wanted, ways, rows_in(form, kind, driver, windows, departs))
+            wrong += compared(form, windows, wanted, ways)
     assert not wrong
 
 
@@ -657,33 +602,21 @@ def test_groups_use_the_parts_of_a_plug_in() -> None:
     assert lifted == [2, 2]
 
 
-@cache
-def groups_found_on_spark(kind: str) -> tuple[list[Any], list[Any], list[tuple[Any, ...]]]:
-    """All aggregates of a type, units of their values, and what one query gives: a column for each aggregate."""
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("kind", ["float", "int", "zoned", "vector"])
+def test_groups_on_spark(kind: str) -> None:
+    """One query for all aggregates of a type."""
     requests = [request for request in REQUESTS if request.kind == kind and request.name in NAMED.values()]
     rows, units = units_of("groups", kind, frozenset())
     chunk, schema = drivers.table(columns_of(kind, rows))
     node = group_by(memory_source(list(chunk.columns), schema, chunk.rows), [0], [request.aggregation for request in requests])
-    return requests, units, list(zip(*sorted(run_lowering(node, 3), key=lambda row: row[0]), strict=True))[1:]
-
-
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize(
-    ("kind", "departs"),
-    [
-        *((kind, False) for kind in ("float", "int", "zoned", "vector")),
-        pytest.param("float", True, marks=pytest.mark.xfail(strict=True, reason="quantiles of both zeros")),
-    ],
-)
-def test_groups_on_spark(kind: str, departs: bool) -> None:
-    requests, units, got = groups_found_on_spark(kind)
+    got = list(zip(*sorted(run_lowering(node, 3), key=lambda row: row[0]), strict=True))[1:]
     wrong = []
     for request, column in zip(requests, got, strict=True):
         for (case, places), value in zip(units, column, strict=True):
             wanted = expected(request, case, places)
-            known = departure(request.name, kind, "spark", arguments_of(request, case, places)[0])
-            if (known is not None) is departs and not agree(request.name, value, wanted):
+            if not agree(request.name, value, wanted):
                 wrong.append(f"{request}: of {arguments_of(request, case, places)} {value}, not {wanted}")
     assert not wrong
 
