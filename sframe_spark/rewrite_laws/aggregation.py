@@ -49,8 +49,8 @@ def group_of_distinct_adjacent_keys(node: PlannerNode) -> PlannerNode | None:
 
 
 def rows_as_groups(operator: GroupBy | GroupByOfAdjacentEqualKeys, child: PlannerNode) -> PlannerNode | None:
-    """Return the groups of rows with distinct keys, in the order of the rows; None if keys may repeat, or an aggregate is not ``select_one``."""
-    if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
+    """Return the groups of rows with distinct keys, in the order of the rows; None if keys may repeat, or an aggregate is not of the first row."""
+    if not operator.keys or not all(aggregation.implementation().of_first_row for aggregation in operator.aggregations):
         return None
     if not properties_of(child).order.has_key(operator.keys):
         return None
@@ -62,7 +62,8 @@ def first_of_first(node: PlannerNode) -> PlannerNode | None:
     """Only the first row is needed, because it has the first value."""
     operator, child = node.operator, node.inputs[0]
     assert isinstance(operator, Reduce)
-    if any(a.function != "select_one" for a in operator.aggregations) or (child.length.at_most is not None and child.length.at_most <= 1):
+    is_first = all(aggregation.implementation().of_first_row for aggregation in operator.aggregations)
+    if not is_first or (child.length.at_most is not None and child.length.at_most <= 1):
         return None
     return node.with_inputs([slice_rows(child, 0, 1)])
 

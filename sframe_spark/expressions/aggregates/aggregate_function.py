@@ -132,6 +132,8 @@ class AggregateFunction:
     recorded
         ``recorded(facts, column_type)``: the value for a whole column of a saved frame, as statistics hold values, if they determine it, otherwise
         ``UNRECORDED``; None: they never do.
+    of_first_row
+        Whether the value is that of the argument in the first row.
     """
 
     name: str
@@ -146,6 +148,7 @@ class AggregateFunction:
     skips_missing: bool = False
     of_runs: str | None = None
     recorded: Recorded | None = None
+    of_first_row: bool = False
 
     def in_spark(
         self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: QueryProperties
@@ -192,6 +195,7 @@ def define_aggregate(
     skips_missing: bool = False,
     of_runs: str | None = None,
     recorded: Recorded | None = None,
+    of_first_row: bool = False,
 ) -> AggregateFunction:
     """Define an aggregate function, computed from all values at once or from partial results, and add it to the table.
 
@@ -219,7 +223,7 @@ def define_aggregate(
         Whether the value depends on the order of the rows.
     arguments
         Number of argument columns, or the smallest and the largest.
-    skips_missing, of_runs, recorded
+    skips_missing, of_runs, recorded, of_first_row
         What laws use; see :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`.
 
     Raises
@@ -257,7 +261,7 @@ def define_aggregate(
         column, finish = collect_rows, ReduceCollected(infer, form)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
     forms = (column, form, order_sensitive, finish, parts, counts, exact)
-    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, of_runs, recorded))
+    return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, of_runs, recorded, of_first_row))
 
 
 @attrs.frozen(eq=False)

@@ -386,4 +386,4 @@ def _recorded_first(facts: ColumnStatistics, column_type: ColumnType) -> Any:
     return facts.first if facts.edges_known and not column_type.is_zoned else UNRECORDED
 
 
-define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, recorded=_recorded_first)
+define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, recorded=_recorded_first, of_first_row=True)
