@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical import site
-from sframe_spark.engine.shapes import gathered_rows, joins_in_memory, partial_states, stream
+from sframe_spark.engine.shapes import joins_in_memory, partial_states, plan_part_and_gathered_rows, stream
 from sframe_spark.engine.shapes.joins_in_memory import can_stay
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import calls_pure_functions
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
@@ -44,7 +44,7 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         choose = random.Random(block)
         monkeypatch.setattr(site, "is_spark_local", lambda: False)
-        for module in (gathered_rows, partial_states, stream):
+        for module in (plan_part_and_gathered_rows, partial_states, stream):
             monkeypatch.setattr(module, "is_cheaper_locally", lambda root, at: choose.random() < 0.3 and is_cheaper_locally(root, at))
         monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 50)
 

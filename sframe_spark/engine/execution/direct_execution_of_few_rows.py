@@ -17,10 +17,10 @@ from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import THE_RESULT, PlanPart, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import arranged_origins
@@ -49,7 +49,7 @@ class FewRowsShape(Shape):
 
     name: ClassVar[str] = "few rows"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return the driver if the rows can probably be computed without a plan."""
         return Workers.DRIVER if needs_no_plan(part.root) else None
 

@@ -10,8 +10,9 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small,
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.shapes.joins_in_memory import local_join
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import PlanPart, Section, Shape, Workers, sections_in
+from sframe_spark.engine.shapes.section_tree import Section, Shape, Workers, sections_in
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, plan_size_of
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.cached_reader import Lookup
@@ -34,10 +35,10 @@ class CountMatchesShape(Shape):
 
     name: ClassVar[str] = "count matches"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return the driver for a join over inputs that can be read as they are, if its rows should be counted first."""
         is_over_ranges = part.placement is not None and part.placement.segment
-        return Workers.DRIVER if is_over_ranges and is_to_be_counted(part.root, site) and not sections_in(part.root) else None
+        return Workers.DRIVER if is_over_ranges and is_to_be_counted(part.root, part.site) and not sections_in(part.root) else None
 
     @memory_for_batches()
     def run(self, section: Section, runner: SectionRunner) -> PlannerNode:

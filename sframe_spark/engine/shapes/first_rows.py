@@ -13,8 +13,9 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.shapes.count_matches import can_be_counted, can_be_searched, join_below
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Workers
+from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import rows_fit
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.cached_reader import Lookup
@@ -35,12 +36,12 @@ class FirstRowsShape(Shape):
 
     name: ClassVar[str] = "first rows"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return the driver for a slice of few rows that are not cheap to find by their row numbers."""
         row_range = part.root.operator.row_range
         if part.below is None or row_range is None:
             return None
-        return Workers.DRIVER if takes_first_rows(row_range, part.root.inputs[0], part.below, site) else None
+        return Workers.DRIVER if takes_first_rows(row_range, part.root.inputs[0], part.below, part.site) else None
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if the limit is reached before there are enough rows."""

@@ -12,10 +12,10 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, makes_plainly, placement_of, suits_threads
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
-from sframe_spark.engine.shapes.gathered_rows import ranges_for, runs_over_row_ranges, size_of_all
 from sframe_spark.engine.shapes.partitioned_operators import PartitionedJoin, from_partitions
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, ranges_for, runs_over_row_ranges, size_of_all
 from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -28,10 +28,10 @@ class HashJoinShape(Shape):
 
     name: ClassVar[str] = "hash join"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return threads for a join of built-in kernels whose hash partitions fit in memory."""
         is_refused = not part.is_without_ranges or Strategy(self, Workers.THREADS) in part.refused
-        return None if is_refused or partitions_of_join(part.root, site) is None else Workers.THREADS
+        return None if is_refused or partitions_of_join(part.root, part.site) is None else Workers.THREADS
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if a hash partition is too large."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_for_threads, placement_of, suits_threads
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.shapes.gathered_rows import size_of_all
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, size_of_all
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
-from sframe_spark.engine.shapes.section_tree import PlanPart, SectionResult, Workers
+from sframe_spark.engine.shapes.section_tree import SectionResult, Workers
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
@@ -74,5 +74,5 @@ def in_memory(side: PlannerNode) -> PlannerNode:
 
 def is_put_in_order(side: PlannerNode, site: Site) -> bool:
     """Return whether threads bring all rows of a sort together, or exchange them."""
-    part = PlanPart(side, placement_of(side))
-    return any(shape.workers_for(part, site) is Workers.THREADS for shape in (RANGE_SHUFFLE, WHOLE))
+    part = PlanPart(side, placement_of(side), site)
+    return any(shape.workers_for(part) is Workers.THREADS for shape in (RANGE_SHUFFLE, WHOLE))

@@ -21,10 +21,11 @@ from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, combined_parts, part_of_range
 from sframe_spark.engine.runtime.task_runners import TaskRunner, name_of
 from sframe_spark.engine.shapes.late_materialization import NumberedRows, numbered_rows
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
-from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Workers
+from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows
 from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import postorder
@@ -39,9 +40,9 @@ class PartialStatesShape(Shape):
 
     name: ClassVar[str] = "partial states"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return who computes the states, as for rows that are computed range by range, if the states of all ranges fit in the driver's memory."""
-        node = part.root
+        node, site = part.root, part.site
         operator = node.operator
         if part.below is None or not isinstance(operator, DecomposableOperator):
             return None

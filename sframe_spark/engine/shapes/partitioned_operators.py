@@ -24,7 +24,7 @@ from sframe_spark.engine.runtime.result_storage import PartialRows, partial_rows
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionKernel, ShuffleStore, results_of, rows_of_task
 from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
-from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, bytes_of_range, ranges_for
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import bytes_gathered, bytes_of_range, ranges_for
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError

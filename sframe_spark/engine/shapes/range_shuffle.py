@@ -15,10 +15,10 @@ from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import with_stored_tables
 from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, ShuffleFiles, ShuffleStore, write_results
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, TaskRunner, ThreadRunner
-from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, gathered_size, ranges_for, runs_over_row_ranges
 from sframe_spark.engine.shapes.partitioned_operators import from_partitions, key_ranges_of, partitioner_of, passed_on, rows_by_ranges, split_evenly
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, bytes_gathered, ranges_for, runs_over_row_ranges
 from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.errors import MemoryReservationError, NotSharedError
@@ -38,19 +38,19 @@ class RangeShuffleShape(Shape):
 
     name: ClassVar[str] = "range shuffle"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return threads if the rows do not fit in memory, or are so many that ranges of them are sorted sooner.
 
         On a cluster, return Spark tasks if neither threads shuffle the rows nor this process can gather them.
         """
         if not part.is_without_ranges:
             return None
-        plan_size = gathered_size(part.root, site)
-        if plan_size is not None and Strategy(self, Workers.THREADS) not in part.refused and is_worth_exchanging(part.root, plan_size, site):
+        plan_size = part.gathered_size
+        if plan_size is not None and Strategy(self, Workers.THREADS) not in part.refused and is_worth_exchanging(part.root, plan_size, part.site):
             return Workers.THREADS
         # Asked before the other shape, as it answers at once where Spark uses no other machines.
-        is_for_tasks = Strategy(self, Workers.SPARK_TASKS) not in part.refused and is_exchanged_by_tasks(part.root, site)
-        return Workers.SPARK_TASKS if is_for_tasks and WHOLE.workers_for(part, site) is None else None
+        is_for_tasks = Strategy(self, Workers.SPARK_TASKS) not in part.refused and is_exchanged_by_tasks(part.root, part.site)
+        return Workers.SPARK_TASKS if is_for_tasks and WHOLE.workers_for(part) is None else None
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if a range is too large, or if tasks and this process share no files."""

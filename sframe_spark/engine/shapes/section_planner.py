@@ -25,20 +25,11 @@ from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.joins_in_memory import local_join, query_again
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import called_again, calls_hashing_functions, calls_pure_functions
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
-from sframe_spark.engine.shapes.section_tree import (
-    THE_RESULT,
-    PlanPart,
-    Section,
-    SectionResult,
-    Shape,
-    Strategy,
-    Workers,
-    in_order_of_running,
-    sections_in,
-)
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, Section, SectionResult, Shape, Strategy, Workers, in_order_of_running, sections_in
 from sframe_spark.engine.shapes.spark_query import QUERY
 from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
 from sframe_spark.engine.shapes.whole import WHOLE
@@ -114,6 +105,7 @@ class SectionPlanner:
     _has_gathered: bool = attrs.field(default=False, init=False)
     _has_exchanged: bool = attrs.field(default=False, init=False)
     _root: PlannerNode | None = None
+    _strategy: Strategy | None = attrs.field(default=None, init=False)
     _origins: dict[int, SectionOrigin] = attrs.Factory(dict)
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
@@ -145,6 +137,8 @@ class SectionPlanner:
     def _planned(self, root: PlannerNode, reason: str) -> Section:
         self._root = root
         fragment, placement = self.fragment(root)
+        if self._strategy is not None:
+            return Section(*self._strategy, fragment, reason, placement=placement)
         if isinstance(fragment.operator, SectionResult):
             # A section just made of the root gets the reason of this plan; a root that stands for an earlier section leaves that its own.
             if fragment is not root:
@@ -212,6 +206,7 @@ class SectionPlanner:
                 if strategy.workers is Workers.THREADS:
                     # The section of the root reads its inputs range by range: they are no sections of their own.
                     self._has_gathered = self._has_gathered or strategy.shape == HASH_JOIN
+                    self._strategy = strategy
                     return current, placement
             children = [self._fit_for_query(child, item) for child, item in children]
             # The inputs may turn out to be few rows only now.
@@ -260,8 +255,8 @@ class SectionPlanner:
         below, placement = children[0]
         if not placement.segment:
             return None
-        part = PlanPart(node.with_inputs([below]), None, placement)
-        strategy = first_that_applies(SHAPES_OF_ONE_NODE, part, self.site)
+        part = PlanPart(node.with_inputs([below]), None, self.site, placement)
+        strategy = first_that_applies(SHAPES_OF_ONE_NODE, part)
         if strategy is None or (node is self._root and strategy in self.refused):
             return None
         return Section(*strategy, part.root, "its rows are made all at once")
@@ -316,15 +311,15 @@ def as_one_query(root: PlannerNode, reason: str, site: Site) -> Section:
 
 def strategy_for(root: PlannerNode, placement: Placement, site: Site, refused: frozenset[Strategy] = frozenset()) -> Strategy:
     """Return how a part of a plan runs, over inputs that can be read as they are."""
-    strategy = first_that_applies(SHAPES, PlanPart(root, placement, refused=refused), site)
+    strategy = first_that_applies(SHAPES, PlanPart(root, placement, site, refused=refused))
     assert strategy is not None, "everything that has no row ranges can be a query"
     return strategy
 
 
-def first_that_applies(shapes: Sequence[Shape], part: PlanPart, site: Site) -> Strategy | None:
+def first_that_applies(shapes: Sequence[Shape], part: PlanPart) -> Strategy | None:
     """Return the first of some shapes that a part of a plan may have, with its workers; None if it may have none of them."""
     for shape in shapes:
-        workers = shape.workers_for(part, site)
+        workers = shape.workers_for(part)
         if workers is not None:
             return Strategy(shape, workers)
     return None

@@ -18,6 +18,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.row_sizes import Sizes
 
 if TYPE_CHECKING:
+    from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
     from sframe_spark.engine.shapes.section_runner import SectionRunner
 
 THE_RESULT = "the result"
@@ -62,7 +63,7 @@ class Shape(abc.ABC):
     name: ClassVar[str]
 
     @abc.abstractmethod
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return who is to run a part of a plan as a section of this shape; None if it cannot have this shape, or another one is cheaper."""
 
     @abc.abstractmethod
@@ -108,34 +109,6 @@ class Strategy(NamedTuple):
     def text(self) -> str:
         """The text of explain()."""
         return TEXTS[self.shape.name, self.workers]
-
-
-@attrs.frozen(eq=False)
-class PlanPart:
-    """A part of a plan for which a shape is sought.
-
-    Parameters
-    ----------
-    root
-        Its last node.
-    placement
-        The placement of the root, all of whose inputs can be read as they are; None if it is not known whether they can.
-    below
-        If the root may require all rows of its only input, which is read range by range: the placement of the input. Then a shape that gives workers
-        makes the root a section of its own.
-    refused
-        How the part has failed to run.
-    """
-
-    root: PlannerNode
-    placement: Placement | None
-    below: Placement | None = None
-    refused: frozenset[Strategy] = frozenset()
-
-    @property
-    def is_without_ranges(self) -> bool:
-        """Whether kernels over row ranges cannot compute the part, over inputs that can be read as they are."""
-        return self.placement is not None and not self.placement.segment
 
 
 @attrs.frozen(eq=False)

@@ -14,9 +14,10 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import with_rows_sent, with_stored_tables, write_query
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, Section, Shape, Workers
+from sframe_spark.engine.shapes.section_tree import Alternative, Section, Shape, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, fits_driver, rows_fit
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared, require_readable
@@ -38,7 +39,7 @@ class QueryShape(Shape):
 
     name: ClassVar[str] = "query"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return Spark, for everything that is not computed range by range."""
         return Workers.SPARK if part.is_without_ranges else None
 

@@ -28,10 +28,11 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local
 from sframe_spark.engine.runtime.result_storage import new_dataset, partial_rows, reservation_for_results, write_chunks
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import chunks_of, collect_rows, write_range
 from sframe_spark.engine.runtime.task_runners import TaskRunner, name_of
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import calls_hashing_functions, calls_pure_functions, needs_one_batch
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
-from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, Section, Shape, Workers
+from sframe_spark.engine.shapes.section_tree import Alternative, Section, Shape, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
 from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate, drained, from_stream
@@ -45,7 +46,7 @@ class StoredShape(Shape):
 
     name: ClassVar[str] = "stored"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return that nobody has to do anything for a source."""
         return Workers.NONE if part.root.operator.is_source else None
 
@@ -60,9 +61,9 @@ class StreamShape(Shape):
 
     name: ClassVar[str] = "stream"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return the driver if the rows are few, or done before Spark would have started; else who computes rows range by range."""
-        root = part.root
+        root, site = part.root, part.site
         if part.placement is None or not part.placement.segment:
             return None
         return Workers.DRIVER if is_small(root, site) or streams_faster_locally(root, site) else workers_over_ranges(root, site)

@@ -15,9 +15,9 @@ from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.result_storage import in_one_chunk, may_stay, partial_rows, write_in_memory
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import chunks_of
 from sframe_spark.engine.runtime.task_runners import ThreadRunner, name_of
-from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, gathered_size
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, bytes_gathered
 from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import Alternative, PlanPart, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.engine.shapes.stream import on_driver
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.operators.sources.base_and_segment_source import recorded_order
@@ -32,12 +32,12 @@ class WholeShape(Shape):
 
     name: ClassVar[str] = "whole"
 
-    def workers_for(self, part: PlanPart, site: Site) -> Workers | None:
+    def workers_for(self, part: PlanPart) -> Workers | None:
         """Return the driver for few rows or rows in memory, threads if they can compute the input and it fits in memory.
 
         An input that is read range by range is brought together by the driver only.
         """
-        root = part.root
+        root, site = part.root, part.site
         if part.below is not None:
             below, operator = root.inputs[0], root.operator
             kernel = operator.whole_kernel
@@ -47,7 +47,7 @@ class WholeShape(Shape):
             return Workers.DRIVER if is_for_driver else None
         if not part.is_without_ranges or Strategy(self, Workers.THREADS) in part.refused:
             return None
-        plan_size = gathered_size(root, site)
+        plan_size = part.gathered_size
         return Workers.THREADS if plan_size is not None and plan_size.size <= bytes_gathered(site) else None
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:

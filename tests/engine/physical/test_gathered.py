@@ -8,7 +8,7 @@ from sframe_spark import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical import site
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.shapes.gathered_rows import bytes_gathered, ranges_for
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import bytes_gathered, ranges_for
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
