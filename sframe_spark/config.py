@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
 from sframe_spark.message_text import brief
+from sframe_spark.optional_libraries import import_cloudpickle
 from sframe_spark.paths_and_uris import is_in_process_memory, location_of, normalised, with_canonical_scheme
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
 
@@ -141,10 +142,8 @@ class UserFileSystem:
     @property
     def can_be_sent(self) -> bool:
         """Whether the file system can be pickled and sent to other processes."""
-        from pyspark import cloudpickle
-
         try:
-            cloudpickle.dumps(self._files)
+            import_cloudpickle().dumps(self._files)
         except Exception:
             return False
         return self._files is not None

@@ -26,7 +26,7 @@ ROOT = Path(sframe_spark.__file__).parent
 LAYERS = (
     ("redaction", "message_text", "lazily_imported_subpackages", "pyarrow_versions"),
     ("errors",),
-    ("paths_and_uris", "types"),
+    ("paths_and_uris", "types", "optional_libraries"),
     ("config",),
     ("process",),
     ("values",),

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import attrs
 
 from sframe_spark.errors import ExecutionError, SFrameError
+from sframe_spark.optional_libraries import import_cloudpickle
 
 
 class SharedValue:
@@ -110,10 +111,10 @@ def pickle_by_value(value: Any) -> bytes:
 
 
 def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
-    # Spark's cloudpickle pickles functions that workers cannot import by value.
-    from pyspark import cloudpickle
+    # Functions that workers cannot import are pickled by value.
+    pickler: Any = import_cloudpickle().Pickler
 
-    class TaskPickler(cloudpickle.Pickler):
+    class TaskPickler(pickler):  # type: ignore[misc]
         def persistent_id(self, value: Any) -> int | None:
             return number_of(value)
 

@@ -12,9 +12,11 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.shapes.section_tree import Section, SectionResult, Workers
 from sframe_spark.engine.spark.shuffle_partitions import explanation_of_exchanges
+from sframe_spark.errors import MissingLibraryError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sort_top_rows_and_assumed_order import MAX_TIES
+from sframe_spark.optional_libraries import import_library
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.printed_plans import columns_text, registers_of
 from sframe_spark.planner.row_sizes import row_bytes
@@ -172,9 +174,7 @@ def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
 
     If a section reads the result of another section, there is an edge from the last operator of that section.
     """
-    import networkx
-
-    graph = networkx.DiGraph()
+    graph: networkx.DiGraph = import_library("networkx").DiGraph()
     last: dict[str, str] = {}
     for section in sections:
         names: dict[str, str] = {}
@@ -283,9 +283,7 @@ def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
 
 def graph_of_sections(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
     """Return a graph with a node for each section, for plans with very many operators."""
-    import networkx
-
-    graph = networkx.DiGraph()
+    graph: networkx.DiGraph = import_library("networkx").DiGraph()
     for section in sections:
         last = section.nodes[-1]
         operators = f"{len(section.nodes)} operators, the last {last.operator}"
@@ -296,8 +294,7 @@ def graph_of_sections(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
 
 def bands_of(graph: networkx.DiGraph, sections: Sequence[ExplainedSection]) -> list[tuple[int, int, dict[Any, int]]]:
     """Return for each section its lowest layer, its number of layers, and the layer of each of its operators."""
-    import networkx
-
+    networkx = import_library("networkx")
     bands: list[tuple[int, int, dict[Any, int]]] = []
     first = 0
     for section in sections:
@@ -313,8 +310,7 @@ def with_bends(graph: networkx.DiGraph, layers: dict[Any, int]) -> networkx.DiGr
 
     The layers of bends are added to ``layers``.
     """
-    import networkx
-
+    networkx = import_library("networkx")
     ways = networkx.DiGraph()
     ways.add_nodes_from(graph)
     ways.graph["ways"] = []
@@ -474,7 +470,10 @@ class Explanation(str):
         return graph_of(self.sections)
 
     def _repr_html_(self) -> str:
-        picture = self.svg() if self.sections else ""
+        try:
+            picture = self.svg() if self.sections else ""
+        except MissingLibraryError as error:
+            picture = html.escape(str(error))
         return f'<div style="overflow-x: auto">{picture}</div><pre style="white-space: pre">{html.escape(str(self))}</pre>'
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from sframe_spark.errors import SessionClosedError
+from sframe_spark.optional_libraries import import_library
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
@@ -265,6 +266,7 @@ class SessionHolder:
             if self._session is not None and self.is_started():
                 return self._session
             starting = self._start is not None and not self._start.failed
+            import_pyspark()
             active = None if starting else active_session()
         base, owned = (active, False) if active is not None else self._started()
         with interrupts_deferred():
@@ -324,7 +326,7 @@ class SessionHolder:
             if self._refused or self._session is not None or self._start is not None:
                 return
             with interrupts_deferred():
-                # This imports all of PySpark, before two threads import parts of it at the same time.
+                import_pyspark()
                 if active_session() is None:
                     self._start = SparkStart()
 
@@ -373,10 +375,23 @@ def leave_out(archive: str) -> None:
     sys.path[:] = [entry for entry in sys.path if not entry.endswith(name)]
 
 
+def import_pyspark() -> None:
+    """Import all of PySpark: a thread that imports a part of it, while another thread imports everything, may see incomplete modules.
+
+    Raises
+    ------
+    MissingLibraryError
+        If it is not installed.
+    """
+    import_library("pyspark")
+    import_library("pyspark.sql")
+
+
 def active_session() -> SparkSession | None:
     """Return the session that is active in this process, if it works, else None; no session is started."""
-    # PySpark is imported as a whole before parts of it: a thread that imports a part while another one imports everything may see incomplete modules.
-    import pyspark  # noqa: F401
+    if "pyspark" not in sys.modules:
+        return None
+    import_pyspark()
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
@@ -25,7 +24,7 @@ def is_one_process(session: SparkSession) -> bool:
 
 def is_spark_requested() -> bool:
     """Return whether Spark is in use: a session of this package or the user's exists, or the environment names a Spark to use."""
-    return is_started() or is_attached() or ("pyspark" in sys.modules and active_session() is not None)
+    return is_started() or is_attached() or active_session() is not None
 
 
 def is_spark_local() -> bool:
@@ -35,5 +34,5 @@ def is_spark_local() -> bool:
     if is_attached():
         return False
     # If PySpark is not imported, there is no session.
-    session = active_session() if "pyspark" in sys.modules else None
+    session = active_session()
     return session is None or is_one_process(session)

@@ -5,11 +5,14 @@ Also finds out whether Spark has a file system for a URI scheme.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -193,9 +196,17 @@ def connect(master: str) -> SparkSession:
         return SparkSession.builder.master(master).appName("sframe_spark doctor").getOrCreate()
 
 
+@functools.cache
+def _logging_settings() -> Path:
+    """Return the file of the settings of logging; where this package is in an archive, a copy that stays until this process ends."""
+    copies = contextlib.ExitStack()
+    atexit.register(copies.close)
+    return copies.enter_context(as_file(files("sframe_spark.session") / "log4j2.properties"))
+
+
 def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     """Return the settings of a local session that this package starts, with a class archive if there is one."""
-    logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    logging = _logging_settings().as_uri()
     # The user's options come last, so they take precedence.
     extra = " ".join(["" if archive is None else archive.options, *options_of_cores(), os.environ.get(JVM_OPTIONS, "")]).strip()
     settings = {

@@ -13,6 +13,7 @@ from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import CarriedError, InvalidArgumentError, SFrameError, UserFunctionError
+from sframe_spark.optional_libraries import import_cloudpickle
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import State
 from sframe_spark.udf.error_transport import ErrorTransport, error_transport
@@ -39,8 +40,7 @@ def search_path() -> tuple[str, ...]:
 
 def pack_function(function: Any, description: str) -> PackedFunction:
     """Pickle a function for :func:`load_function`."""
-    from pyspark import cloudpickle
-
+    cloudpickle = import_cloudpickle()
     with _packing():
         content = cloudpickle.dumps(function)
     return description, content, search_path(), error_transport()
@@ -54,7 +54,7 @@ def pack_program(function: Any, state: State, context: Context, max_bytes: int |
     pickle.PicklingError
         If something cannot be pickled; a class may also raise any other error while its objects are pickled.
     """
-    # Imported here, because it imports PySpark's cloudpickle, which ``import sframe_spark`` must not need.
+    # Imported here, because it imports cloudpickle, which ``import sframe_spark`` must not need.
     from sframe_spark.udf.program_pickler import packed_program
 
     with _packing():

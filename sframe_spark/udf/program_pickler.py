@@ -25,14 +25,15 @@ from contextvars import ContextVar
 from typing import Any
 
 import attrs
-from pyspark import cloudpickle
 
 from sframe_spark.errors import StateTooLargeError, VariableNotSentError
+from sframe_spark.optional_libraries import import_cloudpickle
 from sframe_spark.udf import received_program, user_module_detection_and_reached_variables as user_modules
 from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import State
 from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable
 from sframe_spark.udf.received_program import HASHED_TEXT, UsersProgram, module_of, owner_of, variables_of
 
+cloudpickle = import_cloudpickle()
 _MAX_LEFT_OUT = 200
 _MAX_CULPRIT_DEPTH = 6
 

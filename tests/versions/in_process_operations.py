@@ -1,13 +1,14 @@
 """Operations over all column types, doors and file formats that need no Spark, and the values of each as text.
 
-``python -m tests.versions.in_process_operations DIRECTORY`` prints the values as JSON, to be compared with those of other versions of libraries. The
-files that every version reads are in the directory: ``write`` as second argument makes them before.
+``python -m tests.versions.in_process_operations DIRECTORY`` prints the values as JSON; it writes files of other programs into the directory first, or
+reads those that another version has written there. ``record`` as second argument keeps the values as those to be expected.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import hashlib
 import io
 import json
 import math
@@ -29,12 +30,14 @@ from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate
 from sframe_spark.engine import costs
 from sframe_spark.util import generate_random_sframe
 
+RECORDED = Path(__file__).parents[1] / "data" / "values_of_operations_in_process.json"
+
 DAYS = [dt.datetime(year, 2, 28, 12, 30, 15, 123456) for year in (1, 1582, 1677, 1960, 1970, 2024, 2262, 9999)]
 # 96 bits of Parquet hold nanoseconds of these years.
 NEAR_DAYS = [day for day in DAYS if 1678 <= day.year <= 2261]
 ROWS = 24
 # Rows that are worth several batches, row groups and threads.
-MANY_ROWS = 150_000
+MANY_ROWS = 60_000
 
 Operation = Callable[[Path], Any]
 OPERATIONS: dict[str, Operation] = {}
@@ -498,12 +501,12 @@ def saved_frames(directory: Path) -> Any:
 @operation
 def filters_of_saved_frames(directory: Path) -> Any:
     sf = load_sframe(str(directory / "many"))
-    chosen = sf[(sf["id"] > 70_000) & (sf["id"] < 71_000)]
+    chosen = sf[(sf["id"] > 30_000) & (sf["id"] < 31_000)]
     return [
         chosen,
         sf[sf["text"] == "text 5"],
-        sf[99_990:100_010],
-        sf[sf["day"] > dt.datetime(1970, 1, 2, tzinfo=dt.UTC)]["id"].sum(),
+        sf[39_990:40_010],
+        sf[sf["day"] > dt.datetime(1970, 1, 1, 12, tzinfo=dt.UTC)]["id"].sum(),
         sf.sort("key").head(5),
     ]
 
@@ -557,27 +560,42 @@ def json_files(directory: Path) -> Any:
     return [*own, lines(str(directory / "lines.json"))]
 
 
-@operation
-def plans(_: Path) -> Any:
-    sf = many()
-    return [sf.sort("id").explain(), sf[sf["id"] > 3].is_sorted("id"), sf.groupby("key", {"n": aggregate.COUNT()}).explain(why=True)]
+def cut(text: str) -> str:
+    """Return a text, or the start and the sum of a long one."""
+    return text if len(text) <= 1_000 else f"{text[:600]} ... {len(text)} {hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def main(directory: Path) -> dict[str, str]:
-    """Return the values of all operations, each for few rows run directly and by a plan."""
-    values: dict[str, str] = {}
-    for limit, way in ((costs.MAX_ROWS_RUN_DIRECTLY, "directly"), (-1, "by a plan")):
-        costs.MAX_ROWS_RUN_DIRECTLY = limit
+def values_in(directory: Path) -> dict[str, dict[str, str]]:
+    """Return the values of all operations, by the way in which few rows are computed."""
+    values: dict[str, dict[str, str]] = {}
+    for way, limit in (("directly", costs.MAX_ROWS_RUN_DIRECTLY), ("by a plan", -1)):
+        costs.MAX_ROWS_RUN_DIRECTLY, values[way] = limit, {}
         for name, function in OPERATIONS.items():
             try:
-                values[f"{name} {way}"] = text_of(function(directory))
+                values[way][name] = cut(text_of(function(directory)))
             except Exception as error:
-                values[f"{name} {way}"] = f"error: {type(error).__name__}: {error}"
+                values[way][name] = f"error: {type(error).__name__}: {error}".replace(str(directory), "")
     return values
 
 
+def recorded() -> dict[str, str]:
+    """Return the values to be expected, which are the same for both ways."""
+    values: dict[str, str] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    return values
+
+
+def main(directory: Path, records: bool) -> None:
+    """Print the values, or keep them."""
+    if not (directory / "many").exists():
+        write_files(directory)
+    values = values_in(directory)
+    if not records:
+        sys.stdout.write(json.dumps(values))
+        return
+    directly, by_a_plan = values.values()
+    assert directly == by_a_plan, {name: (text, by_a_plan[name]) for name, text in directly.items() if text != by_a_plan[name]}
+    RECORDED.write_text(json.dumps(directly, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    given = Path(sys.argv[1])
-    if sys.argv[2:] == ["write"]:
-        write_files(given)
-    sys.stdout.write(json.dumps(main(given), ensure_ascii=True))
+    main(Path(sys.argv[1]), sys.argv[2:] == ["record"])

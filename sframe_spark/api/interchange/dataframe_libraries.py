@@ -18,6 +18,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.operators.sources.in_memory import memory_source_of_parts
+from sframe_spark.optional_libraries import import_library
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.pyarrow_versions import if_else
@@ -337,8 +338,7 @@ EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"
 
 def pandas_frame(node: PlannerNode, names: Sequence[str]) -> Any:
     """Return all rows as a pandas DataFrame."""
-    import pandas
-
+    pandas = import_library("pandas")
     if not names:
         return pandas.DataFrame({})
     chunk = rows_of(node, as_objects=True)
@@ -348,8 +348,7 @@ def pandas_frame(node: PlannerNode, names: Sequence[str]) -> Any:
 
 def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
     """Return a column as a pandas Series. Numbers, strings and most date-times are converted without making Python objects of all values."""
-    import pandas
-
+    pandas = import_library("pandas")
     if not len(column):
         return pandas.Series([], dtype=EMPTY_DTYPES.get(column_type.kind, "object"))
     if column_type.kind == STR_KIND:
@@ -366,8 +365,7 @@ def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
 
 def _naive_or_utc(column: pa.Array) -> Any:
     """Return date-times as a Series, if all have no offset or all are in UTC, and pandas can hold their years; else None."""
-    import pandas
-
+    pandas = import_library("pandas")
     zoned = pa.types.is_struct(column.type)
     if zoned:
         offsets = pc.unique(column.field("offset").filter(column.is_valid())).to_pylist()

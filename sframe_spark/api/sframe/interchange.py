@@ -18,6 +18,7 @@ from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
 from sframe_spark.errors import NoAttributeError, SchemaError, listed
+from sframe_spark.optional_libraries import import_library
 from sframe_spark.types import STR_KIND
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
 
@@ -88,9 +89,7 @@ class Interchange(Columns):
         'int64[pyarrow]'
         """
         if arrow:
-            import pandas
-
-            return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+            return self.to_arrow().to_pandas(types_mapper=import_library("pandas").ArrowDtype)
         return pandas_frame(self._node, self._names)
 
     def to_dataframe(self) -> Any:

@@ -17,6 +17,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.task_pickling import TaskPayload
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
+from sframe_spark.optional_libraries import import_cloudpickle
 from sframe_spark.process.python_worker_pool_and_message_channel import READY, Channel
 from sframe_spark.process.worker_python_start import STARTING, environment_of_functions
 from sframe_spark.udf.error_transport import error_text
@@ -69,9 +70,9 @@ def serve(requests: int, life: int) -> None:
         Numbers of pipes: the one of requests, and one whose other end is closed when the parent process ends.
     """
     # Everything that tasks need is imported before the process reports that it is ready, as the parent counts the time after that as work.
-    import pyspark.cloudpickle  # noqa: F401
-
     import sframe_spark.engine.runtime.row_range_tasks_and_sequential_states  # noqa: F401
+
+    import_cloudpickle()
 
     # Imported modules stay, so they are excluded from garbage collection: scanning them takes as long as scanning 20,000 nested values, and a task
     # with many nested values makes Python scan again and again.
