@@ -62,6 +62,7 @@ ALLOWED = {
     ("cli/doctor.py", "import_module"): "modules of a fixed list",
     ("testing/missing_declarations.py", "import_module"): "a module that whoever runs the command names on its command line",
     ("lazily_imported_subpackages.py", "import_module"): "modules of a fixed list",
+    ("optional_libraries.py", "import_module"): "libraries of a fixed list",
     ("testing/opportunities.py", "runpy"): "one module of this package, by its name",
     ("testing/opportunities.py", "run_module"): "one module of this package, by its name",
     ("testing/plan_parser.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
