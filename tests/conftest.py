@@ -52,7 +52,7 @@ ATTACKS = tuple(Path(__file__).with_name(folder) for folder in ("faults", "hosti
 LONG = tuple(
     Path(__file__).parent / place
     for place in (
-        *("cluster", "process", "session", "testing", "ordered_matrix"),
+        *("cluster", "process", "session", "testing", "ordered_matrix", "versions"),
         # On Spark, a minute each.
         *("engine/physical/test_physical_plans.py", "engine/physical/test_frames.py", "engine/execution/test_grouped_parts.py"),
         *("engine/spark/test_exchanges_on_spark.py", "storage/datasets/test_external_files_on_spark.py", "properties/test_members_elsewhere.py"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.interpreters import run_program
 
 # A local master whose tasks may fail three times before the job does.
 PROGRAM = """
@@ -71,7 +71,7 @@ LOST = (0, 1400)
 
 @pytest.mark.spark
 def test_workers_that_die_and_tasks_that_fail_change_nothing(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False)
+    done = run_program(PROGRAM, str(tmp_path), timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
     answers = json.loads(done.stdout.splitlines()[-1])
     values = [3 * n for n in range(2_000)]

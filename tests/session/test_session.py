@@ -22,6 +22,7 @@ from sframe_spark.session.spark_start_and_settings import (
     local_settings,
     open_session,
 )
+from tests.interpreters import run_program
 
 # One program for both kinds of session: everything in it would change with the settings that a user may have made.
 PROGRAM = """
@@ -53,10 +54,9 @@ HOSTILE = {
 }
 
 
-def run_python(program: str, timeout: float = 240, **variables: str) -> str:
-    """Standard output of a program in a fresh process."""
-    environment = {**os.environ, **variables}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+def said_by(program: str, **variables: str) -> str:
+    """Standard output of a program in a process that has imported the package."""
+    done = run_program(program, environment={**os.environ, **variables}, timeout=240)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
 
@@ -98,7 +98,7 @@ report["alive_after_our_stop"] = mine.range(2).count()
 print(json.dumps(report))
 mine.stop()
 """
-    report = json.loads(run_python(program, SFRAME_SPARK_SMALL_ROWS="0").splitlines()[-1])
+    report = json.loads(said_by(program, SFRAME_SPARK_SMALL_ROWS="0").splitlines()[-1])
     plain: dict[str, Any] = {}
     exec(PROGRAM, plain)
     assert report.pop("answers") == plain["answers"]()
@@ -171,7 +171,7 @@ else:
     raise SystemExit("rows of a stopped session")
 other.stop()
 """
-    run_python(program)
+    said_by(program)
 
 
 @pytest.mark.spark
@@ -194,7 +194,8 @@ def test_settings_of_old_versions_are_left_behind(spark: Any) -> None:
 
 def test_import_starts_and_imports_no_spark() -> None:
     program = "import sys, sframe_spark; print('pyspark' in sys.modules, sframe_spark.SArray([1, 2]).sum(), 'pyspark' in sys.modules)"
-    assert run_python(program).split() == ["False", "3", "False"]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=True)
+    assert done.stdout.split() == ["False", "3", "False"]
 
 
 def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from sframe_spark.api.interchange import from_spark
 from sframe_spark.config import config
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, NotSharedError, SchemaError, SFrameError
 from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
+from tests.examples import part
 
 # Decimals of more digits than floats hold are told of.
 pytestmark = pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
@@ -153,7 +154,7 @@ def test_columns_of_native_types_take_no_conversation_each(spark: Any, monkeypat
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("text", ["{}", "array({})", "map('k', {})", "array(array({}))"])
+@pytest.mark.parametrize("text", part(["{}", "array({})", "map('k', {})", "array(array({}))"], 2))
 def test_texts_of_spark_that_are_none_are_told(spark: Any, text: str) -> None:
     df = spark.range(2).selectExpr("id", text.format("cast(X'61ff' as string)") + " AS v")
     with pytest.raises(SFrameError, match="UTF-8"):

@@ -17,6 +17,7 @@ from sframe_spark.api.io.catalog_tables import ORDER_COLUMN, _options_of, errors
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.session.users_own_spark_session import user_session
+from tests.examples import part
 
 ROWS = 3_000
 DATABASE = "sframe_tables"
@@ -183,8 +184,8 @@ def test_tables_of_others_need_an_order(database: str) -> None:
     [
         ("INSERT INTO {} (n) VALUES (7)", "1 rows of table .* have no _sframe_row"),
         ("INSERT INTO {} VALUES (7, 1)", "share numbers"),
-        ("INSERT INTO {} VALUES (7, 9), (8, 9)", "share numbers"),
-        ("INSERT OVERWRITE {} VALUES (7, 0), (8, 2), (9, 2)", "share numbers"),
+        # Two numbers that are there twice, among those inserted alone.
+        *part([("INSERT OVERWRITE {} VALUES (7, 0), (8, 2), (9, 2)", "share numbers"), ("INSERT INTO {} VALUES (7, 9), (8, 9)", "share numbers")], 2),
     ],
 )
 def test_rows_that_others_have_inserted_are_not_guessed_into_the_order(database: str, statement: str, told: str) -> None:

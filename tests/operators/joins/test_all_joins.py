@@ -210,7 +210,7 @@ def test_keys_of_any_type_one_or_two_missing_on_both_sides(data: st.DataObject) 
 @pytest.mark.parametrize("how", JOINS)
 def test_spark_has_the_same_rows(how: str, spark: object) -> None:
     generator = random.Random(5)
-    for kinds in by_turns(([float], [str, int], [datetime.datetime], [dict, list]), 2, list(JOINS).index(how)):
+    for kinds in by_turns(([float], [str, int], [datetime.datetime], [dict, list]), 4, list(JOINS).index(how)):
         sides = [[(tuple(generator.choice(KEYS[kind]) for kind in kinds), number) for number in range(9)] for _ in range(2)]
         with config.using(small_rows=0):
             check_keys(sides[0], sides[1], kinds, how)

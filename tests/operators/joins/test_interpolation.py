@@ -21,7 +21,7 @@ from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle, point_between
 from sframe_spark.testing.oracle_functions import rows_equal, token
-from tests.examples import examples
+from tests.examples import examples, square
 from tests.operators.ranges import random_cuts, rows_of, run_in_ranges
 
 START = datetime.datetime(2024, 1, 1)
@@ -191,7 +191,7 @@ ROWS = [(float(i % 5) if i % 4 == 1 else None, None if i % 8 == 0 else i * i, "a
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("by_key", "by_rows"), [(True, False), (False, True), (False, False), (True, True)])
+@pytest.mark.parametrize(("by_key", "by_rows"), square(2, [True, False], [False, True]))
 def test_windows_of_spark_agree(by_key: bool, by_rows: bool, spark: Any) -> None:
     node = node_of(ROWS, by_key, by_rows)
     source = compute(node, MaterializeOptions(naive=True))

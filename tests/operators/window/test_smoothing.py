@@ -20,7 +20,7 @@ from sframe_spark.operators.window import exponentially_decayed_sums
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle_functions import rows_equal, token
-from tests.examples import examples
+from tests.examples import examples, square
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
 UTC = datetime.UTC
@@ -209,7 +209,7 @@ ROWS = [(float(i % 5) if i % 4 else None, None if i % 8 == 0 else i * i, "ab"[i 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("by_key", "by_rows"), [(True, False), (False, True), (False, False), (True, True)])
+@pytest.mark.parametrize(("by_key", "by_rows"), square(2, [True, False], [False, True]))
 def test_window_of_spark_agrees(by_key: bool, by_rows: bool, spark: Any) -> None:
     node = node_of(ROWS, by_key, by_rows, 3.0)
     source = compute(node, MaterializeOptions(naive=True))
