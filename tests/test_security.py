@@ -123,7 +123,7 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
     assert found == {
         ("udf/pickling.py", "load_function"),
         ("udf/program_pickler.py", "_ProgramUnpickler"),
-        ("engine/spark/callables_as_job.py", "run_callables"),
+        ("engine/spark/callables_as_job.py", "results_of_outcomes"),
         ("engine/task_pickling.py", "TaskUnpickler"),
         ("engine/task_pickling.py", "_pickle"),
         ("engine/task_pickling.py", "TaskPickler"),

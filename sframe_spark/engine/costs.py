@@ -139,6 +139,8 @@ MAX_BYTES_OF_RANGE_SAMPLE = 16 << 20
 
 # Bytes that a task buffers before it writes: with longer runs, there are fewer reads.
 BYTES_BUFFERED_BY_SHUFFLE_TASK = 128 << 20
+# Limit for one message between tasks: Spark has several copies of each in the heap of an executor.
+MAX_BYTES_OF_MESSAGE = 8 << 20
 
 # Partial states that the driver merges.
 

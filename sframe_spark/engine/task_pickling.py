@@ -32,9 +32,9 @@ class TaskPayload:
 
     content: bytes
 
-    def unpack(self, shared: Sequence[Any]) -> Callable[[], Any]:
+    def unpack(self, shared: Sequence[Any]) -> Callable[..., Any]:
         """Return the task, given the shared values."""
-        work: Callable[[], Any] = TaskUnpickler(self.content, shared).load()
+        work: Callable[..., Any] = TaskUnpickler(self.content, shared).load()
         return work
 
 
@@ -50,7 +50,7 @@ class TaskUnpickler(pickle.Unpickler):
         return self.shared[number]
 
 
-def pack_tasks(callables: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[Any]]:
+def pack_tasks(callables: Sequence[Callable[..., Any]]) -> tuple[list[TaskPayload], list[Any]]:
     """Return the payloads of tasks, and the values that they share.
 
     Raises

@@ -301,6 +301,9 @@ SMALL_QUERY_SETTINGS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.join.preferSortMergeJoin": "false",
 }
+# Settings for queries whose few values have megabytes each: Spark counts the rows of the batches that it sends to Python, in old versions not their
+# bytes.
+LARGE_VALUES_SETTINGS = {ROWS_PER_BATCH: "4"}
 
 
 @attrs.frozen
@@ -321,6 +324,7 @@ class QuerySize:
     partitions: int | None = None
     SMALL: ClassVar[QuerySize]
     DEFAULT: ClassVar[QuerySize]
+    LARGE_VALUES: ClassVar[QuerySize]
 
     @classmethod
     def large(cls, partitions: int) -> QuerySize:
@@ -332,12 +336,14 @@ class QuerySize:
         """The settings of the session for queries of this size."""
         if self == QuerySize.SMALL:
             return SMALL_QUERY_SETTINGS
+        if self == QuerySize.LARGE_VALUES:
+            return LARGE_VALUES_SETTINGS
         if self.partitions is None:
             return {}
         return dict.fromkeys((SHUFFLE_PARTITIONS, INITIAL_PARTITIONS), str(self.partitions))
 
 
-QuerySize.SMALL, QuerySize.DEFAULT = QuerySize("few rows", 1), QuerySize("usual")
+QuerySize.SMALL, QuerySize.DEFAULT, QuerySize.LARGE_VALUES = QuerySize("few rows", 1), QuerySize("usual"), QuerySize("large values")
 
 
 def partitions_set(session: SparkSession) -> int:

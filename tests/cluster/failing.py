@@ -20,12 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 from sframe_spark.errors import SFrameError
 from tests.cluster.run import start_session
 
 ROWS, KEYS = 6_000, 7
 MANY_ROWS = 6_000_000
 SECONDS_OF_A_PART = 1.5
+SECONDS_BEFORE_IT_IS_SAID = 0.7
 RIGHT = "right"
 PROGRAMS: dict[str, Callable[[Any, str, Path], tuple[Any, Any]]] = {}
 
@@ -109,6 +111,27 @@ def given(spark: Any, place: str, notes: Path) -> tuple[Any, Any]:
     assert not list(Path(place, "tmp").rglob("shuffle-*"))
     expected = np.arange(MANY_ROWS)
     return [np.array_equal(ordered["n"].to_numpy(), expected), np.array_equal(ordered["m"].to_numpy(), 3 * expected)], [True, True]
+
+
+@program
+def sent(spark: Any, place: str, notes: Path) -> tuple[Any, Any]:
+    """Rows that tasks send one another, which begins a moment before it is said."""
+    numbers = np.random.default_rng(3).permutation(MANY_ROWS)
+    SFrame({"n": numbers, "m": numbers * 3}).save(f"{place}/many")
+    exchange, exchanges = SparkTaskRunner.exchange, list[str]()
+
+    def watched(self: SparkTaskRunner, senders: Any, receivers: Any, description: str, *others: Any) -> Any:
+        exchanges.append(description)
+        threading.Timer(SECONDS_BEFORE_IT_IS_SAID, (notes / "begun").touch).start()
+        return exchange(self, senders, receivers, description, *others)
+
+    SparkTaskRunner.exchange = watched  # type: ignore[method-assign]
+    with config.using(small_rows=40):
+        ordered = load_sframe(f"{place}/many").sort("n")
+        ordered.materialize()
+    expected = np.arange(MANY_ROWS)
+    right = [np.array_equal(ordered["n"].to_numpy(), expected), np.array_equal(ordered["m"].to_numpy(), 3 * expected)]
+    return [len(exchanges), *right], [1, True, True]
 
 
 @program

@@ -20,10 +20,12 @@ PLACES = (
     "standalone, shared directory, many bytes",
     "standalone, object store",
     "Connect, object store",
+    "standalone, object store, many bytes",
+    "Connect, object store, many bytes",
 )
 # Rows are too many for one thread, and so few bytes that those of the driver are through with them sooner.
 FEW_BYTES = {"spark.test.small_rows": "40"}
-# Of many bytes, tasks exchange rows.
+# Of many bytes, tasks exchange rows: in files of the shared directory, or by messages.
 SET = {"few bytes": FEW_BYTES, "many bytes": {**FEW_BYTES, "spark.test.memory_budget": "20000"}}
 
 
@@ -33,7 +35,7 @@ def endings_at(place: str, names: Sequence[str], directory: Path) -> Endings:
     shared.mkdir(parents=True)
     with ExitStack() as stack:
         enter = stack.enter_context
-        elsewhere = enter(object_store()) if place.endswith("object store") else None
+        elsewhere = enter(object_store()) if "object store" in place else None
         settings = ({} if place.startswith("Connect") else DRIVER) | SET.get(place.rpartition(", ")[2], {})
         if place.startswith("Connect"):
             url = enter(connect_server(directory, shared, False))

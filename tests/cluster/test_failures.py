@@ -116,6 +116,11 @@ def test_processes_that_end_while_tasks_exchange_rows(place: Place, event: str) 
     assert place.ending("given", False, EVENTS[event]) == "right"
 
 
+@pytest.mark.parametrize("event", EVENTS)
+def test_processes_that_end_while_tasks_send_rows_to_one_another(place: Place, event: str) -> None:
+    assert place.ending("sent", True, EVENTS[event]) == "right"
+
+
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
 def test_files_that_are_deleted(place: Place, elsewhere: bool) -> None:
     assert place.ending("remade", elsewhere) == "right"

@@ -217,7 +217,7 @@ FAULTS = (
     Fault("asof-equal", "lookups", "counts = self.counts(keys, equal != after)", "counts = self.counts(keys, equal)"),
     Fault("group-ends", "lookups", "self.firsts if after else self.lasts", "self.lasts if after else self.firsts"),
     # engine
-    Fault("spilled-unchecked", "engine", "if len(payload) != self.size or zlib.crc32(payload) != self.check:", "if len(payload) != self.size:"),
+    Fault("spilled-unchecked", "engine", "if len(payload) != size or zlib.crc32(payload) != check:", "if len(payload) != size:"),
     Fault(
         "shuffle-unstable",
         "engine",

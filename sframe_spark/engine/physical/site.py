@@ -8,13 +8,12 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import local_threads
-from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import interpreter
 from sframe_spark.session import get_unshared, is_started
 from sframe_spark.session.spark_locality import is_spark_local, is_spark_requested
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_directory_in_use, temporary_root
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_directory_in_use
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -101,11 +100,6 @@ class Site:
     def result_memory_left(self) -> int:
         """The bytes that are left for results in memory."""
         return result_memory_left()
-
-    @cached_property
-    def are_temporary_files_remote(self) -> bool:
-        """Whether temporary data is on an object store, not on a file system."""
-        return is_remote_location(temporary_root())
 
     @cached_property
     def unseen_directories(self) -> frozenset[str]:

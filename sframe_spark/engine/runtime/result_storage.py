@@ -150,6 +150,11 @@ class NewDataset:
         temporary_store().usage.count(self.handle, sum(map(self._size_of, entries)))
         return publish(self.directory, self.types, entries, durable=False, order=self.order)
 
+    def discard(self) -> None:
+        """Delete a temporary dataset; files without a manifest in a directory that the user named are deleted by the save."""
+        if self.handle is not None:
+            self.handle.discard()
+
     def _size_of(self, entry: SegmentEntry) -> int:
         return os.path.getsize(join(self.directory, entry.file)) if entry.size is None else entry.size
 

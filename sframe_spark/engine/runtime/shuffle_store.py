@@ -98,6 +98,17 @@ class SplitRows:
 # Runs: consecutive rows of one task in one partition.
 
 
+class RunOfRows(Protocol):
+    """Rows of one task in one partition, wherever they are."""
+
+    @property
+    def place(self) -> tuple[int, float]:
+        """The position of the rows in the partition: the number of the task, and the position among its runs."""
+
+    def read(self, schema: pa.Schema) -> Chunk:
+        """Return the rows, given their columns."""
+
+
 @attrs.frozen(eq=False)
 class BufferedRun:
     """Rows of one task in one partition, in memory."""
@@ -163,10 +174,21 @@ class StoredRun:
                     payload = file.read(self.size)
             except FileNotFoundError:
                 raise StorageError(f"temporary rows in {self.path} are missing: somebody has deleted what is in use; {RETRY_ADVICE}") from None
-        if len(payload) != self.size or zlib.crc32(payload) != self.check:
-            raise StorageError(f"temporary rows in {self.path} are not those that were written: the file or the disk is damaged; {RETRY_ADVICE}")
-        batch = from_message(payload, self.unpacked, schema)
-        return Chunk(tuple(batch.columns), batch.num_rows)
+        return unpacked_rows(payload, self.size, self.check, self.unpacked, schema, self.path)
+
+
+def unpacked_rows(payload: bytes | pa.Buffer, size: int, check: int, unpacked: int, schema: pa.Schema, path: str) -> Chunk:
+    """Return rows that were read from a file as bytes.
+
+    Raises
+    ------
+    StorageError
+        If their number or their checksum is not the expected one.
+    """
+    if len(payload) != size or zlib.crc32(payload) != check:
+        raise StorageError(f"temporary rows in {path} are not those that were written: the file or the disk is damaged; {RETRY_ADVICE}")
+    batch = from_message(payload, unpacked, schema)
+    return Chunk(tuple(batch.columns), batch.num_rows)
 
 
 def columns_of(schema: Schema) -> pa.Schema:
@@ -174,10 +196,44 @@ def columns_of(schema: Schema) -> pa.Schema:
     return pa.schema(list(zip(column_names(len(schema)), (column_type.physical for column_type in schema), strict=True)))
 
 
-def write_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRun]]:
-    """Write rows to a file, task by task and partition by partition, and yield each partition number with the stored rows.
+@attrs.frozen(eq=False)
+class PackedRun:
+    """Rows of one task in one partition, as bytes.
 
-    The rows are divided so that no array gets too large.
+    Parameters
+    ----------
+    task, partition
+        The numbers of the task and of the partition.
+    rows
+        The number of rows.
+    payload
+        The bytes.
+    unpacked
+        The length before compression.
+    """
+
+    task: int
+    partition: int
+    rows: int
+    payload: pa.Buffer
+    unpacked: int
+
+    @classmethod
+    def of(cls, task: int, partition: int, batch: pa.RecordBatch) -> PackedRun:
+        """Pack a record batch."""
+        return cls(task, partition, batch.num_rows, *to_message(batch))
+
+    @property
+    def check(self) -> int:
+        """The checksum of the bytes."""
+        return zlib.crc32(self.payload)
+
+
+def packed_runs(full: Sequence[SplitRows], schema: Schema, max_bytes: int = MAX_BYTES_OF_ARRAY) -> Iterator[PackedRun]:
+    """Yield rows as bytes, task by task and partition by partition.
+
+    The rows are divided so that no array gets too large, and so that no run has more than ``max_bytes`` bytes before compression, unless it is a
+    single row.
     """
     columns = columns_of(schema)
     for added in in_arrays(full, MAX_BYTES_OF_ARRAY):
@@ -187,10 +243,34 @@ def write_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number
             ends = [split.edges[partition : partition + 2].tolist() for split in added]
             parts = [batch.slice(start, stop - start) for batch, (start, stop) in zip(batches, ends, strict=True) if start < stop]
             if parts:
-                start, (payload, unpacked) = file.tell(), to_message(parts[0] if len(parts) == 1 else concat_batches(parts))
-                file.write(payload)
-                yield partition, StoredRun(added[0].task, number, file.name, start, len(payload), zlib.crc32(payload), unpacked)
+                whole = parts[0] if len(parts) == 1 else concat_batches(parts)
+                yield from (PackedRun.of(added[0].task, partition, part) for part in slices_of(whole, max_bytes))
         raise_if_cancelled()
+
+
+def slices_of(batch: pa.RecordBatch, max_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield a record batch in slices of at most ``max_bytes`` bytes, or of a single row.
+
+    Examples
+    --------
+    >>> batch = pa.record_batch({"text": ["a" * 50, "b", "c", "d" * 9]})
+    >>> [part.num_rows for part in slices_of(batch, 40)]
+    [1, 2, 1]
+    """
+    if batch.nbytes <= max_bytes or batch.num_rows <= 1:
+        yield batch
+        return
+    middle = batch.num_rows // 2
+    for half in (batch.slice(0, middle), batch.slice(middle)):
+        yield from slices_of(half, max_bytes)
+
+
+def write_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRun]]:
+    """Write rows to a file, task by task and partition by partition, and yield each partition number with the stored rows."""
+    for run in packed_runs(full, schema):
+        start = file.tell()
+        file.write(run.payload)
+        yield run.partition, StoredRun(run.task, number, file.name, start, len(run.payload), run.check, run.unpacked)
 
 
 def batch_of(rows: Chunk, columns: pa.Schema) -> pa.RecordBatch:
@@ -231,7 +311,7 @@ class PartitionRows:
         Types of the columns.
     """
 
-    runs: Sequence[StoredRun | BufferedRun]
+    runs: Sequence[RunOfRows]
     rows: int
     schema: Schema
 
@@ -592,7 +672,9 @@ def results_of(
     yield result
 
 
-def write_results(kernel: OperatorKernel, partitions: Sequence[tuple[PartitionRows, bool]], directory: str, number: int) -> SegmentEntry:
+def write_results(
+    kernel: PartitionKernel, schema: Schema, partitions: Sequence[tuple[PartitionRows, bool]], directory: str, number: int
+) -> SegmentEntry:
     """Run a kernel on some partitions, one after the other, and write the results as one segment; with each is whether it is passed on."""
     results = (chunk for rows, is_passed_on in partitions for chunk in results_of(kernel, rows, is_passed_on))
-    return write_segment(directory, number, kernel.schema, (chunk.columns for chunk in results if chunk.rows))
+    return write_segment(directory, number, schema, (chunk.columns for chunk in results if chunk.rows))

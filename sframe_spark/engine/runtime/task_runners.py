@@ -17,6 +17,7 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import Ra
 from sframe_spark.engine.runtime.worker_process_main_loop import TaskEnvironment
 from sframe_spark.engine.spark.callables_as_job import run_callables
 from sframe_spark.engine.spark.error_translation import translated_errors
+from sframe_spark.engine.spark.messages_between_tasks import ExchangeResults, Receiver, Relay, Sender, run_exchange
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_readable, require_writable, why_unseen
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by_value, translated_pickling_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
@@ -89,6 +90,13 @@ class SparkTaskRunner:
         """Run a Spark job; Spark's errors are translated."""
         with translated_errors(description):
             return run_callables(callables, description, bytes_of(tasks) if tasks else None)
+
+    def exchange(
+        self, senders: Sequence[Sender], receivers: Sequence[Receiver], description: str, tasks: Sequence[RangeTask], relays: Sequence[Relay] = ()
+    ) -> ExchangeResults:
+        """Run a Spark job in which senders send messages to receivers; Spark's errors are translated. See :func:`run_exchange`."""
+        with translated_errors(description):
+            return run_exchange(senders, receivers, description, bytes_of(tasks), relays)
 
 
 class LocalRunner:

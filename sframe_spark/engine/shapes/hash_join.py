@@ -9,14 +9,25 @@ from typing import ClassVar
 import attrs
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, makes_plainly, placement_of, suits_threads
+from sframe_spark.engine.physical.placement_and_blocking_inputs import (
+    is_for_threads,
+    makes_plainly,
+    placement_of,
+    runs_on_other_machines,
+    suits_threads,
+)
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.runtime.task_runners import ThreadRunner
+from sframe_spark.engine.runtime.result_storage import new_dataset, with_stored_tables
+from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
+from sframe_spark.engine.shapes.hash_join_by_messages import joined_by_messages
 from sframe_spark.engine.shapes.partitioned_operators import PartitionedJoin, from_partitions
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, ranges_for, runs_over_row_ranges, size_of_all
+from sframe_spark.engine.shapes.range_shuffle import is_result_shared_with, is_temporary_data_shared_with
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.errors import MemoryReservationError
+from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches
@@ -29,17 +40,23 @@ class HashJoinShape(Shape):
     name: ClassVar[str] = "hash join"
 
     def workers_for(self, part: PlanPart) -> Workers | None:
-        """Return threads for a join of built-in kernels whose hash partitions fit in memory."""
-        is_refused = not part.is_without_ranges or Strategy(self, Workers.THREADS) in part.refused
-        return None if is_refused or partitions_of_join(part.root, part.site) is None else Workers.THREADS
+        """Return threads for a join of built-in kernels whose hash partitions fit in memory, and Spark tasks for one on a cluster."""
+        if not part.is_without_ranges:
+            return None
+        if Strategy(self, Workers.THREADS) not in part.refused and partitions_of_join(part.root, part.site) is not None:
+            return Workers.THREADS
+        is_refused = Strategy(self, Workers.SPARK_TASKS) in part.refused
+        return None if is_refused or partitions_of_tasks(part.root, part.site) is None else Workers.SPARK_TASKS
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
-        """Return what happens if a hash partition is too large."""
-        return [Alternative.HASH_PARTITIONS]
+        """Return what happens if a hash partition is too large, or if tasks and this process share no place for the result."""
+        return [Alternative.HASH_PARTITIONS if section.workers is Workers.THREADS else Alternative.HASH_PARTITIONS_OF_TASKS]
 
     @memory_for_batches()
     def run(self, section: Section, runner: SectionRunner) -> PlannerNode | ReplanNeeded:
-        """Join hash partitions of both sides in threads. If a partition does not fit in memory, return the node to be planned again."""
+        """Join hash partitions of both sides. If a partition does not fit in memory, return the node to be planned again."""
+        if section.workers is Workers.SPARK_TASKS:
+            return joined_by_tasks(runner, section.root)
         node = section.root
         tasks = [runner.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
         runner.tasks = sum(map(len, tasks))
@@ -75,6 +92,56 @@ def partitions_of_join(node: PlannerNode, site: Site) -> int | None:
     together = size_of_all(node.inputs)
     count = math.inf if together is None else ranges_for(together, site)
     return int(count) if count <= costs.MAX_RANGES else None
+
+
+def partitions_of_tasks(node: PlannerNode, site: Site) -> int | None:
+    """Return the least number of hash partitions for a join that Spark tasks run on a cluster; None if it is not to be such a join."""
+    joining = node.operator.joining
+    if not site.small_rows or not runs_on_other_machines(site) or joining is None or joining.by_partitions is None:
+        return None
+    if not all(map(is_for_threads, postorder([node]))) or not makes_plainly(node):
+        return None
+    if not all(runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
+        return None
+    sizes = [plan_size_of(side, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for side in node.inputs]
+    together = sum(size.size for size in sizes if size is not None)
+    tasks = max(sum(-(-size.rows // site.segment_rows) for size in sizes if size is not None), site.default_segments or 0)
+    count = 1 + int(together // costs.BYTES_OF_RANGE_OF_TASK)
+    return count if None not in sizes and count * tasks <= costs.MAX_TASKS_TIMES_RANGES else None
+
+
+def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
+    """Join hash partitions of both sides in Spark tasks.
+
+    Return the node to be planned again if tasks and this process share no place for the result, there would be too many messages, or a hash partition
+    or a range of the result is too large for a task.
+    """
+    workers = SparkTaskRunner()
+    directory = runner.options.directory
+    if not is_result_shared_with(workers, directory) and not (directory is None and is_temporary_data_shared_with(workers)):
+        runner.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
+        return ReplanNeeded(node)
+    # Less may be known of the sides, as their rows have been computed.
+    least = partitions_of_tasks(node, runner.site) or 1
+    node = node.with_inputs([with_stored_tables(side) for side in node.inputs])
+    tasks = [runner.tasks_of(side, placement_of(side), workers) for side in node.inputs]
+    runner.tasks = sum(map(len, tasks))
+    most = costs.MAX_TASKS_TIMES_RANGES // runner.tasks
+    count = max(least, min(most, workers.parallelism()))
+    if count > most:
+        runner.log.append(f"too many: {runner.tasks} tasks would give rows of {node.operator_type} to {count} pieces each")
+        return ReplanNeeded(node)
+    # Both sides together are about as large as the result, if most rows match once.
+    ranges = runner.options.segments or runner.site.default_segments or count
+    with new_dataset(node.schema, runner.options, recorded_order(node)) as dataset:
+        written = joined_by_messages(workers, node, tasks, count, ranges, dataset.directory)
+        if written is None or not written.are_all:
+            runner.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than a task may")
+            dataset.discard()
+            return ReplanNeeded(node)
+        runner.spilled = written.sent
+        runner.log.append(f"joined by tasks: {node.operator_type} in {count} pieces, {written.sent} bytes sent")
+        return segment_source(dataset.publish(written.entries), dataset.handle)
 
 
 def has_rows_of_sources(side: PlannerNode) -> bool:

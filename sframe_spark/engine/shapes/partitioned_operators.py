@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
-from typing import Self
+from typing import NamedTuple, Self
 
 import attrs
 import numpy as np
@@ -22,7 +22,7 @@ from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads
 from sframe_spark.engine.runtime.result_storage import PartialRows, partial_rows, reservation_for_results
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
-from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionKernel, ShuffleStore, results_of, rows_of_task
+from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionKernel, PartitionRows, ShuffleStore, results_of, rows_of_task
 from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import bytes_gathered, bytes_of_range, ranges_for
 from sframe_spark.engine.shapes.section_runner import SectionRunner
@@ -31,7 +31,8 @@ from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.node_facts import Facts, Length
+from sframe_spark.planner.node_facts import Facts, Length, Schema
+from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_capabilities import PartitionJoining, PartitionPairRows, RangeSplit, range_split_of
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
@@ -219,6 +220,101 @@ STORES_OF_JOIN = 3
 BITS_OF_ROW = 40
 
 
+class SideOfJoin(NamedTuple):
+    """How the rows of a side of a join are divided, and the types of their columns, with row ids if these decide the order of the result."""
+
+    partitioner: HashPartitioner
+    schema: Schema
+
+
+def sides_of_join(node: PlannerNode, count: int) -> list[SideOfJoin]:
+    """Return both sides of a join that is to be run in a number of hash partitions."""
+    joining = node.operator.joining
+    assert joining is not None and joining.by_partitions is not None
+    sides = []
+    for slot, side in enumerate(node.inputs):
+        positions = tuple(pair[slot][1] for pair in joining.keys)
+        partitioner = HashPartitioner(positions, tuple(side.schema[position] for position in positions), count)
+        sides.append(SideOfJoin(partitioner, (*side.schema, INT) if slot in joining.by_partitions.numbered_slots else side.schema))
+    return sides
+
+
+@attrs.frozen(eq=False)
+class PartitionOfJoin:
+    """One hash partition of both sides of a join.
+
+    Parameters
+    ----------
+    operator, join
+        The join, and what joins its partitions. Row ids are the last column of a side that decides the order of the result.
+    sides, sizes
+        The rows of both sides, and their bytes in memory.
+    most
+        How many bytes of both sides may be in memory.
+    """
+
+    operator: Operator
+    join: PartitionJoining
+    sides: Sequence[PartitionRows]
+    sizes: Sequence[int]
+    most: int
+
+    def require_room(self) -> None:
+        """Require that the partition can be joined.
+
+        Raises
+        ------
+        MemoryReservationError
+            If it does not fit in memory, and neither side can be read in batches.
+        """
+        self.streamed()
+
+    def streamed(self) -> int | None:
+        """Return the side that must be read in batches, as the partition does not fit in memory as a whole; None if it fits.
+
+        Raises
+        ------
+        MemoryReservationError
+            If neither side can be read in batches.
+        """
+        if sum(self.sizes) <= self.most:
+            return None
+        # At least a quarter of the memory is left for the batches.
+        slots = [slot for slot in (0, 1) if self._may_stream(slot) and self.sizes[1 - slot] <= self.most - self.most // 4]
+        if not slots:
+            raise MemoryReservationError
+        return max(slots, key=lambda slot: self.sizes[slot])
+
+    def _may_stream(self, slot: int) -> bool:
+        """Return whether a side can be joined in batches with all rows of the other side.
+
+        Rows of the other side without any match are added afterwards.
+        """
+        return slot in self.operator.filtered_slots or slot not in self.join.numbered_slots
+
+    def pairs(self) -> Iterator[PartitionPairRows]:
+        """Yield the matches, all at once or batch by batch; raises the error of :meth:`require_room`."""
+        streamed = self.streamed()
+        if streamed is None:
+            yield self._pairs_of([side.take() for side in self.sides])
+            return
+        whole, is_filtered = self.sides[1 - streamed].take(), streamed in self.operator.filtered_slots
+        alone = np.ones(whole.rows, dtype=bool)
+        for part in parts_of(self.sides[streamed], self.most - self.sizes[1 - streamed]):
+            pairs = self._pairs_of([part, whole] if streamed == 0 else [whole, part])
+            if not is_filtered:
+                alone &= pairs.are_alone()
+            yield pairs if is_filtered else pairs.of_matches()
+        if not is_filtered and alone.any():
+            rows, none = whole.rows_at(np.flatnonzero(alone)), concatenate([], self.sides[streamed].schema)
+            yield self._pairs_of([none, rows] if streamed == 0 else [rows, none])
+
+    def _pairs_of(self, rows: Sequence[Chunk]) -> PartitionPairRows:
+        raise_if_cancelled()
+        facts = [Facts(side.schema, Length.exactly(chunk.rows)) for side, chunk in zip(self.sides, rows, strict=True)]
+        return self.join.pairs(rows, facts)
+
+
 @attrs.define(eq=False)
 class PartitionedJoin:
     """A partitioned hash join: both sides are shuffled by the hash of their keys, and the joined rows are shuffled by row id, into row order.
@@ -246,15 +342,9 @@ class PartitionedJoin:
         """Return a join for a node in a number of hash partitions, with empty stores."""
         joining = node.operator.joining
         assert joining is not None
-        join, keys = joining.by_partitions, [[position for slot, position in pair] for pair in joining.keys]
-        assert join is not None
-        sides = []
-        for slot, side in enumerate(node.inputs):
-            positions = tuple(pair[slot] for pair in keys)
-            partitioner = HashPartitioner(positions, tuple(side.schema[position] for position in positions), count)
-            schema = (*side.schema, INT) if slot in join.numbered_slots else side.schema
-            sides.append(ShuffleStore(partitioner, schema, room_of_store()))
-        return cls(node, join, sides)
+        assert joining.by_partitions is not None
+        sides = [ShuffleStore(side.partitioner, side.schema, room_of_store()) for side in sides_of_join(node, count)]
+        return cls(node, joining.by_partitions, sides)
 
     def __enter__(self) -> PartitionedJoin:
         for side in self.sides:
@@ -291,7 +381,7 @@ class PartitionedJoin:
         filtered = self.node.operator.filtered_slots
         partitions = [number for number in range(self.count) if all(self.sides[slot].rows[number] for slot in filtered)]
         for number in partitions:
-            self._streamed(number)
+            self._partition(number).require_room()
         ranges = self._ranges_of_rows(partitions)
         schema = (*self.node.schema, INT)
         self.order = self._open.enter_context(ShuffleStore(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_store()))
@@ -302,54 +392,10 @@ class PartitionedJoin:
             side.discard()
         return RowsByRowId.of(self.order, SortByRowId(), ranges.have_one_value)
 
-    def _sizes(self, number: int) -> list[int]:
-        return [int(side.sizes[number]) for side in self.sides]
-
-    def _streamed(self, number: int) -> int | None:
-        """Return the side of a hash partition that must be read in batches, as the partition does not fit in memory as a whole; None if it fits.
-
-        Raises
-        ------
-        MemoryReservationError
-            If neither side can be read in batches.
-        """
-        sizes, most = self._sizes(number), max_at_once()
-        if sum(sizes) <= most:
-            return None
-        # At least a quarter of the memory is left for the batches.
-        slots = [slot for slot in (0, 1) if self._may_stream(slot) and sizes[1 - slot] <= most - most // 4]
-        if not slots:
-            raise MemoryReservationError
-        return max(slots, key=lambda slot: sizes[slot])
-
-    def _may_stream(self, slot: int) -> bool:
-        """Return whether a side can be joined in batches with all rows of the other side.
-
-        Rows of the other side without any match are added afterwards.
-        """
-        return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
-
-    def _pairs(self, number: int) -> Iterator[PartitionPairRows]:
-        """Yield the matches of a hash partition, all at once or batch by batch."""
-        streamed = self._streamed(number)
-        if streamed is None:
-            yield self._pairs_of([side.partition(number).take() for side in self.sides])
-            return
-        whole, is_filtered = self.sides[1 - streamed].partition(number).take(), streamed in self.node.operator.filtered_slots
-        alone = np.ones(whole.rows, dtype=bool)
-        for part in parts_of(self.sides[streamed], number, max_at_once() - self._sizes(number)[1 - streamed]):
-            pairs = self._pairs_of([part, whole] if streamed == 0 else [whole, part])
-            if not is_filtered:
-                alone &= pairs.are_alone()
-            yield pairs if is_filtered else pairs.of_matches()
-        if not is_filtered and alone.any():
-            rows, none = whole.rows_at(np.flatnonzero(alone)), concatenate([], self.sides[streamed].schema)
-            yield self._pairs_of([none, rows] if streamed == 0 else [rows, none])
-
-    def _pairs_of(self, rows: Sequence[Chunk]) -> PartitionPairRows:
-        raise_if_cancelled()
-        facts = [Facts(side.schema, Length.exactly(chunk.rows)) for side, chunk in zip(self.sides, rows, strict=True)]
-        return self.join.pairs(rows, facts)
+    def _partition(self, number: int) -> PartitionOfJoin:
+        """Return a hash partition of both sides."""
+        sizes = [int(side.sizes[number]) for side in self.sides]
+        return PartitionOfJoin(self.node.operator, self.join, [side.partition(number) for side in self.sides], sizes, max_at_once())
 
     def _join(self, number: int, room: BlockingReservation) -> None:
         """Join a hash partition and add the rows to the store of the result, all as rows of one task.
@@ -357,21 +403,23 @@ class PartitionedJoin:
         One task is enough, as rows of one id come from one partition, in order.
         """
         assert self.order is not None
-        with room.taken(min(sum(self._sizes(number)), max_at_once())):
-            for pairs in self._pairs(number):
+        partition = self._partition(number)
+        with room.taken(min(sum(partition.sizes), partition.most)):
+            for pairs in partition.pairs():
                 for chunk in pairs.chunks(batch_bytes()):
                     raise_if_cancelled()
                     self.order.add(0, chunk)
 
     def _ranges_of_rows(self, partitions: Sequence[int]) -> RangePartitioner:
         """Return ranges of row ids for the result, estimated by joining the median and the largest hash partition."""
-        by_size = sorted((number for number in partitions if self._streamed(number) is None), key=lambda number: sum(self._sizes(number)))
+        whole = [partition for partition in map(self._partition, partitions) if partition.streamed() is None]
+        by_size = sorted(whole, key=lambda partition: sum(partition.sizes))
         samples, size, rows = [], 0.0, 0
-        for number in {by_size[len(by_size) // 2], by_size[-1]} if by_size else ():
-            for pairs in self._pairs(number):
+        for number in {len(by_size) // 2, len(by_size) - 1} if by_size else ():
+            for pairs in by_size[number].pairs():
                 samples.append(pairs.sampled(costs.VALUES_OF_RANGE_SAMPLE // 2))
                 size += pairs.size
-                rows += sum(int(side.rows[number]) for side in self.sides)
+                rows += sum(side.rows for side in by_size[number].sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
         needed = costs.UNEVENNESS_OF_RANGES * size * total / max(1, rows) / max(1, bytes_of_range(Site.now()) // STORES_OF_JOIN)
         count = int(min(costs.MAX_RANGES, 1 + max(needed, costs.UNEVENNESS_OF_RANGES * local_threads())))
@@ -434,14 +482,14 @@ def rows_with_ids(number: int, task: RangeTask) -> Iterator[Chunk]:
         row += chunk.rows
 
 
-def parts_of(store: ShuffleStore, number: int, max_bytes: int) -> Iterator[Chunk]:
+def parts_of(rows: PartitionRows, max_bytes: int) -> Iterator[Chunk]:
     """Yield the rows of a hash partition in batches of about ``max_bytes`` bytes."""
     batch, size = list[Chunk](), 0
-    for chunk in store.partition(number).stream():
+    for chunk in rows.stream():
         batch.append(chunk)
         size += chunk.size
         if size >= max_bytes:
-            yield concatenate(batch, store.schema)
+            yield concatenate(batch, rows.schema)
             batch, size = [], 0
     if batch:
-        yield concatenate(batch, store.schema)
+        yield concatenate(batch, rows.schema)

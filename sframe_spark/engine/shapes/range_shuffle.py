@@ -7,12 +7,15 @@ from functools import partial
 from typing import ClassVar
 
 import attrs
+import numpy as np
 
-from sframe_spark.compute.range_and_hash_partitioning import KINDS
+from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner, RowRangePartitioner
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, placement_of, runs_on_other_machines
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.runtime.result_storage import with_stored_tables
+from sframe_spark.engine.runtime.result_storage import new_dataset, with_stored_tables
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
+from sframe_spark.engine.runtime.shuffle_by_messages import RowReceiving, RowSending, shuffled_by_messages
 from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, ShuffleFiles, ShuffleStore, write_results
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, TaskRunner, ThreadRunner
 from sframe_spark.engine.shapes.partitioned_operators import from_partitions, key_ranges_of, partitioner_of, passed_on, rows_by_ranges, split_evenly
@@ -22,14 +25,15 @@ from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, S
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.errors import MemoryReservationError, NotSharedError
+from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_capabilities import range_split_of
 from sframe_spark.process.memory import memory_for_batches
-from sframe_spark.session import is_remote
 from sframe_spark.session.session import get_session
 from sframe_spark.session.spark_locality import reads_our_files
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_root, temporary_store
 
 
 @attrs.frozen
@@ -83,7 +87,7 @@ def is_exchanged_by_tasks(root: PlannerNode, site: Site) -> bool:
     if needs_first_rows_only(root):
         return False
     below = root.inputs[0]
-    if not runs_on_other_machines(site) or site.are_temporary_files_remote or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+    if not runs_on_other_machines(site) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
     plan_size = plan_size_of(below, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) if runs_over_row_ranges(below) else None
     if plan_size is None:
@@ -130,18 +134,29 @@ def exchanged(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanN
         return from_partitions(runner, node, result)
 
 
-def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-    """Run a kernel on each range of a column's values, after Spark tasks have exchanged the rows.
+@attrs.frozen(eq=False)
+class ExchangeOfTasks:
+    """The range shuffle of a kernel's input by Spark tasks, ready to run.
 
-    Return the node to be planned again if tasks and this process share no files, there would be too many files, or a range is too large for a
-    task.
+    Parameters
+    ----------
+    node
+        The node of the kernel, over an input that tasks can read.
+    tasks
+        The tasks that compute the rows of the input.
+    ranges
+        The ranges.
     """
-    workers, plan_size = SparkTaskRunner(), plan_size_of(node.inputs[0], costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
-    assert plan_size is not None
-    with ShuffleFiles(temporary_store) as files:
-        if not is_shared_with(workers, files.directory):
-            runner.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
-            return ReplanNeeded(node)
+
+    node: PlannerNode
+    tasks: Sequence[RangeTask]
+    ranges: RangePartitioner
+
+    @classmethod
+    def of(cls, runner: SectionRunner, node: PlannerNode, workers: SparkTaskRunner) -> ExchangeOfTasks | None:
+        """Divide the input of a node into tasks and ranges; None if each task would give rows to too many ranges."""
+        plan_size = plan_size_of(node.inputs[0], costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
+        assert plan_size is not None
         # A large table in memory is written to files first, so that the tasks that sample the keys can read it, too.
         node = node.with_inputs([below := with_stored_tables(node.inputs[0])])
         tasks, least = runner.tasks_of(below, placement_of(below), workers), ranges_of_tasks(plan_size, runner.site)
@@ -150,28 +165,109 @@ def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode 
         most = costs.MAX_TASKS_TIMES_RANGES // len(tasks)
         if least > most:
             runner.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
-            return ReplanNeeded(node)
-        ranges = key_ranges_of(node, max(least, min(most, workers.parallelism())), workers)
-        store = ShuffleStore(partitioner_of(node, ranges), below.schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK, files)
-        store.fill(workers, tasks, f"exchanging for {node.operator.name}")
-        runner.spilled = store.written
-        runner.log.append(f"exchanged by tasks: {node.operator_type}, {runner.spilled} bytes on disk, in {ranges.count} ranges of their keys")
-        split = range_split_of(node.operator)
+            return None
+        return cls(node, tasks, key_ranges_of(node, max(least, min(most, workers.parallelism())), workers))
+
+    @property
+    def description(self) -> str:
+        """What the tasks do."""
+        return f"exchanging for {self.node.operator.name}"
+
+    @property
+    def kernel(self) -> OperatorKernel:
+        """The kernel."""
+        return OperatorKernel(self.node.operator, self.node.inputs[0].facts, self.node.schema)
+
+    @property
+    def passed(self) -> np.ndarray:
+        """For each range, whether the kernel leaves its rows as they are."""
+        split = range_split_of(self.node.operator)
         assert split is not None
-        passed = passed_on(split, ranges)
-        if store.sizes.max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
-            runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
+        return passed_on(split, self.ranges)
+
+    @property
+    def partitioner(self) -> RowRangePartitioner:
+        """Assigns rows to ranges."""
+        return partitioner_of(self.node, self.ranges)
+
+
+def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
+    """Run a kernel on each range of a column's values, after Spark tasks have exchanged the rows.
+
+    Return the node to be planned again if tasks and this process share no place for the result, there would be too many runs of rows, or a range is
+    too large for a task.
+    """
+    workers = SparkTaskRunner()
+    with ShuffleFiles(temporary_store) as files:
+        is_shared = is_shared_with(workers, files.directory)
+        if not is_shared and not is_result_shared_with(workers, runner.options.directory):
+            runner.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
             return ReplanNeeded(node)
-        count = runner.options.segments or runner.site.default_segments
-        parts = split_evenly(store.rows, count) if count else [range(number, number + 1) for number in range(ranges.count)]
-        write = partial(write_results, OperatorKernel(node.operator, below.facts, node.schema))
-        return runner.written(node, workers, [partial(write, [(store.partition(n), bool(passed[n])) for n in part]) for part in parts])
+        exchange = ExchangeOfTasks.of(runner, node, workers)
+        if exchange is None:
+            return ReplanNeeded(node)
+        result = exchanged_in_files(runner, exchange, workers, files) if is_shared else exchanged_by_messages(runner, exchange, workers)
+        return ReplanNeeded(node) if result is None else result
+
+
+def exchanged_in_files(runner: SectionRunner, exchange: ExchangeOfTasks, workers: SparkTaskRunner, files: ShuffleFiles) -> PlannerNode | None:
+    """Exchange the rows in files that all tasks see, then run the kernel; None if a range is too large for a task."""
+    node, passed = exchange.node, exchange.passed
+    store = ShuffleStore(exchange.partitioner, node.inputs[0].schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK, files)
+    store.fill(workers, exchange.tasks, exchange.description)
+    runner.spilled = store.written
+    runner.log.append(f"exchanged by tasks: {node.operator_type}, {runner.spilled} bytes on disk, in {exchange.ranges.count} ranges of their keys")
+    if store.sizes.max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
+        runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
+        return None
+    count = runner.options.segments or runner.site.default_segments
+    parts = split_evenly(store.rows, count) if count else [range(number, number + 1) for number in range(exchange.ranges.count)]
+    write = partial(write_results, exchange.kernel, node.schema)
+    return runner.written(node, workers, [partial(write, [(store.partition(n), bool(passed[n])) for n in part]) for part in parts])
+
+
+def exchanged_by_messages(runner: SectionRunner, exchange: ExchangeOfTasks, workers: SparkTaskRunner) -> PlannerNode | None:
+    """Let the tasks of one job send one another the rows and run the kernel; None if a range is too large for a task."""
+    node, count = exchange.node, exchange.ranges.count
+    # How many rows a range has is not known before: by the sample, all have about as many.
+    segments = min(count, runner.options.segments or runner.site.default_segments or count)
+    schema, room = node.inputs[0].schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK
+    sending = RowSending(exchange.partitioner, schema, room, np.arange(count) * segments // count)
+    receiving = RowReceiving(schema, exchange.passed, costs.MAX_BYTES_OF_RANGE_OF_TASK, room, exchange.kernel, node.schema)
+    with new_dataset(node.schema, runner.options, recorded_order(node)) as dataset:
+        entries = shuffled_by_messages(workers, exchange.tasks, sending, receiving, dataset.directory, exchange.description)
+        runner.spilled = entries.sent
+        runner.log.append(f"exchanged by Spark's shuffle: {node.operator_type}, {runner.spilled} bytes, in {count} ranges of their keys")
+        if entries.are_all:
+            return segment_source(dataset.publish(entries.entries), dataset.handle)
+        runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
+        dataset.discard()
+        return None
 
 
 def is_shared_with(workers: TaskRunner, directory: str) -> bool:
-    """Return whether Spark's tasks and this process see each other's files in a directory."""
-    if is_remote(get_session()) or not reads_our_files(get_session()):
+    """Return whether Spark's tasks and this process see each other's files in a directory of temporary data, and need no object store for that."""
+    if is_remote_location(directory) or not reads_our_files(get_session()):
         return False
+    return is_seen_by(workers, directory)
+
+
+def is_temporary_data_shared_with(workers: TaskRunner) -> bool:
+    """Return whether Spark's tasks and this process see each other's files in the directory of temporary data."""
+    with ShuffleFiles(temporary_store) as files:
+        return is_shared_with(workers, files.directory)
+
+
+def is_result_shared_with(workers: TaskRunner, directory: str | None) -> bool:
+    """Return whether this process sees the segments that Spark's tasks write, if they share no directory of temporary data.
+
+    ``directory`` is where a save writes; None if the result is temporary.
+    """
+    return is_remote_location(temporary_root()) if directory is None else is_seen_by(workers, directory)
+
+
+def is_seen_by(workers: TaskRunner, directory: str) -> bool:
+    """Return whether this process sees the files that Spark's tasks write to a directory."""
     try:
         workers.require_writable(directory)
     except NotSharedError:

@@ -222,7 +222,8 @@ class SectionPlanner:
         if strategy.workers is Workers.THREADS:
             self._has_gathered = True
             return self._first(current, placement, "threads of this process put all its rows in order")
-        self._has_exchanged = True
+        # A query takes longer to join than tasks and to read what they have written.
+        self._has_exchanged = self._has_exchanged or strategy.shape != HASH_JOIN
         return self._first(current, placement, "Spark's tasks exchange all its rows")
 
     def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:

@@ -93,6 +93,7 @@ TEXTS: dict[tuple[str, Workers], str] = {
     ("range shuffle", Workers.THREADS): "threads, then each range of a column at once",
     ("range shuffle", Workers.SPARK_TASKS): "Spark tasks, then each range of a column at once",
     ("hash join", Workers.THREADS): "threads, then pieces of both sides at once",
+    ("hash join", Workers.SPARK_TASKS): "Spark tasks, then pieces of both sides at once",
     ("first rows", Workers.DRIVER): "driver, until there are enough rows",
     ("count matches", Workers.DRIVER): "driver, which counts matches only",
     ("query", Workers.SPARK): "Spark query",
@@ -127,7 +128,10 @@ class Alternative(enum.Enum):
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
     HASH_PARTITIONS = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
-    EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see temporary data, tasks are too many, or rows of a single range take more than one may"
+    EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see where rows go, tasks are too many, or rows of a single range take more than one may"
+    HASH_PARTITIONS_OF_TASKS = (
+        "a Spark query, if Spark does not see where rows go, tasks are too many, or rows of a single piece take more than one may"
+    )
     WITHOUT_SPARK = (
         "this process computes it, in threads or Python processes, if Spark's machines do not see the files or share no directory for its rows"
     )

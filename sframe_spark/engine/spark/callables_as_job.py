@@ -56,12 +56,19 @@ def run_callables(callables: Sequence[TaskWork], description: str, size: int | N
     run = outcomes_from_job if jobs_start_python_of_queries(spark) else outcomes_from_query
     with translated_pickling_errors(description):
         payloads, shared = pack_tasks(callables)
-        outcomes = sorted(run_cancellable(lambda: run(spark, payloads, shared, task_count), description))
+        outcomes = run_cancellable(lambda: run(spark, payloads, shared, task_count), description)
+    return results_of_outcomes(outcomes, range(len(callables)), description)
+
+
+def results_of_outcomes(outcomes: Iterable[TaskOutcome], expected: Iterable[int], description: str) -> list[Any]:
+    """Return the results of callables in order, given the indices of all that ran; raises the errors of :func:`run_callables`."""
+    outcomes = sorted(outcomes)
     for _, failed, payload in outcomes:
         if failed:
             raise error_of_text(payload) or ExecutionError(f"{description}: a task failed with an error that cannot be read")
-    if [number for number, _, _ in outcomes] != list(range(len(callables))):
-        raise ExecutionError(f"{description}: Spark returned results of {len(outcomes)} of {len(callables)} tasks")
+    numbers = list(expected)
+    if [number for number, _, _ in outcomes] != numbers:
+        raise ExecutionError(f"{description}: Spark returned results of {len(outcomes)} of {len(numbers)} tasks")
     return [pickle.loads(payload) for _, _, payload in outcomes]
 
 
@@ -165,17 +172,33 @@ def outcome_of(number: int, work: TaskWork, transport: ErrorTransport) -> TaskOu
     Other errors, and storage errors, fail the task, so that Spark retries it.
     """
     try:
-        result = work()
-        try:
-            return number, False, pickle.dumps(result)
-        except Exception as error:
-            message = f"what a task gives cannot be pickled ({type(error).__name__}: {error}): states and parts that operators make must be"
-            raise ExecutionError(message) from error
-    except StorageError as error:
-        # The task fails, so that Spark tries again, perhaps on another machine; the driver then raises the last of these errors.
+        return number, False, pickled_result(work())
+    except (SFrameError, SystemExit) as error:
+        return number, True, error_payload(error, transport)
+
+
+def pickled_result(result: Any) -> bytes:
+    """Return the pickled result of a callable.
+
+    Raises
+    ------
+    ExecutionError
+        If it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(result)
+    except Exception as error:
+        message = f"what a task gives cannot be pickled ({type(error).__name__}: {error}): states and parts that operators make must be"
+        raise ExecutionError(message) from error
+
+
+def error_payload(error: SFrameError | SystemExit, transport: ErrorTransport) -> bytes:
+    """Return an error of a callable as the payload of its outcome.
+
+    A storage error is raised instead: the task fails, so that Spark tries again, perhaps on another machine; the driver then raises the last of these
+    errors.
+    """
+    if isinstance(error, StorageError):
         raise CarriedError(transport.packed(error)) from None
-    except SFrameError as error:
-        return number, True, error_text(error).encode("ascii")
-    except SystemExit as error:
-        # Spark would take this for a failure of the machine, and call the function three more times.
-        return number, True, error_text(process_ended(error)).encode("ascii")
+    # Spark would take an exit for a failure of the machine, and call the function three more times.
+    return error_text(process_ended(error) if isinstance(error, SystemExit) else error).encode("ascii")

@@ -1,16 +1,16 @@
-"""Rows that Spark's tasks exchange in files are those that one kernel makes of all rows; here threads do what tasks are sent."""
+"""Rows that Spark's tasks exchange, in files or by messages, are those that one kernel makes of all rows; here threads do what tasks are sent."""
 
 from __future__ import annotations
 
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, config, load_sframe
@@ -20,10 +20,11 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import materi
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime import result_storage
+from sframe_spark.engine.runtime.shuffle_by_messages import Inbox
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
-from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
-from sframe_spark.engine.shapes import range_shuffle, section_runner
+from sframe_spark.engine.shapes import hash_join, range_shuffle, section_runner
 from sframe_spark.engine.shapes.spark_query import QueryShape
+from sframe_spark.engine.spark.messages_between_tasks import Message
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -33,52 +34,33 @@ from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.testing.oracle_functions import rows_equal
 from tests.engine.execution.test_exchanged import PROGRAMS, ROWS, SEGMENT_ROWS, expected_of, frame, rows_of, saved_rows
 from tests.examples import part
+from tests.sent_to_threads import SentToThreads
 from tests.strategies import PARTIAL_STATES_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, SPARK_QUERY, STREAM_BY_TASKS
 
 __all__ = ["frame", "saved_rows"]
 NOTHING_SMALL = MaterializeOptions(in_memory=0)
 
 
-@attrs.frozen
-class SentToThreads(SparkTaskRunner):
-    """Threads that are sent what tasks are sent, and send back what tasks do; some work is done twice, as Spark does where a machine is lost."""
-
-    def parallelism(self) -> int:
-        return 2
-
-    def require_readable(self, node: Any) -> None:
-        """They see all that is here."""
-
-    def require_writable(self, directory: str) -> None:
-        """They do."""
-
-    def run(self, works: Sequence[Callable[[], Any]], description: str, tasks: Sequence[Any] = ()) -> list[Any]:
-        parcels, shared = pack_tasks(works)
-        again = pickle.loads(pickle.dumps([parcel.content for parcel in parcels])), pickle.loads(pickle.dumps(shared))
-        assert len(again[0]) == len(works)
-
-        def done(number: int) -> Any:
-            for _ in range(2 if number % 3 == 1 else 1):
-                result = parcels[number].unpack(again[1])()
-            return pickle.loads(pickle.dumps(result))
-
-        return ThreadRunner().run([partial(done, number) for number in range(len(works))], description)
+# Whether tasks share temporary data with this process; otherwise rows cross by messages, and only results are seen.
+FILES, MESSAGES = "files", "messages"
 
 
-@pytest.fixture(autouse=True)
-def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(params=[FILES, MESSAGES], autouse=True)
+def tasks(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
     monkeypatch.setattr(site, "is_spark_local", lambda: False)
     for module in (range_shuffle, section_runner):
         monkeypatch.setattr(module, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(plan_executor, "start_ahead", lambda: None)
-    monkeypatch.setattr(range_shuffle, "is_shared_with", lambda workers, directory: True)
+    monkeypatch.setattr(range_shuffle, "is_shared_with", lambda workers, directory: request.param == FILES)
+    monkeypatch.setattr(costs, "MAX_BYTES_OF_MESSAGE", 2_000)
     monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 9_000)
     monkeypatch.setattr(costs, "BYTES_BUFFERED_BY_SHUFFLE_TASK", 10_000)
+    monkeypatch.setattr(range_shuffle, "is_result_shared_with", lambda workers, directory: request.param == MESSAGES)
     directory = str(tmp_path / "temporary")
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, memory_budget=0, progress="off", temporary_directory=directory):
-        yield
+        yield request.param
     assert is_started() == started
 
 
@@ -100,6 +82,7 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | 
     expected, made = expected_of(name, frame), made_of(name, frame)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
     assert isinstance(made._node.operator, SegmentSource) and files_left() == []
+    assert segments is None or len(made._node.operator.manifest.segments) <= segments
     assert rows_equal(rows_of(made), expected)
 
 
@@ -113,17 +96,17 @@ def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SF
     assert rows_equal(rows_of(load_sframe(str(tmp_path / "sorted"))), expected_of("by texts, ascending", frame))
 
 
-def test_what_a_query_reads_stays_in_the_query(frame: SFrame) -> None:
+def test_what_a_query_reads_stays_in_the_query(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hash_join, "partitions_of_tasks", lambda node, at: None)
     made = frame.sort("s").join(frame[["i", "f"]], on="i", how="outer")
     assert [section.strategy for section in plan_dry_run(made._node).sections] == [SPARK_QUERY]
 
 
-@pytest.mark.parametrize("why", ["all to Spark", "too many pieces", "too many segments", "elsewhere", "here"])
+@pytest.mark.parametrize("why", ["all to Spark", "too many pieces", "too many segments", "here"])
 def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     changed: dict[str, Any] = {
         "all to Spark": {"small_rows": 0},
         "too many segments": {"default_segments": 100_000},
-        "elsewhere": {"temporary_directory": "s3://bucket/temporary"},
     }.get(why, {})
     if why == "too many pieces":
         monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 20)
@@ -134,28 +117,38 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
     assert RANGE_SHUFFLE_BY_TASKS not in modes
 
 
-def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(tasks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_storage, "ROWS_PER_GROUP", 100)
     # Spark would run on this machine.
     monkeypatch.setattr(result_storage, "get_session", lambda: None)
     monkeypatch.setattr(result_storage, "reads_our_files", lambda session: True)
-    sent, run = list[bytes](), SentToThreads.run
+    sent, run, exchange = list[bytes](), SentToThreads.run, SentToThreads.exchange
 
-    def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:
+    def record(works: Sequence[Callable[..., Any]]) -> None:
         parcels, shared = pack_tasks(works)
         sent.append(pickle.dumps([[parcel.content for parcel in parcels], shared]))
+
+    def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:
+        record(works)
         return run(self, works, *others)
 
+    def recorded_exchange(self: SentToThreads, senders: Any, receivers: Any, *others: Any) -> Any:
+        record(senders)
+        record(receivers)
+        return exchange(self, senders, receivers, *others)
+
     monkeypatch.setattr(SentToThreads, "run", recorded)
+    monkeypatch.setattr(SentToThreads, "exchange", recorded_exchange)
     keys = [f"key {row * 7 % ROWS}" for row in range(ROWS)]
     made = SFrame({"k": keys, "t": range(ROWS)}).sort("k")
     assert plan_dry_run(made._node).sections[-1].strategy == RANGE_SHUFFLE_BY_TASKS
     materialize(made._node, NOTHING_SMALL)
-    # The sample, what tasks write, and what is made of each range; some keys are ends of ranges.
+    # The sample, what tasks write or send, and what is made of each range; some keys are ends of ranges.
     assert len(sent) == 3 and not any(b"key 1234" in each and b"key 345" in each for each in sent)
     assert list(made["k"]) == sorted(keys)
 
 
+@pytest.mark.parametrize("tasks", [FILES], indirect=True)
 @pytest.mark.parametrize("change", ["one bit", "deleted"])
 def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, made, fill = expected_of("by texts", frame), made_of("by texts", frame), ShuffleStore.fill
@@ -176,6 +169,43 @@ def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatc
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
+def changed_messages(monkeypatch: pytest.MonkeyPatch, change: Callable[[Message], Message | None]) -> None:
+    """Receivers get other messages than were sent."""
+    add = Inbox.add
+
+    def added(self: Inbox, message: Message) -> None:
+        changed = change(message)
+        if changed is not None:
+            add(self, changed)
+
+    monkeypatch.setattr(Inbox, "add", added)
+
+
+@pytest.mark.parametrize("tasks", [MESSAGES], indirect=True)
+@pytest.mark.parametrize("change", ["one bit", "lost", "fewer rows"])
+def test_messages_that_are_not_those_sent_are_told(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, made = expected_of("by texts", frame), made_of("by texts", frame)
+
+    def changed(message: Message) -> Message | None:
+        if (message.sender, message.number) != (2, 1):
+            return message
+        if change == "lost":
+            return None
+        if change == "one bit":
+            content = message.content.to_pybytes()
+            return attrs.evolve(message, content=pa.py_buffer(content[:90] + bytes([content[90] ^ 1]) + content[91:]))
+        partition, rows, unpacked, check = message.tags
+        return attrs.evolve(message, tags=(partition, rows - 1, unpacked, check))
+
+    words = {"one bit": "are not those that were written", "lost": "rows came through a shuffle of Spark, of 1,500", "fewer rows": "were read, of"}
+    with monkeypatch.context() as patch:
+        changed_messages(patch, changed)
+        with pytest.raises(StorageError, match=words[change]):
+            materialize(made._node, NOTHING_SMALL)
+    assert rows_equal(rows_of(made), expected)
+
+
+@pytest.mark.parametrize("tasks", [FILES], indirect=True)
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     partition = ShuffleStore.partition
 
@@ -209,13 +239,15 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
     monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 300)
-    expected, made, pieces, fill = expected_of("by texts", frame), made_of("by texts", frame), list[int](), ShuffleStore.fill
+    expected, made, pieces, of = expected_of("by texts", frame), made_of("by texts", frame), list[int](), range_shuffle.ExchangeOfTasks.of
 
-    def counted(self: ShuffleStore, workers: Any, tasks: Sequence[Any], *given: Any) -> None:
-        pieces.append(len(tasks) * len(self.rows))
-        fill(self, workers, tasks, *given)
+    def counted(*given: Any) -> Any:
+        exchange = of(*given)
+        assert exchange is not None
+        pieces.append(len(exchange.tasks) * exchange.ranges.count)
+        return exchange
 
-    monkeypatch.setattr(ShuffleStore, "fill", counted)
+    monkeypatch.setattr(range_shuffle.ExchangeOfTasks, "of", counted)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
     assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
 
@@ -229,7 +261,8 @@ def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.Mo
     elif why == "too many tasks":
         monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 100)
     else:
-        monkeypatch.setattr(range_shuffle, "is_shared_with", lambda workers, directory: False)
+        for name in ("is_shared_with", "is_result_shared_with"):
+            monkeypatch.setattr(range_shuffle, name, lambda workers, directory: False)
     made = made_of("by texts", frame)
     with pytest.raises(AttributeError):
         materialize(made._node, MaterializeOptions(in_memory=0, segments=50))

@@ -24,7 +24,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import materi
 from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import site
-from sframe_spark.engine.runtime.shuffle_store import ShuffleStore
+from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
 from sframe_spark.engine.shapes import partitioned_operators as joined_module
 from sframe_spark.engine.shapes.partitioned_operators import RowsByRowId
 from sframe_spark.engine.shapes.section_tree import Strategy
@@ -182,16 +182,16 @@ def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, ma
     expected, parts = expected_of(program), list[int]()
     cut = joined_module.parts_of
 
-    def counted(store: ShuffleStore, number: int, max_bytes: int) -> Iterator[Any]:
-        for part in cut(store, number, max_bytes):
+    def counted(rows: PartitionRows, max_bytes: int) -> Iterator[Any]:
+        for part in cut(rows, max_bytes):
             parts.append(part.rows)
             yield part
 
     joined, taken = list[list[int]](), list[int]()
-    pairs_of, take = joined_module.PartitionedJoin._pairs_of, BlockingReservation.taken
+    pairs_of, take = joined_module.PartitionOfJoin._pairs_of, BlockingReservation.taken
     monkeypatch.setattr(joined_module, "parts_of", counted)
     monkeypatch.setattr(
-        joined_module.PartitionedJoin, "_pairs_of", lambda self, rows: joined.append([side.size for side in rows]) or pairs_of(self, rows)
+        joined_module.PartitionOfJoin, "_pairs_of", lambda self, rows: joined.append([side.size for side in rows]) or pairs_of(self, rows)
     )
     monkeypatch.setattr(BlockingReservation, "taken", lambda self, size: taken.append(size) or take(self, size))
     with config.using(work_memory=200_000):

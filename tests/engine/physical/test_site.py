@@ -29,8 +29,8 @@ WHILE_RUNNING = {
     # Memory as it is when a partition is to be read.
     "partitioned_operators.work_memory",
     "partitioned_operators.batch_bytes",
+    "hash_join_by_messages.batch_bytes",
     # Whether tasks share a directory with this process, which they are asked.
-    "range_shuffle.is_remote",
     "range_shuffle.get_session",
     "range_shuffle.reads_our_files",
 }
