@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
@@ -24,6 +25,7 @@ from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared
 from sframe_spark.errors import MemoryReservationError, NotSharedError
 from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
 from sframe_spark.paths_and_uris import is_remote_location
@@ -267,7 +269,9 @@ def is_result_shared_with(workers: TaskRunner, directory: str | None) -> bool:
 
 
 def is_seen_by(workers: TaskRunner, directory: str) -> bool:
-    """Return whether this process sees the files that Spark's tasks write to a directory."""
+    """Return whether this process sees the files that Spark's tasks write to a directory; one that is known not to be shared is not tried again."""
+    if not is_shared(os.path.dirname(directory)):
+        return False
     try:
         workers.require_writable(directory)
     except NotSharedError:
