@@ -7,6 +7,7 @@ from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
+from sframe_spark.engine.shapes.sample import SAMPLE
 from sframe_spark.engine.shapes.section_tree import Strategy, Workers
 from sframe_spark.engine.shapes.spark_query import QUERY
 from sframe_spark.engine.shapes.stream import STREAM
@@ -22,6 +23,8 @@ STREAM_BY_PROCESSES = Strategy(STREAM, Workers.PROCESSES)
 STREAM_BY_TASKS = Strategy(STREAM, Workers.SPARK_TASKS)
 PARTIAL_STATES_BY_TASKS = Strategy(PARTIAL_STATES, Workers.SPARK_TASKS)
 RANGE_SHUFFLE_BY_TASKS = Strategy(RANGE_SHUFFLE, Workers.SPARK_TASKS)
+SAMPLE_BY_THREADS = Strategy(SAMPLE, Workers.THREADS)
+SAMPLE_BY_TASKS = Strategy(SAMPLE, Workers.SPARK_TASKS)
 SPARK_QUERY = Strategy(QUERY, Workers.SPARK)
 COUNTING = Strategy(COUNT_MATCHES, Workers.DRIVER)
 STREAM_ON_DRIVER = Strategy(STREAM, Workers.DRIVER)

@@ -154,6 +154,10 @@ def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
 
 
 def new_sections(last: Sequence[Section], dry_run: DryRun) -> list[Section]:
-    """Return the sections that have to run for the last sections of an action, without sections that earlier actions have planned."""
+    """Return the sections that have to run for the last sections of an action, without sections that earlier actions have planned.
+
+    A section that takes a sample comes behind the one that reads it.
+    """
     known = set(map(id, dry_run.sections))
-    return [section for section in in_order_of_running(last) if id(section) not in known and section.shape != STORED]
+    sections = [section for section in in_order_of_running(last) if id(section) not in known and section.shape != STORED]
+    return [part for section in sections for part in (section.shape.sample(section), section) if part is not None]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.run_log import SectionOutcome
+from sframe_spark.engine.shapes.sample import SAMPLE
 from sframe_spark.engine.shapes.section_tree import Section, SectionResult, Workers
 from sframe_spark.engine.spark.shuffle_partitions import explanation_of_exchanges
 from sframe_spark.errors import MissingLibraryError
@@ -127,6 +129,8 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
         for node in postorder([root])
     ]
     rows = root.length.at_most
+    if section.shape == SAMPLE and rows is not None:
+        rows = min(rows, costs.VALUES_OF_RANGE_SAMPLE)
     return ExplainedSection(
         section.number,
         section.strategy.text,

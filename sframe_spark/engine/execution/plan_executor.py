@@ -160,7 +160,9 @@ class Executor:
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
         """Give a section its number, and return it planned again over the results that it reads, of which more is known now."""
-        section.number = section.number or self.run_log.next_number(self.prefix)
+        if not section.number:
+            section.sample_number = self.run_log.next_number(self.prefix) if section.shape.takes_sample else ""
+            section.number = self.run_log.next_number(self.prefix)
         if not results:
             return section
         section.reads += tuple(below.number for below in section.inputs)
@@ -173,7 +175,7 @@ class Executor:
         again = inner.plan(root, section.reason, refused)
         results = inner._results_of(again.inputs)
         is_another = again.strategy != section.strategy or bool(results)
-        again.reads, again.refused = section.reads, refused
+        again.reads, again.refused, again.sample_number = section.reads, refused, section.sample_number
         again.number, again.planned = section.number, (section.planned or section.strategy) if is_another else section.planned
         return inner._decided(again, results)
 
@@ -193,6 +195,9 @@ class Executor:
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()
         with measured as work, counting_queries() as counted:
             result = run_or_replan(partial(runner.run, section), section, self.log)
+        for sample, values, seconds in runner.samples:
+            sample.number, sample.reads = section.sample_number or self.run_log.next_number(f"{section.number}."), section.reads
+            self.run_log.outcomes.append(outcome_of(sample, values, seconds))
         outcome = outcome_of(section, result, time.perf_counter() - began)
         outcome.tasks = work.tasks if runner.tasks is None else runner.tasks
         outcome.spilled = work.spilled if runner.spilled is None else runner.spilled

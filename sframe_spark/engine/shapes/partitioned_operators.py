@@ -12,23 +12,21 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.bytes_of_array_values import value_bytes
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
-from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads
+from sframe_spark.engine.runtime.pipeline import local_threads
 from sframe_spark.engine.runtime.result_storage import PartialRows, partial_rows, reservation_for_results
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionKernel, PartitionRows, ShuffleStore, results_of, rows_of_task
-from sframe_spark.engine.runtime.task_runners import TaskRunner, ThreadRunner
+from sframe_spark.engine.runtime.task_runners import ThreadRunner
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import bytes_gathered, bytes_of_range, ranges_for
+from sframe_spark.engine.shapes.sample import sample_for_ranges
 from sframe_spark.engine.shapes.section_runner import SectionRunner
+from sframe_spark.engine.shapes.section_tree import Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BlockingReservation, plan_size_of
 from sframe_spark.errors import MemoryReservationError
-from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
@@ -36,56 +34,19 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_capabilities import PartitionJoining, PartitionPairRows, RangeSplit, range_split_of
 from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.rewrite_laws import optimize
 from sframe_spark.types import INT
 
 # Range partitioning: the ranges come from a sample of the column, the rows are shuffled, and a kernel runs on each range.
 
 
-def key_ranges_of(node: PlannerNode, most: int = costs.MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
-    """Return ranges of the column by which a kernel's input is split, with about equally many rows each."""
-    below, split, plan_size = node.inputs[0], range_split_of(node.operator), plan_size_of(node.inputs[0])
+def key_ranges_of(runner: SectionRunner, node: PlannerNode, workers: Workers = Workers.THREADS, most: int = costs.MAX_RANGES) -> RangePartitioner:
+    """Return ranges of the column by which a kernel's input is split, with about equally many rows each, after reading a sample of it."""
+    split, plan_size = range_split_of(node.operator), plan_size_of(node.inputs[0])
     assert split is not None and plan_size is not None
-    keys = project(below, [split.column])
-    narrow = optimize(keys)
-    if not placement_of(narrow).segment:
-        narrow = keys
     # Less memory may be available than when the section was planned.
-    count = most if workers is not None else int(min(most, ranges_for(plan_size, Site.now())))
-    sample = sample_of(narrow, max(costs.POSITIONS_OF_RANGE_SAMPLE, count), workers or ThreadRunner())
-    return RangePartitioner.of(sample, below.schema[split.column], split.ascending, count)
-
-
-def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> pa.Array:
-    """Return a sample of the only column of a section: runs of values at ``count`` positions spread evenly over it, as rows may be nearly sorted."""
-    tasks = range_tasks(node, placement_of(node).rows_to_run, count, workers)
-    rows = max(1, costs.VALUES_OF_RANGE_SAMPLE // count)
-    callables = [partial(first_values_of, task, rows, costs.MAX_BYTES_OF_RANGE_SAMPLE // count) for task in tasks]
-    return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(callables, "looking at values to sort by", tasks)])
-
-
-def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
-    """Return a copy of the first values of a task, limited in rows and bytes."""
-    values = list[Chunk]()
-    for chunk in PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False):
-        values.append(Chunk.of([leading(chunk.columns[0], max_bytes)]))
-        max_bytes -= values[-1].size
-        if max_bytes <= 0 or values[-1].rows < chunk.rows:
-            break
-    return concatenate(values, task.whole.facts[-1].schema)
-
-
-def leading(values: pa.Array, max_bytes: int) -> pa.Array:
-    """Return a copy of the first values that fit within a byte limit, at least one.
-
-    Examples
-    --------
-    >>> leading(pa.array(["abc", "de", "f"]), 5).to_pylist(), leading(pa.array([1, 2]), 0).to_pylist()
-    (['abc', 'de'], [1])
-    """
-    count = int(np.searchsorted(value_bytes(values).cumsum(), max_bytes, side="right"))
-    # A slice would keep the whole array alive.
-    return values.take(pa.array(np.arange(min(len(values), max(count, 1)))))
+    count = int(min(most, ranges_for(plan_size, Site.now()))) if workers is Workers.THREADS else most
+    sample = runner.sampled(sample_for_ranges(node, workers, count))
+    return RangePartitioner.of(sample.columns[0], node.inputs[0].schema[split.column], split.ascending, count)
 
 
 @attrs.frozen(eq=False)

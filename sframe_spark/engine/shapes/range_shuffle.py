@@ -21,6 +21,7 @@ from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, ShuffleFil
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, TaskRunner, ThreadRunner
 from sframe_spark.engine.shapes.partitioned_operators import from_partitions, key_ranges_of, partitioner_of, passed_on, rows_by_ranges, split_evenly
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, bytes_gathered, ranges_for, runs_over_row_ranges
+from sframe_spark.engine.shapes.sample import sample_for_ranges
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.engine.shapes.whole import WHOLE
@@ -43,6 +44,7 @@ class RangeShuffleShape(Shape):
     """A kernel that needs all rows of its input, and may run on each range of a column's values separately."""
 
     name: ClassVar[str] = "range shuffle"
+    takes_sample: ClassVar[bool] = True
 
     def workers_for(self, part: PlanPart) -> Workers | None:
         """Return threads if the rows do not fit in memory, or are so many that ranges of them are sorted sooner.
@@ -57,6 +59,12 @@ class RangeShuffleShape(Shape):
         # Asked before the other shape, as it answers at once where Spark uses no other machines.
         is_for_tasks = Strategy(self, Workers.SPARK_TASKS) not in part.refused and is_exchanged_by_tasks(part.root, part.site)
         return Workers.SPARK_TASKS if is_for_tasks and WHOLE.workers_for(part) is None else None
+
+    def sample(self, section: Section) -> Section:
+        """Return the section that reads a sample of the values by which rows are divided."""
+        sample = sample_for_ranges(section.root, section.workers, costs.POSITIONS_OF_RANGE_SAMPLE)
+        sample.is_alone = section.is_alone
+        return sample
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return what happens if a range is too large, or if tasks and this process share no files."""
@@ -122,7 +130,7 @@ def exchanged(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanN
     """
     below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
     tasks = runner.tasks_of(below, placement, workers)
-    ranges = key_ranges_of(node)
+    ranges = key_ranges_of(runner, node)
     with ShuffleStore(partitioner_of(node, ranges), below.schema, bytes_gathered(runner.site)) as store:
         store.fill(workers, tasks, f"exchanging for {node.operator.called()}")
         runner.spilled = store.written
@@ -168,7 +176,7 @@ class ExchangeOfTasks:
         if least > most:
             runner.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
             return None
-        return cls(node, tasks, key_ranges_of(node, max(least, min(most, workers.parallelism())), workers))
+        return cls(node, tasks, key_ranges_of(runner, node, Workers.SPARK_TASKS, max(least, min(most, workers.parallelism()))))
 
     @property
     def description(self) -> str:

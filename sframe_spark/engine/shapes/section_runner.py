@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -17,7 +18,7 @@ from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRun
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
-from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
+from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk, ChunkedRows
 from sframe_spark.planner.node import PlannerNode
@@ -43,6 +44,8 @@ class SectionRunner:
         How many tasks computed the rows; None if there were no tasks, or if a Spark query computed them.
     spilled
         How many bytes were written to disk to exchange rows; None if no rows were exchanged by threads or tasks.
+    samples
+        Filled with the sections that have read a sample for this one, with a source of what they read, and the seconds that it took.
     site
         The site as it is when the section starts; more or less memory may be left than when it was planned.
     """
@@ -52,11 +55,20 @@ class SectionRunner:
     owned: frozenset[int]
     tasks: int | None = None
     spilled: int | None = None
+    samples: list[tuple[Section, PlannerNode, float]] = attrs.Factory(list)
     site: Site = attrs.field(factory=Site.now)
 
     def run(self, section: Section) -> PlannerNode | ReplanNeeded:
         """Run a section and return a source of its rows, or what is to be planned again."""
         return section.shape.run(section, self)
+
+    def sampled(self, sample: Section) -> Chunk:
+        """Run a section that reads a sample for the section that runs, and return the sample."""
+        began = time.perf_counter()
+        result = sample.shape.run(sample, self.into_memory())
+        assert isinstance(result, PlannerNode)
+        self.samples.append((sample, result, time.perf_counter() - began))
+        return source_of(result).read_all()
 
     def into_memory(self) -> SectionRunner:
         """Return a runner for a step of a section, whose rows do not go to the directory of the options."""

@@ -58,9 +58,12 @@ class Shape(abc.ABC):
     ----------------
     name
         The name of the shape, in :data:`TEXTS`.
+    takes_sample
+        Whether its sections read a sample before they run; False by default.
     """
 
     name: ClassVar[str]
+    takes_sample: ClassVar[bool] = False
 
     @abc.abstractmethod
     def workers_for(self, part: PlanPart) -> Workers | None:
@@ -73,6 +76,10 @@ class Shape(abc.ABC):
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
         """Return the decisions about a section of this shape that are made only while it runs; none by default."""
         return ()
+
+    def sample(self, section: Section) -> Section | None:
+        """Return the section that reads a sample for a section of this shape, for explain(), if it takes one."""
+        return None
 
 
 # The texts of explain() for all shapes, each with the workers that can run it.
@@ -96,6 +103,8 @@ TEXTS: dict[tuple[str, Workers], str] = {
     ("hash join", Workers.SPARK_TASKS): "Spark tasks, then pieces of both sides at once",
     ("first rows", Workers.DRIVER): "driver, until there are enough rows",
     ("count matches", Workers.DRIVER): "driver, which counts matches only",
+    ("sample", Workers.THREADS): "threads, which read some values only",
+    ("sample", Workers.SPARK_TASKS): "Spark tasks, which read some values only",
     ("query", Workers.SPARK): "Spark query",
 }
 
@@ -174,6 +183,8 @@ class Section:
         What may be decided differently while it runs; only filled by dry runs.
     number
         The number of the section, in the order of execution; empty as long as none was given.
+    sample_number
+        The number of the section that reads a sample for it; empty if there is none.
     planned
         How it was to run at first, if that was changed when the section was planned again.
     reads
@@ -192,6 +203,7 @@ class Section:
     reason: str
     alternatives: tuple[Alternative, ...] = ()
     number: str = ""
+    sample_number: str = ""
     planned: Strategy | None = None
     reads: tuple[str, ...] = ()
     placement: Placement | None = None

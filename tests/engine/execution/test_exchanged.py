@@ -23,7 +23,8 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime import shuffle_store
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, ShuffleStore
-from sframe_spark.engine.shapes import partitioned_operators
+from sframe_spark.engine.shapes import partitioned_operators, sample as sample_module
+from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
@@ -36,7 +37,8 @@ from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.testing.oracle_functions import rows_equal
 from tests.examples import part, square
-from tests.strategies import RANGE_SHUFFLE_BY_THREADS, SPARK_QUERY
+from tests.explain.plans_and_runs import compared, printed, without_sources
+from tests.strategies import RANGE_SHUFFLE_BY_THREADS, SAMPLE_BY_THREADS, SPARK_QUERY
 
 ROWS, SEGMENT_ROWS = 1_500, 350
 Program = Callable[[SFrame], SFrame]
@@ -124,6 +126,25 @@ def rows_of(frame: SFrame) -> list[tuple[Any, ...]]:
 def expected_of(name: str, frame: SFrame) -> list[tuple[Any, ...]]:
     with config.using(small_rows=10 * ROWS):
         return rows_of(PROGRAMS[name](frame))
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_samples_are_printed_and_run_as_sections(frame: SFrame, filtered: bool) -> None:
+    """The only operators below the sort that a sample needs, and no more values than are looked at."""
+    made = (frame[frame["t"] > 7] if filtered else frame).sort("f")
+    sample, exchange = printed(made._node)
+    assert (sample.number, sample.strategy, exchange.number, exchange.strategy) == ("1", SAMPLE_BY_THREADS, "2", RANGE_SHUFFLE_BY_THREADS)
+    assert "filter_rows" in sample.operators if filtered else without_sources(sample.operators) == []
+    assert compared(made._node) == []
+    ran = made._node.ran.outcomes
+    assert [outcome.number for outcome in ran] == ["1", "2"] and 0 < ran[0].rows <= ROWS
+
+
+def test_no_sample_is_read_where_rows_turn_out_to_be_few(frame: SFrame) -> None:
+    made = frame.groupby("k", {"n": aggregate.COUNT()}).sort("n")
+    assert [(section.number, section.strategy) for section in printed(made._node)[-2:]] == [("2", SAMPLE_BY_THREADS), ("3", RANGE_SHUFFLE_BY_THREADS)]
+    assert compared(made._node) == []
+    assert [outcome.number for outcome in made._node.ran.outcomes] == ["1", "3"]
 
 
 def files_left() -> list[str]:
@@ -282,7 +303,7 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
 def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_plan(frame: SFrame) -> None:
     node = PROGRAMS["by texts"](frame)._node
     with config.using(work_memory=0):
-        assert partitioned_operators.key_ranges_of(node).count <= costs.MAX_RANGES
+        assert partitioned_operators.key_ranges_of(SectionRunner(NOTHING_SMALL, [], frozenset()), node).count <= costs.MAX_RANGES
 
 
 @pytest.mark.parametrize("count", [5, 60])
@@ -291,7 +312,7 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
     monkeypatch.setattr(costs, "POSITIONS_OF_RANGE_SAMPLE", 6)
     monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight, at: count)
     near = nearly_in_order(frame)
-    ranges = partitioned_operators.key_ranges_of(near.sort("near")._node)
+    ranges = partitioned_operators.key_ranges_of(SectionRunner(NOTHING_SMALL, [], frozenset()), near.sort("near")._node)
     rows = np.bincount(ranges.range_numbers(pa.array(near["near"], pa.int64())), minlength=ranges.count)
     assert ranges.count == count and rows.max() <= costs.UNEVENNESS_OF_RANGES * ROWS / count
 
@@ -300,14 +321,14 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
 @pytest.mark.parametrize("length", [1, 40, 3_000])
 def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, length: int, is_saved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     most, found = 64_000, list[Chunk]()
-    preview_values = partitioned_operators.first_values_of
+    preview_values = sample_module.first_values_of
     monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_SAMPLE", most)
-    monkeypatch.setattr(partitioned_operators, "first_values_of", lambda *asked: found.append(preview_values(*asked)) or found[-1])
+    monkeypatch.setattr(sample_module, "first_values_of", lambda *asked: found.append(preview_values(*asked)) or found[-1])
     frame = SFrame({"s": [f"{row % 997:04}" * length for row in range(ROWS)]})
     if is_saved:
         frame.save(str(tmp_path / "texts"))
         frame = load_sframe(str(tmp_path / "texts"))
-    sample = partitioned_operators.sample_of(optimize(frame._node), 8, partitioned_operators.ThreadRunner())
+    sample = sample_module.sample_of(optimize(frame._node), 8, partitioned_operators.ThreadRunner())
     assert len(found) == 8 and len(sample.unique()) >= 8 and len(sample) <= ROWS
     # What an array holds is whole blocks of memory; of long texts there is one from each place at least.
     assert sum(chunk.columns[0].get_total_buffer_size() for chunk in found) <= most + 8 * (4 * length + 1_024)

@@ -35,7 +35,7 @@ from sframe_spark.testing.oracle_functions import rows_equal
 from tests.engine.execution.test_exchanged import PROGRAMS, ROWS, SEGMENT_ROWS, expected_of, frame, rows_of, saved_rows
 from tests.examples import part
 from tests.sent_to_threads import SentToThreads
-from tests.strategies import PARTIAL_STATES_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, SPARK_QUERY, STREAM_BY_TASKS
+from tests.strategies import PARTIAL_STATES_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, SAMPLE_BY_TASKS, SPARK_QUERY, STREAM_BY_TASKS
 
 __all__ = ["frame", "saved_rows"]
 NOTHING_SMALL = MaterializeOptions(in_memory=0)
@@ -88,7 +88,7 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | 
 
 def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SFrame, tmp_path: Path) -> None:
     running = SFrame({"sum": frame.sort("s")["t"].cumulative_sum()})
-    assert [section.strategy for section in plan_dry_run(running._node).sections] == [RANGE_SHUFFLE_BY_TASKS, STREAM_BY_TASKS]
+    assert [section.strategy for section in plan_dry_run(running._node).sections] == [SAMPLE_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, STREAM_BY_TASKS]
     with config.using(small_rows=10 * ROWS):
         expected = list(frame.sort("s")["t"].cumulative_sum())
     assert list(running["sum"]) == expected

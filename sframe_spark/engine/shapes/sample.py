@@ -1,0 +1,104 @@
+"""Reads a sample of the values of a column, which decides the ranges into which rows are divided before they are exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.compute.bytes_of_array_values import value_bytes
+from sframe_spark.engine import costs
+from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
+from sframe_spark.engine.physical.site import Site
+from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
+from sframe_spark.engine.runtime.pipeline import PipelineRunner
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
+from sframe_spark.engine.runtime.task_runners import TaskRunner
+from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
+from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
+from sframe_spark.engine.shapes.section_tree import Alternative, Section, Shape, Workers
+from sframe_spark.operators.project_zip_arrange import project
+from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_capabilities import range_split_of
+from sframe_spark.rewrite_laws import optimize
+
+
+@attrs.frozen
+class SampleShape(Shape):
+    """Some values of the only column of a part of a plan. The section whose rows they divide runs it before it reads these.
+
+    Parameters
+    ----------
+    positions
+        At how many positions values are read.
+    """
+
+    name: ClassVar[str] = "sample"
+
+    positions: int = attrs.field(default=costs.POSITIONS_OF_RANGE_SAMPLE, eq=False)
+
+    def workers_for(self, part: PlanPart) -> Workers | None:
+        """Return None: a sample is never sought for a part of a plan."""
+        return None
+
+    def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
+        """Return that nothing is read if tasks exchange no rows."""
+        return [Alternative.EXCHANGE_OF_TASKS] if section.workers.are_on_spark else []
+
+    def run(self, section: Section, runner: SectionRunner) -> PlannerNode:
+        """Return a source of the values."""
+        values = sample_of(section.root, self.positions, task_runner_for(section.workers))
+        return PlannerNode(MemorySource.of(Chunk.of([values]), section.root.schema))
+
+
+SAMPLE: Shape = SampleShape()
+
+
+def sample_for_ranges(node: PlannerNode, workers: Workers, count: int) -> Section:
+    """Return a section that samples the column by whose values the input rows of a kernel are divided into so many ranges."""
+    split = range_split_of(node.operator)
+    assert split is not None
+    keys = project(node.inputs[0], [split.column])
+    narrow = optimize(keys)
+    if not placement_of(narrow).segment:
+        narrow = keys
+    reason = f"its values divide the rows that {node.operator.called()} takes into ranges"
+    return Section(SampleShape(max(costs.POSITIONS_OF_RANGE_SAMPLE, count)), workers, narrow, reason, placement=placement_of(narrow))
+
+
+def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> pa.Array:
+    """Return a sample of the only column of a section: runs of values at ``count`` positions spread evenly over it, as rows may be nearly sorted."""
+    tasks = range_tasks(node, placement_of(node).rows_to_run, count, workers)
+    rows = max(1, costs.VALUES_OF_RANGE_SAMPLE // count)
+    callables = [partial(first_values_of, task, rows, costs.MAX_BYTES_OF_RANGE_SAMPLE // count) for task in tasks]
+    return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(callables, "looking at values to sort by", tasks)])
+
+
+def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
+    """Return a copy of the first values of a task, limited in rows and bytes."""
+    values = list[Chunk]()
+    for chunk in PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False):
+        values.append(Chunk.of([leading(chunk.columns[0], max_bytes)]))
+        max_bytes -= values[-1].size
+        if max_bytes <= 0 or values[-1].rows < chunk.rows:
+            break
+    return concatenate(values, task.whole.facts[-1].schema)
+
+
+def leading(values: pa.Array, max_bytes: int) -> pa.Array:
+    """Return a copy of the first values that fit within a byte limit, at least one.
+
+    Examples
+    --------
+    >>> leading(pa.array(["abc", "de", "f"]), 5).to_pylist(), leading(pa.array([1, 2]), 0).to_pylist()
+    (['abc', 'de'], [1])
+    """
+    count = int(np.searchsorted(value_bytes(values).cumsum(), max_bytes, side="right"))
+    # A slice would keep the whole array alive.
+    return values.take(pa.array(np.arange(min(len(values), max(count, 1)))))
