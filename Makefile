@@ -16,7 +16,7 @@ test changed faults bench bench-cluster bench-peers bench-scale bench-tpch: expo
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test docs faults bench bench-cluster bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
+.PHONY: demo test versions docs faults bench bench-cluster bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
 
 venv: $(STAMP)
 
@@ -51,6 +51,11 @@ $(CLASSES): $(STAMP)
 test: $(STAMP) $(CLASSES)
 	$(PYTEST) -n 2 --dist worksteal -m "not spark and not cluster and not campaign" sframe_spark tests
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not campaign" tests $(PLUGIN_TESTS)
+
+# The fixed part of the tests with every Spark and Python that are supported, each in an environment of its own (`.venv-versions`): under an hour.
+# `make versions ONLY=pyspark3.5` runs the rows with this in their names, `ONLY=oldest` the first one.
+versions: $(STAMP)
+	$(RUN) -m tests.versions.matrix $(ONLY)
 
 # The site, in build/docs; a link that leads nowhere is an error.
 docs: $(STAMP)
@@ -114,4 +119,4 @@ release-check: $(STAMP)
 	done
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference
+	rm -rf $(VENV) $(PEERS) .venv-versions build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference

@@ -45,14 +45,14 @@ NO_CONNECT_SQL = "sql() of Spark Connect"
 
 # The release lines that the tests run with, the oldest first. `docs/install.md` has the same table.
 RELEASES = (
-    SparkRelease("3.5", (NO_VARIANT, NO_CONNECT)),
+    SparkRelease("3.5", (NO_CONNECT, NO_VARIANT)),
     SparkRelease("4.0", (NO_CONNECT_SQL,)),
     SparkRelease("4.1"),
     SparkRelease("4.2"),
     SparkRelease("4.3"),
 )
-# What pip may install; `pyproject.toml` has the same bounds.
-FIRST_VERSION, END_OF_VERSIONS = (3, 5), (5,)
+# `pyproject.toml` has the same bound.
+FIRST_VERSION = (3, 5)
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -64,17 +64,6 @@ def version_numbers(version: str) -> tuple[int, ...]:
     (4, 3, 0)
     """
     return tuple(map(int, takewhile(str.isdigit, version.split("."))))
-
-
-def is_supported(version: str) -> bool:
-    """Return whether a version of Spark is one that this package works with.
-
-    Examples
-    --------
-    >>> is_supported("3.4.4"), is_supported("3.5.9"), is_supported("4.3.0.dev1"), is_supported("5.0.0")
-    (False, True, True, False)
-    """
-    return FIRST_VERSION <= version_numbers(version) < END_OF_VERSIONS
 
 
 def missing_in(version: str) -> tuple[str, ...]:
@@ -107,7 +96,7 @@ def first_version_with(feature: str) -> str:
 
 
 def _refuse(feature: str, version: str, advice: str) -> UnsupportedOperationError:
-    return UnsupportedOperationError(f"Spark {version} cannot do this: {feature} needs Spark {first_version_with(feature)} or later. {advice}")
+    return UnsupportedOperationError(f"this is Spark {version}, and {feature} needs Spark {first_version_with(feature)} or later. {advice}")
 
 
 def require_supported(session: SparkSession, remote: bool) -> None:
@@ -324,8 +313,8 @@ def error_condition(error: Any) -> str | None:
 # Types and SQL functions.
 
 
-def require_variant(what: str) -> None:
-    """Raise an error if PySpark has no VARIANT; ``what`` says for which columns it is needed.
+def require_variant() -> None:
+    """Raise an error if PySpark has no VARIANT, which holds lists and dicts of mixed values.
 
     Raises
     ------
@@ -336,4 +325,4 @@ def require_variant(what: str) -> None:
     from pyspark.sql import types
 
     if not hasattr(types, "VariantType"):
-        raise _refuse(f"{what}, as", pyspark.__version__, "")
+        raise _refuse(NO_VARIANT, pyspark.__version__, "Convert such columns with astype(str) first.")

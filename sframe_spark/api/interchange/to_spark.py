@@ -61,7 +61,7 @@ def with_native_types(df: DataFrame, schema: Schema) -> DataFrame:
     if has_native_types(schema):
         return df
     if any(column_type.is_encoded for column_type in schema):
-        require_variant("a DataFrame of lists or dicts of mixed values")
+        require_variant()
     names = column_names(len(schema))
     return df.select(*(_native(F.col(name), column_type).alias(name) for name, column_type in zip(names, schema, strict=True)))
 

@@ -27,7 +27,7 @@ from sframe_spark.planner.operator_declarations import FunctionCalls
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.session.worker_sockets import OnArrival
+from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.function_errors import error_like, user_error
 from sframe_spark.udf.result_caching_size_limits_and_storage import Steps, keeping, min_size, stored_results
@@ -206,7 +206,8 @@ class MapCycles(RunOperator):
         schema = (*relation.schema, *self.types)
         fields = ", ".join(f"c{i} {ddl(column_type.physical)}" for i, column_type in enumerate(schema))
         calls = map_runs(self, relation.schema, position)
-        df = relation.df.groupBy("run").applyInArrow(calls, f"{fields}, {position} bigint")
+        # The window has brought all rows into one partition.
+        df = relation.df.sortWithinPartitions("run", position).mapInArrow(calls, f"{fields}, {position} bigint")
         return Relation(df, schema, (KeyColumn(position),), position)
 
     def describe(self) -> str:
@@ -221,26 +222,41 @@ def cycles_within(runs: np.ndarray, table: Chunk, within: Sequence[int], schema:
     return [order[start:stop].tolist() for start, stop in itertools.pairwise([*grouping.starts.tolist(), table.rows])]
 
 
-def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that Spark calls with the rows of one run, in any order."""
+def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark calls with the batches of all rows, sorted by run and position."""
     from sframe_spark.compute.spark_columns import fit
     from sframe_spark.udf.error_transport import error_transport
 
     transport = error_transport()
 
     def results(table: pa.Table) -> pa.Table:
-        table = table.sort_by(position)
         chunk = Chunk(tuple(fit(table.column(f"c{i}"), kind.physical) for i, kind in enumerate(schema)), table.num_rows)
-        result = transport.guarded(lambda: operator.results(chunk, np.zeros(chunk.rows, dtype=np.int64), schema))
+        runs = np.asarray(table.column("run"))
+        result = transport.guarded(lambda: operator.results(chunk, runs - runs[0], schema))
         return pa.table([*result.columns, table.column(position)], names=[*column_names(len(result.columns)), position])
 
-    arriving = OnArrival(results)
+    def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        acknowledge_at_once()
+        for table in whole_runs(batches):
+            yield from results(table).combine_chunks().to_batches()
 
-    def call(table: pa.Table) -> pa.Table:
-        return arriving(table)
-
-    call.__annotations__ = {}
     return call
+
+
+def whole_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows of batches, which are sorted by their column ``run``, as tables of whole runs, as soon as the next run begins."""
+    kept: list[pa.RecordBatch] = []
+    for batch in batches:
+        runs = np.asarray(batch.column("run"))
+        if not runs.size:
+            continue
+        start = int(np.searchsorted(runs, runs[-1]))
+        if start or (kept and kept[-1].column("run")[-1].as_py() != runs[0]):
+            yield pa.Table.from_batches([*kept, batch.slice(0, start)])
+            kept = []
+        kept.append(batch.slice(start))
+    if kept:
+        yield pa.Table.from_batches(kept)
 
 
 def group_by_cycles(node: PlannerNode, on: int, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:

@@ -1,0 +1,140 @@
+"""What versions of Spark lack: one table, which the bounds of pip, the matrix of tests and the page for users agree with."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.session import spark_versions
+from sframe_spark.session.spark_versions import (
+    FIRST_VERSION,
+    NO_CONNECT,
+    NO_CONNECT_SQL,
+    NO_VARIANT,
+    RELEASES,
+    clone_of_remote,
+    error_condition,
+    first_version_with,
+    inheriting_thread,
+    new_session,
+    require_supported,
+    require_variant,
+    settings_of,
+    text_of_settings,
+)
+from tests.versions.matrix import PYTHONS, SPARKS
+
+ROOT = Path(__file__).parents[2]
+LINES = [release.version for release in RELEASES]
+
+
+def session(version: str) -> Any:
+    return SimpleNamespace(version=version)
+
+
+def test_bounds_of_pip_are_those_of_the_table() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (bound,) = [dependency for dependency in project["dependencies"] if dependency.startswith("pyspark")]
+    assert bound == f"pyspark>={'.'.join(map(str, FIRST_VERSION))},<5" and LINES[0] == ".".join(map(str, FIRST_VERSION))
+    assert project["optional-dependencies"]["connect"] == [f"pyspark[connect]>={first_version_with(NO_CONNECT)},<5"]
+
+
+def test_the_matrix_has_every_release_line() -> None:
+    assert [spark.rpartition(".")[0] for spark in SPARKS] == LINES
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
+    assert [f"Programming Language :: Python :: {python}" for python in PYTHONS] == [name for name in classifiers if re.search(r"3\.\d", name)]
+
+
+def test_the_page_for_users_has_every_release_line() -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| (\d\.\d) \|", page, re.MULTILINE) == LINES
+    for release in RELEASES:
+        (row,) = re.findall(rf"^\| {release.version} \|[^|]*\|([^|]*)\|$", page, re.MULTILINE)
+        assert row.replace("`", "").strip() == "; ".join(release.lacks)
+
+
+@pytest.mark.parametrize(
+    ("version", "remote", "words"),
+    [("3.4.4", False, "Spark 3.5 and 4.0 to 4.3"), ("3.5.9", True, "Spark Connect needs Spark 4.0 or later")],
+)
+def test_old_sparks_are_refused_by_the_versions_that_work(version: str, remote: bool, words: str) -> None:
+    with pytest.raises(UnsupportedOperationError, match=re.escape(words)):
+        require_supported(session(version), remote)
+
+
+@pytest.mark.parametrize(("version", "remote"), [("3.5.0", False), ("4.0.0", True), ("4.3.0.dev1", True), ("4.9.0", True), ("3.5.2-amzn-1", False)])
+def test_other_sparks_are_taken(version: str, remote: bool) -> None:
+    require_supported(session(version), remote)
+
+
+def test_what_is_missing_is_refused_by_the_first_version_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [first_version_with(lack) for lack in (NO_VARIANT, NO_CONNECT, NO_CONNECT_SQL)] == ["4.0", "4.0", "4.1"]
+    with pytest.raises(UnsupportedOperationError, match=r"sql\(\) of Spark Connect needs Spark 4\.1 or later"):
+        clone_of_remote(session("4.0.5"))
+    from pyspark.sql import types
+
+    monkeypatch.delattr(types, "VariantType", raising=False)
+    with pytest.raises(UnsupportedOperationError, match=r"\(VARIANT\) needs Spark 4\.0 or later"):
+        require_variant()
+
+
+def test_a_remote_session_without_the_method_connects_anew() -> None:
+    class Remote:
+        def __init__(self, connection: str) -> None:
+            self.client = SimpleNamespace(_builder=connection)
+
+    made: Any = new_session(Remote("sc://place"))  # type: ignore[arg-type]
+    assert made.client._builder == "sc://place"
+
+
+class ScalaMap:
+    """What the JVM of Spark 3.5 returns: a map that only Scala iterates over."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values = values
+
+    def mkString(self, between: str) -> str:
+        return between.join(f"{key} -> {value}" for key, value in self.values.items())
+
+    def toString(self) -> str:
+        return f"Map({self.mkString(', ')})"
+
+
+@pytest.mark.parametrize("values", [{}, {"a": "1"}, {"a": "x -> y, z -> \n", "b": ""}])
+def test_settings_of_an_old_jvm(values: dict[str, str]) -> None:
+    old: Any = SimpleNamespace(conf=SimpleNamespace(_jconf=SimpleNamespace(getAll=lambda: ScalaMap(values))))
+    assert settings_of(old) == values
+    assert text_of_settings(old) == ScalaMap(values).toString()
+
+
+def test_conditions_of_errors_by_either_name() -> None:
+    assert error_condition(SimpleNamespace(getErrorClass=lambda: "A")) == "A"
+    assert error_condition(SimpleNamespace(getCondition=lambda: "B", getErrorClass=lambda: "A")) == "B"
+
+
+def test_threads_of_an_old_pyspark_are_given_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
+
+    class Old:
+        def __init__(self, target: Any, *args: Any, **kwargs: Any) -> None:
+            assert not kwargs
+            self.target = target
+
+    monkeypatch.setattr(pyspark, "InheritableThread", Old)
+    made: Any = inheriting_thread(print, session("3.5.9"))
+    assert made.target is print
+
+
+def test_no_other_module_knows_versions_of_spark() -> None:
+    package = Path(spark_versions.__file__).parents[1]
+    public = ("newSession", "cloneSession", r"toArrow\(", "arrow_udf", "applyInArrow", "getCondition")
+    names = re.compile(rf"pyspark\.__version__|\.version\.startswith|\b({'|'.join(public)})")
+    users = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if names.search(path.read_text(encoding="utf-8"))}
+    # It clones a Java session; the others are docstrings and hints for users.
+    assert users <= {"session/spark_versions.py", "session/users_own_spark_session.py", "api/interchange/from_spark.py", "api/error_hints.py"}
