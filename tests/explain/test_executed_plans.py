@@ -8,6 +8,7 @@ import pytest
 
 from sframe_spark.explain.executed_spark_plans import read_plan, recorded_plans
 from sframe_spark.session import get_session
+from sframe_spark.session.spark_versions import to_arrow
 
 # As Spark 4.3.0 describes a sorted frame written to files, and an outer join; details that are not read are left out.
 WRITTEN = """== Physical Plan ==
@@ -115,7 +116,7 @@ def test_plans_of_a_block_are_recorded(spark: Any) -> None:
     session = get_session()
     session.range(5).count()
     with recorded_plans() as plans:
-        session.range(9).repartition(3).sortWithinPartitions("id").toArrow()
+        to_arrow(session.range(9).repartition(3).sortWithinPartitions("id"))
     session.range(5).count()
     assert [(plan.count("Exchange"), plan.count("Sort"), len(plan.full_sorts())) for plan in plans] == [(1, 1, 0)]
 
@@ -126,8 +127,8 @@ def test_plans_of_other_threads_are_not_recorded(spark: Any) -> None:
 
     session = get_session()
     with ThreadPoolExecutor(1) as other, recorded_plans() as plans:
-        other.submit(lambda: session.range(7).repartition(2).toArrow()).result()
-        session.range(9).toArrow()
+        other.submit(lambda: to_arrow(session.range(7).repartition(2))).result()
+        to_arrow(session.range(9))
     assert [plan.count("Exchange") for plan in plans] == [0]
 
 
@@ -140,5 +141,5 @@ def test_jobs_without_a_query_are_recorded_with_their_exchanges(spark: Any) -> N
         other.submit(lambda: context.parallelize(range(3), 1).collect()).result()
         context.parallelize(range(9), 3).map(lambda number: (number % 2, number)).groupByKey().collect()
         context.parallelize(range(9), 3).collect()
-        get_session().range(9).toArrow()
+        to_arrow(get_session().range(9))
     assert [plan.names() for plan in plans] == [["Range"], ["MapPartitions", "Exchange", "RDDScan"], ["MapPartitions", "RDDScan"]]

@@ -26,6 +26,7 @@ from sframe_spark.errors import (
     UserFunctionError,
 )
 from sframe_spark.session import get_session
+from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.udf.error_transport import MARKER, ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.udf.function_errors import error_like
 
@@ -208,7 +209,7 @@ class TestOnSpark:
         with pytest.raises(ExecutionError):
             list(SFrame(get_session().range(2).select(F.udf(fail, "int", useArrow=False)("id").alias("a")))["a"])
         with pytest.raises(ExecutionError), translated_errors("computing"):
-            get_session().range(2).select(F.raise_error(F.lit(text))).toArrow()
+            to_arrow(get_session().range(2).select(F.raise_error(F.lit(text))))
         with pytest.raises(ValueError) as caught:
             list(SArray([1, 2]).apply(fail, dtype=int))
         assert text.strip() in str(caught.value)

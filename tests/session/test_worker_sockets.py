@@ -23,6 +23,7 @@ from pyspark import cloudpickle
 
 from sframe_spark.process.temporary_file_leases import ProcessMark, owner_in, remove_own
 from sframe_spark.session import worker_sockets
+from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.worker_sockets import LONGEST_PARENT, OnArrival, acknowledge_at_once, socket_directory, socket_settings
 
 ENABLED, DIRECTORY = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
@@ -121,7 +122,7 @@ def test_our_own_session_uses_them(spark: Any) -> None:
             name = sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
             yield pa.RecordBatch.from_pydict({"name": [name] * batch.num_rows})
 
-    assert set(spark.range(4).mapInArrow(parents, "name string").toArrow()["name"].to_pylist()) == {"sframe_spark_daemon"}
+    assert set(to_arrow(spark.range(4).mapInArrow(parents, "name string"))["name"].to_pylist()) == {"sframe_spark_daemon"}
 
 
 def connected() -> tuple[socket.socket, socket.socket]:

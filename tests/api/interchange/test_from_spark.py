@@ -19,6 +19,8 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, NotSha
 from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
 from tests.examples import part
 
+from sframe_spark.session.spark_versions import to_arrow
+
 # Decimals of more digits than floats hold are told of.
 pytestmark = pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
 
@@ -55,7 +57,7 @@ def test_every_type_is_as_in_its_arrow_table(spark: Any, zone: str) -> None:
         values = ", ".join(f"{text} AS v{number}" for number, text in enumerate(HELD))
         missing = ", ".join(f"null AS v{number}" for number in range(len(HELD)))
         df = spark.sql(f"SELECT 1 AS place, {values}")
-        frame, table = SFrame(df.unionAll(spark.sql(f"SELECT 2, {missing}"))).sort("place"), SFrame(df.toArrow())
+        frame, table = SFrame(df.unionAll(spark.sql(f"SELECT 2, {missing}"))).sort("place"), SFrame(to_arrow(df))
         assert set(list(frame)[1].values()) == {2, None}
         frame = frame.head(1)
         found, expected = ({text: side[f"v{number}"] for number, text in enumerate(HELD)} for side in (frame, table))
@@ -91,14 +93,14 @@ def test_moments_are_those_of_the_arrow_table_whatever_the_sessions_zone(spark: 
     try:
         moments = spark.sql(MOMENTS)
         held = moments.selectExpr(*[f"{text} AS h{number}" for number, text in enumerate(HOLDERS)])
-        table = held.toArrow()
+        table = to_arrow(held)
         assert sorted(shown(held)) == sorted(shown(table)) != ["refused"]
-        assert len(SFrame(moments).join(SFrame(moments.toArrow()), on="t")) == 6
+        assert len(SFrame(moments).join(SFrame(to_arrow(moments)), on="t")) == 6
         # Within the years that Python shows in one zone, but not in the other: both refuse it.
         far = spark.sql("SELECT timestamp'9999-12-31 23:59:59.999999' AS t")
         for text in HOLDERS:
             df = far.selectExpr(f"{text} AS t")
-            assert shown(df) == shown(df.toArrow()) == ["refused"]
+            assert shown(df) == shown(to_arrow(df)) == ["refused"]
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
 

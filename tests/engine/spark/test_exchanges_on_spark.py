@@ -18,6 +18,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.session import QuerySize, follow_user, get_session, shuffle_partitions
 from sframe_spark.session.session import get_base
+from sframe_spark.session.spark_versions import to_arrow
 from tests.examples import by_turns, square
 
 pytestmark = pytest.mark.spark
@@ -137,7 +138,7 @@ def test_the_settings_of_others_stay() -> None:
 def test_spark_joins_partitions_that_turn_out_small() -> None:
     with partitions_of(1 << 13):
         df = lower(builtin_optimizer().optimize(PROGRAMS["sort"]()._node)).sorted()
-        df.toArrow()
+        to_arrow(df)
     text = str(df._jdf.queryExecution().executedPlan().toString()).partition("Initial Plan")[0]
     assert "AQEShuffleRead coalesced" in text
 

@@ -19,6 +19,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import grouped_in_spark
 from sframe_spark.planner.spark_relation import SummedFloats
+from sframe_spark.session.spark_versions import dataframe_of, to_arrow
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
@@ -79,7 +80,7 @@ AT_ONCE = 8
 def frame(spark: Any, columns: dict[str, pa.Array], types: dict[str, ColumnType]) -> Any:
     """A Spark frame of the columns, in several partitions and not in row order."""
     schema = ", ".join(f"{name} {spark_type(kind)}" for name, kind in types.items())
-    return spark.createDataFrame(pa.table(columns), schema=schema).repartition(3)
+    return dataframe_of(spark, pa.table(columns), schema).repartition(3)
 
 
 Request = tuple[str, tuple[Any, ...]]
@@ -117,7 +118,7 @@ def grouped_together(spark: Any, requests: Sequence[Request], kinds: list[Column
 def check(spark: Any, name: str, kinds: list[ColumnType], groups: list[list[list[Any]]], case: tuple[Any, ...]) -> None:
     """Compare one grouped query with one reduction per group."""
     grouped, _ = grouped_together(spark, [(name, case)], kinds, groups)
-    compare(AGGREGATES[name], groups, kinds, case, grouped.schema, grouped.orderBy("g").toArrow())
+    compare(AGGREGATES[name], groups, kinds, case, grouped.schema, to_arrow(grouped.orderBy("g")))
 
 
 def compare(function: AggregateFunction, groups: list[list[list[Any]]], kinds: list[ColumnType], case: Any, schema: Any, table: pa.Table) -> None:
@@ -160,7 +161,7 @@ def found(spark: Any) -> dict[tuple[ColumnType, Request], tuple[Any, pa.Table]]:
         requests = [(name, case) for name, case in every if takes(name, [kind], case) and (case == (1,)) == is_short]
         for some in (requests[start : start + AT_ONCE] for start in range(0, len(requests), AT_ONCE)):
             grouped, names = grouped_together(spark, some, [kind], usable(kind, some[0][1]))
-            table = grouped.orderBy("g").toArrow()
+            table = to_arrow(grouped.orderBy("g"))
             results |= {(kind, request): (grouped.schema, table.select(["g", *own])) for request, own in zip(some, names, strict=True)}
     return results
 

@@ -25,6 +25,7 @@ from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.plugin import SFrame, node_of
+from sframe_spark.session.spark_versions import dataframe_of, to_arrow
 from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import ODD
 from tests.examples import part
@@ -74,10 +75,10 @@ def rows_of(random: np.random.Generator, odd: Sequence[float], exponents: tuple[
 
 def by_spark(spark: Any, rows: Chunk, way: QueryProperties) -> pa.Table:
     """The aggregates of the groups, by Spark, in several partitions."""
-    df = spark.createDataFrame(pa.table(list(rows.columns), names=["c0", "c1"]), schema="c0 bigint, c1 double").repartition(5)
+    df = dataframe_of(spark, pa.table(list(rows.columns), names=["c0", "c1"]), "c0 bigint, c1 double").repartition(5)
     aggregates = [AGGREGATES[name].in_spark(["c1"], [FLOAT], (), None, way) for name in FUNCTIONS]
     grouped, finished = grouped_in_spark(df, ["c0"], ["c0"], aggregates)
-    return grouped.select("c0", *[column.alias(name) for column, name in zip(finished, FUNCTIONS, strict=True)]).orderBy("c0").toArrow()
+    return to_arrow(grouped.select("c0", *[column.alias(name) for column, name in zip(finished, FUNCTIONS, strict=True)]).orderBy("c0"))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_a_column_of_tiny_numbers_is_added_up_without_lists_of_them(spark: Any) 
     assert not any("collect" in str(column) for aggregate in sums for column in aggregate.columns)
     values = [1e-25 * number for number in range(1, 100)]
     node = group_by(node_of(SFrame({"k": [0] * 99, "x": values})), [0], [Aggregation("sum", (1,))])
-    made = run_spark(query.lower(node, summed=SummedFloats.MORE).df.toArrow, "testing")
+    made = run_spark(lambda: to_arrow(query.lower(node, summed=SummedFloats.MORE).df), "testing")
     assert made.column(1).to_pylist() == [math.fsum(values)]
 
 
@@ -208,7 +209,7 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
 
 @pytest.mark.parametrize("summed", list(SummedFloats))
 def test_floats_that_digits_are_made_of_are_not_missing_by_their_types(spark: Any, summed: SummedFloats) -> None:
-    df = spark.createDataFrame(pa.table({"c1": pa.array([1.5, None, math.nan])}), schema="c1 double")
+    df = dataframe_of(spark, pa.table({"c1": pa.array([1.5, None, math.nan])}), "c1 double")
     beside = with_helper_columns(df, [AGGREGATES["std"].in_spark(["c1"], [FLOAT], (), None, QueryProperties(summed))])
     window = DEFAULT_WINDOW if summed is SummedFloats.COMMON else WIDE_WINDOW
     # To Spark a float that becomes a whole number may be missing, whichever it is.

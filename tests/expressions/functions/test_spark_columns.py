@@ -14,8 +14,10 @@ import pyarrow as pa
 import pytest
 
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
+from sframe_spark.compute.spark_columns import ddl
 from sframe_spark.expressions.functions.datetimes import PARTS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, evaluate
+from sframe_spark.session.spark_versions import dataframe_of, to_arrow
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
@@ -136,7 +138,7 @@ def results() -> tuple[pa.Table, list[Call], pa.Table]:
     session = open_session(start_spark()[0])
     session.conf.set("spark.sql.codegen.wholeStage", "false")  # hundreds of expressions: compiling them takes longer
     source = table()
-    frame = session.createDataFrame(source)
+    frame = dataframe_of(session, source, ", ".join(f"{field.name} {ddl(field.type)}" for field in source.schema))
     chosen, expressions = [], []
     for call in calls():
         build = FUNCTIONS.named(call.function).expression
@@ -144,7 +146,7 @@ def results() -> tuple[pa.Table, list[Call], pa.Table]:
         if expression is not None:
             expressions.append(expression.alias(f"x{len(chosen)}"))
             chosen.append(call)
-    return source, chosen, frame.select(*expressions).toArrow()
+    return source, chosen, to_arrow(frame.select(*expressions))
 
 
 def test_spark_agrees_with_the_kernels(results: tuple[pa.Table, list[Call], pa.Table]) -> None:
