@@ -124,7 +124,7 @@ def to_arrow(df: DataFrame) -> pa.Table:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema = to_arrow_schema(df.schema)
-    return pa.Table.from_batches(_in_types(batch, schema) for batch in df._collect_as_arrow()) if df.columns else pa.table({})
+    return pa.Table.from_batches([_in_types(batch, schema) for batch in df._collect_as_arrow()], schema)
 
 
 def _in_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

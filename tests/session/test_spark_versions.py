@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import UnsupportedOperationError
@@ -27,6 +28,7 @@ from sframe_spark.session.spark_versions import (
     require_variant,
     settings_of,
     text_of_settings,
+    to_arrow,
 )
 from tests.versions.matrix import PYTHONS, SPARKS
 
@@ -138,3 +140,11 @@ def test_no_other_module_knows_versions_of_spark() -> None:
     users = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if names.search(path.read_text(encoding="utf-8"))}
     # It clones a Java session; the others are docstrings and hints for users.
     assert users <= {"session/spark_versions.py", "session/users_own_spark_session.py", "api/interchange/from_spark.py", "api/error_hints.py"}
+
+
+@pytest.mark.parametrize("batches", [[], [pa.table({"n": [1, 2]}).to_batches()[0]]])
+def test_rows_of_an_old_dataframe_are_a_table_of_its_types(batches: list[pa.RecordBatch]) -> None:
+    from pyspark.sql.types import IntegerType, StructField, StructType
+
+    old: Any = SimpleNamespace(schema=StructType([StructField("n", IntegerType())]), _collect_as_arrow=lambda: batches)
+    assert to_arrow(old) == pa.table({"n": pa.array([1, 2][: 2 * len(batches)], pa.int32())})
