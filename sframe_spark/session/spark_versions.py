@@ -313,6 +313,19 @@ def error_condition(error: Any) -> str | None:
 # Types and SQL functions.
 
 
+def utc_datetime_of_microseconds(number: str) -> str:
+    """Return an SQL expression for the ``TIMESTAMP_NTZ`` that is a number of microseconds after 1970; it does not depend on settings of a session."""
+    from pyspark.sql import functions as F
+
+    start = "CAST('1970-01-01' AS TIMESTAMP_NTZ)"
+    if hasattr(F, "timestamp_add"):
+        return f"timestampadd(MICROSECOND, {number}, {start})"
+    # The function takes 32 bits before Spark 4.0, and larger numbers lose their high bits silently.
+    days, seconds, microseconds = f"{number} div 86400000000", f"{number} % 86400000000 div 1000000", f"{number} % 1000000"
+    after_days = f"timestampadd(DAY, CAST({days} AS INT), {start})"
+    return f"timestampadd(MICROSECOND, CAST({microseconds} AS INT), timestampadd(SECOND, CAST({seconds} AS INT), {after_days}))"
+
+
 def require_variant() -> None:
     """Raise an error if PySpark has no VARIANT, which holds lists and dicts of mixed values.
 

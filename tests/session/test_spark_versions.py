@@ -148,3 +148,12 @@ def test_rows_of_an_old_dataframe_are_a_table_of_its_types(batches: list[pa.Reco
 
     old: Any = SimpleNamespace(schema=StructType([StructField("n", IntegerType())]), _collect_as_arrow=lambda: batches)
     assert to_arrow(old) == pa.table({"n": pa.array([1, 2][: 2 * len(batches)], pa.int32())})
+
+
+def test_moments_of_an_old_spark_are_added_by_parts_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import functions as F
+
+    assert spark_versions.utc_datetime_of_microseconds("n") == "timestampadd(MICROSECOND, n, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    monkeypatch.delattr(F, "timestamp_add", raising=False)
+    added = re.findall(r"CAST\((n [^)]*) AS INT\)", spark_versions.utc_datetime_of_microseconds("n"))
+    assert added == ["n % 1000000", "n % 86400000000 div 1000000", "n div 86400000000"]

@@ -429,6 +429,20 @@ def takes_texts_and_times_of_a_dataframe() -> Any:
 
 
 @operation
+def takes_moments_whatever_intervals_are() -> Any:
+    """A setting makes intervals of old kinds, which are multiplied as floats: no conversion of ours may depend on it."""
+    session, setting = get_base(), "spark.sql.legacy.interval.enabled"
+    session.conf.set(setting, "true")
+    try:
+        frame = SFrame(of_spark("timestamp_micros(id * 7987654321012345 - 12345678901234567) moment"))
+        moments = frame.sort("id")["moment"]
+        moments.materialize()
+        return moments
+    finally:
+        session.conf.unset(setting)
+
+
+@operation
 def takes_nested_values_of_a_dataframe() -> Any:
     columns = (
         "array(id, null, id + 1) a",

@@ -18,7 +18,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, Schema
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.python_of_spark_workers import naming_our_python
-from sframe_spark.session.spark_versions import arrow_function
+from sframe_spark.session.spark_versions import arrow_function, utc_datetime_of_microseconds
 from sframe_spark.storage.filesystem.format_recognition import refuse_files_of_saved_for_spark
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.types import (
@@ -248,12 +248,6 @@ CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decim
 MAX_FIELDS = 100
 
 
-# Converts an instant by its microseconds: a cast would give the local time in the session's time zone, and Spark 3.5's ``timestampadd`` takes no more
-# than 2^31 of them, and goes on with wrong ones.
-INSTANT = (
-    "CASE WHEN {0} IS NOT NULL THEN named_struct("
-    "'instant', CAST('1970-01-01' AS TIMESTAMP_NTZ) + unix_micros({0}) * INTERVAL '0.000001' SECOND, 'offset', 0) END"
-)
 ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN' AS double)))"
 
 
@@ -266,7 +260,9 @@ def native_expression(column: str, data_type: DataType, column_type: ColumnType)
 
     is_cast = _is_cast(data_type)
     if isinstance(data_type, kinds.TimestampType):
-        return INSTANT.format(column)
+        # By its microseconds: a cast would give the local time in the session's time zone.
+        moment = utc_datetime_of_microseconds(f"unix_micros({column})")
+        return f"CASE WHEN {column} IS NOT NULL THEN named_struct('instant', {moment}, 'offset', 0) END"
     if not is_cast and column_type in (ENCODED_LIST, ENCODED_DICT):
         return None
     if isinstance(data_type, kinds.ArrayType) and _is_cast(data_type.elementType):
