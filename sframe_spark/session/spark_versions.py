@@ -6,6 +6,7 @@ later versions to their builds; a version is compared only for messages.
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import threading
 from collections.abc import Callable, Iterator
@@ -53,6 +54,7 @@ RELEASES = (
 )
 # `pyproject.toml` has the same bound.
 FIRST_VERSION = (3, 5)
+FIRST_WITHOUT_DISTUTILS = (4, 0)
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -100,18 +102,23 @@ def _refuse(feature: str, version: str, advice: str) -> UnsupportedOperationErro
 
 
 def require_supported(session: SparkSession, remote: bool) -> None:
-    """Raise an error if the Spark of a session is too old, or too old for Spark Connect.
+    """Raise an error if the Spark of a session is too old, or too old for Spark Connect or for this Python.
 
     Raises
     ------
     UnsupportedOperationError
-        If it is; the message names the versions that are supported.
+        If it is; the message names the versions that are supported, or what is missing.
     """
     version = str(session.version)
     if version_numbers(version) < FIRST_VERSION:
         raise UnsupportedOperationError(f"this session is one of Spark {version}, and this package needs {supported_versions()}")
     if remote and NO_CONNECT in missing_in(version):
         raise _refuse(NO_CONNECT, version, "A session that is not remote works with this version.")
+    if FIRST_VERSION <= version_numbers(version) < FIRST_WITHOUT_DISTUTILS and importlib.util.find_spec("distutils") is None:
+        raise UnsupportedOperationError(
+            f"Spark {version} imports distutils, which Python has no more since 3.12: python -m pip install setuptools brings it, here and for "
+            "Spark's workers"
+        )
 
 
 # Tables of Arrow to Spark and back.
@@ -264,6 +271,15 @@ def dataframe_of_plan(session: SparkSession, plan: Any) -> DataFrame:
         name = "org.apache.spark.sql.Dataset"
     # By its whole name in one call: each part of it would be a question to the JVM.
     return ClassicDataFrame(getattr(session.sparkContext._jvm, name).ofRows(session._jsparkSession, plan), session)
+
+
+def strings_of(session: SparkSession, array: Any) -> list[str]:
+    """Return the strings in an array of a classic session's JVM, by one call where its Scala has the class for it."""
+    if not _has_classic_package(session):
+        return list(filter(None, array))
+    # The class is looked up by its full name, because looking up each part of the name would take a call of the JVM.
+    wrapped = getattr(session.sparkContext._jvm, "scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
+    return list(filter(None, wrapped.mkString("\n").split("\n")))
 
 
 def _has_classic_package(session: SparkSession) -> bool:

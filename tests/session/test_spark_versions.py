@@ -75,6 +75,13 @@ def test_other_sparks_are_taken(version: str, remote: bool) -> None:
     require_supported(session(version), remote)
 
 
+def test_an_old_spark_on_a_new_python_names_what_brings_distutils(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_versions.importlib.util, "find_spec", lambda name: None)
+    require_supported(session("4.0.5"), False)
+    with pytest.raises(UnsupportedOperationError, match="pip install setuptools"):
+        require_supported(session("3.5.9"), False)
+
+
 def test_what_is_missing_is_refused_by_the_first_version_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [first_version_with(lack) for lack in (NO_VARIANT, NO_CONNECT, NO_CONNECT_SQL)] == ["4.0", "4.0", "4.1"]
     with pytest.raises(UnsupportedOperationError, match=r"sql\(\) of Spark Connect needs Spark 4\.1 or later"):
@@ -153,7 +160,8 @@ def test_rows_of_an_old_dataframe_are_a_table_of_its_types(batches: list[pa.Reco
 def test_moments_of_an_old_spark_are_added_by_parts_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql import functions as F
 
+    monkeypatch.setattr(F, "timestamp_add", None, raising=False)
     assert spark_versions.utc_datetime_of_microseconds("n") == "timestampadd(MICROSECOND, n, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
-    monkeypatch.delattr(F, "timestamp_add", raising=False)
+    monkeypatch.delattr(F, "timestamp_add")
     added = re.findall(r"CAST\((n [^)]*) AS INT\)", spark_versions.utc_datetime_of_microseconds("n"))
     assert added == ["n % 1000000", "n % 86400000000 div 1000000", "n div 86400000000"]

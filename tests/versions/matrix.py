@@ -58,7 +58,13 @@ class Row:
 SPARKS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
 PYTHONS = ("3.11", "3.12", "3.13")
 
-ROWS: tuple[Row, ...] = tuple(Row(python, (f"pyspark=={spark}",)) for spark in SPARKS for python in PYTHONS)
+
+def requirements(spark: str, python: str) -> tuple[str, ...]:
+    """What pip is given for a version of Spark: 3.5 imports distutils, which setuptools brings to later versions of Python."""
+    return (f"pyspark=={spark}", "setuptools") if spark.startswith("3.") and python != "3.11" else (f"pyspark=={spark}",)
+
+
+ROWS: tuple[Row, ...] = tuple(Row(python, requirements(spark, python)) for spark in SPARKS for python in PYTHONS)
 
 
 def interpreter(version: str) -> str | None:

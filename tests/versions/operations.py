@@ -11,6 +11,8 @@ from typing import Any
 import pandas as pd
 
 from sframe_spark import SArray, SFrame, aggregate, load_sframe, sql
+from sframe_spark.engine.spark.query import write_parquet
+from sframe_spark.errors import StorageError
 from sframe_spark.session.session import get_base
 from tests.plain_values import plain
 
@@ -486,6 +488,30 @@ def gives_a_dataframe_to_functions_of_pandas() -> Any:
     frame["ours"] = frame["id"].apply(lambda value: value * 10)
     df = frame[["id", "user", "ours"]].to_spark()
     return frame["s"], [plain(row.asDict()) for row in df.withColumn("again", call("ours")).orderBy("id").collect()]
+
+
+@operation
+def refuses_files_of_a_saved_frame() -> Any:
+    """The files that `spark.read` reads are looked at in the plan: those of a saved frame lack the types of its columns."""
+    with tempfile.TemporaryDirectory() as directory:
+        rows()[["id", "key"]].save(f"{directory}/saved")
+        df = get_base().read.parquet(*map(str, Path(directory, "saved").rglob("*.parquet")))
+        try:
+            return SFrame(df).column_names()
+        except StorageError as error:
+            return str(error).replace(directory, "...").partition(":")[0]
+
+
+@operation
+def writes_no_rows_and_many_by_a_query() -> Any:
+    """A query that writes files, and counts its rows meanwhile: with none, and with more than are sent to the driver."""
+    counted = []
+    for limit in (-1, 150_000):
+        frame = SFrame({"n": range(150_000)})
+        kept = frame[frame["n"] < limit]
+        with tempfile.TemporaryDirectory() as directory:
+            counted.append([write_parquet(kept._node, directory), len(list(Path(directory).rglob("*.parquet"))) > 0])
+    return counted
 
 
 @operation

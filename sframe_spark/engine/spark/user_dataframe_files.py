@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sframe_spark.operators.sources.segments_read_in_spark import FRAME_SCAN
 from sframe_spark.session import is_remote
+from sframe_spark.session.spark_versions import strings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,7 +40,7 @@ def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
             continue
         is_own_scan = all(relation.options().contains(option) for option in FRAME_SCAN)
         if not is_own_scan and other in list(relation.schema().fieldNames()):
-            files += _strings_of(gateway, relation.inputFiles())
+            files += strings_of(df.sparkSession, relation.inputFiles())
     return files
 
 
@@ -53,10 +54,3 @@ def _files_named_by_server(df: DataFrame) -> list[str]:
     with contextlib.suppress(PySparkException):
         return list(df.inputFiles())
     return []
-
-
-def _strings_of(gateway: Any, array: Any) -> list[str]:
-    """Return the strings in a JVM array by one call, as each item would take a call."""
-    # The class is looked up by its full name, because looking up each part of the name would take a call of the JVM.
-    wrapped = getattr(gateway.jvm, "scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
-    return list(filter(None, wrapped.mkString("\n").split("\n")))
