@@ -17,9 +17,8 @@ from sframe_spark.api.interchange import from_spark
 from sframe_spark.config import config
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, NotSharedError, SchemaError, SFrameError
 from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
-from tests.examples import part
-
 from sframe_spark.session.spark_versions import to_arrow
+from tests.examples import part
 
 # Decimals of more digits than floats hold are told of.
 pytestmark = pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
