@@ -346,6 +346,7 @@ class Option(Generic[Value]):
 MAX_ROWS, MAX_BYTES = 2**31 - 1, 2**63 - 1
 # A part of the messages about options that are numbers of bytes.
 BYTES = "of bytes, as 1 << 30, "
+DEFAULT_MEMORY_BUDGET = 128 << 20
 # Planning a Spark job with more tasks would take longer than running it.
 MAX_SEGMENTS = 100_000
 
@@ -396,9 +397,10 @@ class Configuration:
         "SFRAME_SPARK_SMALL_ROWS",
     )
     memory_budget = Option(
-        128 << 20,
+        DEFAULT_MEMORY_BUDGET,
         whole_number(0, MAX_BYTES, BYTES),
-        "Bytes of rows that the driver processes, gathers and keeps for one result of few rows; larger amounts go to threads, to Spark, or to disk.",
+        "Bytes of rows that the driver processes, gathers and keeps for one result of few rows; larger amounts go to threads, to Spark, or to disk. "
+        "By default less where there is less than 2 GiB of memory: a sixteenth.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
     work_memory: Option[int | None] = Option(

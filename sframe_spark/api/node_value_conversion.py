@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.config import config
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
 from sframe_spark.engine.execution.direct_execution_of_few_rows import few_rows
@@ -30,6 +29,7 @@ from sframe_spark.planner.handles import Handle
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
+from sframe_spark.process.memory import memory_budget
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
 from sframe_spark.values.arrow_to_python import decode
@@ -355,7 +355,7 @@ class AppendedRows:
         for batch in aligned_chunks(parts):
             self._batches.append(batch)
             self._bytes += batch.size
-        if self._bytes > config.memory_budget:
+        if self._bytes > memory_budget():
             self._written.append(write_runs((batch.columns for batch in self._batches), self.types))
             self._batches, self._bytes = [], 0
 
@@ -386,7 +386,7 @@ def node_from_batches(batches: Iterable[Sequence[pa.Array]], types: Sequence[Col
     for batch in remaining:
         buffered.append(batch)
         size += sum(column.nbytes for column in batch)
-        if size > config.memory_budget:
+        if size > memory_budget():
             return write_runs(chain(buffered, remaining), tuple(types))
     return _in_memory([Chunk(tuple(batch), len(batch[0])) for batch in buffered], types)
 

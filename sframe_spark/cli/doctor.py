@@ -19,7 +19,10 @@ from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark
 from sframe_spark.engine.spark.executor_version_checks import SAME_VERSIONS, Answer, answers, difference, is_without_package
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import SHARED_DIRECTORY, require_writable
 from sframe_spark.errors import NotSharedError, SFrameError
+from sframe_spark.message_text import in_words
 from sframe_spark.paths_and_uris import is_remote_location
+from sframe_spark.process.control_groups import available_cores
+from sframe_spark.process.memory import all_memory, available_memory, is_in_memory
 from sframe_spark.process.temporary_file_leases import directory_of_system
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session import get_session, is_started, stop
@@ -106,6 +109,13 @@ def check_java() -> Diagnosis:
     return Diagnosis("java", f"none of version {MINIMUM_VERSION} or later; " + "; ".join(search.rejected), fix)
 
 
+def check_machine() -> Diagnosis:
+    """Return what this process may use of the machine, or of the container that it runs in."""
+    left = available_memory()
+    known = "" if left is None else f", of which {in_words(left.size)} are {left.source}"
+    return Diagnosis("machine", f"{available_cores()} core(s), {in_words(all_memory())} of memory{known}")
+
+
 def check_temporary_directory() -> Diagnosis:
     """Return the result of checking the directory for materialised frames, and its free space."""
     fix = "set SFRAME_SPARK_TMP to a directory that can be written, with a few GB of room"
@@ -121,6 +131,8 @@ def check_temporary_directory() -> Diagnosis:
     except OSError as error:
         return Diagnosis("temporary directory", f"{directory} cannot be written: {error}", fix)
     detail = f"{directory}, {free / (1 << 30):.1f} GiB free"
+    if is_in_memory(directory):
+        detail += ", on a file system in memory: what is written there takes memory; SFRAME_SPARK_TMP can name a directory on a disk"
     return Diagnosis("temporary directory", detail, None if free >= MINIMUM_FREE_BYTES else fix)
 
 
@@ -162,6 +174,7 @@ def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterat
         yield check_module(name, minimum)
     yield check_pictures()
     yield check_java()
+    yield check_machine()
     yield check_temporary_directory()
     yield from [check_spark()] if cluster is None else cluster()
 

@@ -36,6 +36,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.optimizer import Firing, Trace
+from sframe_spark.process.memory import memory_budget
 from sframe_spark.rewrite_laws import (
     aggregation,
     group_join_and_sort_algorithms as algorithm_choice,
@@ -571,7 +572,7 @@ def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
 def reason_of_result(plan: PlannerNode) -> Iterator[str]:
     """Yield where the rows of the result are kept."""
     if not plan.operator.is_source:
-        few = fits_driver(plan, MaterializeOptions().in_memory, config.memory_budget)
+        few = fits_driver(plan, MaterializeOptions().in_memory, memory_budget())
         many = "where they are made, not gathered: in memory if this process makes them and finds room, else in segments on disk"
         where = f"in the driver's memory, as they are at most {plan.length.at_most}" if few else many
         yield f"rows of the result are kept {where}"

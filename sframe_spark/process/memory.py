@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 import pyarrow as pa
 
-from sframe_spark.config import config
+from sframe_spark.config import DEFAULT_MEMORY_BUDGET, config
 from sframe_spark.errors import NoMemoryError, TooLargeError
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.process.control_groups import SECONDS_REMEMBERED, ControlGroups, MemoryFiles, text_of
@@ -38,7 +38,7 @@ GROUP_FILES = (
 RECLAIMABLE = (("inactive_file", "active_file"), ("total_inactive_file", "total_active_file"))
 # The field of the statistics of version 1 for the lowest limit of a group and of those around it, which a container may not see.
 LIMIT_OF_HIERARCHY = "hierarchical_memory_limit"
-SHARE_FOR_WORK, SHARE_FOR_RESULTS = 4, 8
+SHARE_FOR_WORK, SHARE_FOR_RESULTS, SHARE_FOR_ONE_RESULT = 4, 8, 16
 # The memory that is assumed if the memory of the machine is unknown.
 SMALL_MACHINE = 1 << 30
 # Memory for a thread: its stack and its arenas in the C library and in Arrow's pools, which the first thread creates. And the memory below which no
@@ -74,7 +74,7 @@ def work_memory() -> int:
 
 
 def batch_bytes() -> int:
-    """Return the target size of a batch in bytes: less than the configured size if the user has set little memory for work.
+    """Return the target size of a batch in bytes: less than the configured size if there is little memory for work.
 
     Examples
     --------
@@ -82,8 +82,20 @@ def batch_bytes() -> int:
     ...     batch_bytes() == 8 << 20
     True
     """
-    default, chosen = config.batch_bytes, config.work_memory
-    return default if chosen is None else min(default, max(MIN_BATCH_BYTES, chosen // BATCHES_AT_WORK))
+    return min(config.batch_bytes, max(MIN_BATCH_BYTES, work_memory() // BATCHES_AT_WORK))
+
+
+def memory_budget() -> int:
+    """Return the bytes that the driver works on, gathers and keeps for one result: the configured budget, but by default only a part of the memory.
+
+    Examples
+    --------
+    >>> with config.using(memory_budget=1 << 40):
+    ...     memory_budget() == 1 << 40
+    True
+    """
+    chosen = config.memory_budget
+    return chosen if chosen != DEFAULT_MEMORY_BUDGET else min(chosen, _lowest_limit() // SHARE_FOR_ONE_RESULT)
 
 
 def kept_memory() -> int:
@@ -166,8 +178,17 @@ def _pool_of(name: str) -> pa.MemoryPool:
 def all_memory() -> int:
     """Return the minimum of the machine's memory, the container's limits and the process limit; a small default if all are unknown."""
     own = of_process()
-    known = [*_limits(int(time.monotonic() / SECONDS_REMEMBERED)), *([own.size] if own is not None else [])]
-    return min(known, default=SMALL_MACHINE)
+    return _lowest_limit() if own is None else min([own.size, *_limits(_seconds())])
+
+
+def _lowest_limit() -> int:
+    """Return the minimum of the machine's memory and the container's limits; a small default if all are unknown."""
+    return min(_limits(_seconds()), default=SMALL_MACHINE)
+
+
+def _seconds() -> int:
+    """Return the time, as a key of caches of what may change while this process runs."""
+    return int(time.monotonic() / SECONDS_REMEMBERED)
 
 
 @functools.lru_cache(maxsize=1)
@@ -292,7 +313,7 @@ def is_in_memory(directory: str) -> bool:
         device = os.stat(directory).st_dev
     except OSError:
         return False
-    return _is_in_memory(device, int(time.monotonic() / SECONDS_REMEMBERED))
+    return _is_in_memory(device, _seconds())
 
 
 @functools.lru_cache(maxsize=8)

@@ -22,6 +22,7 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.length_and_order_inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
+from sframe_spark.process.memory import memory_budget
 from sframe_spark.types import DATETIME, FLOAT, INT, STR
 
 # A sorted input with at most this many rows may be searched for keys in any order, because it fits into memory.
@@ -164,7 +165,7 @@ def are_few(node: PlannerNode, max_rows: int) -> bool:
     bound = node.length.at_most
     if bound is None or bound > min(max_rows, MAX_TIES) or not runs_as_kernels(node):
         return False
-    return bound * row_bytes(sizes_of(node)[id(node)], 0) <= config.memory_budget
+    return bound * row_bytes(sizes_of(node)[id(node)], 0) <= memory_budget()
 
 
 # Further laws of joins.

@@ -16,6 +16,7 @@ from sframe_spark.cli.doctor import (
     INSTALL_PICTURES,
     Diagnosis,
     check_java,
+    check_machine,
     check_module,
     check_pictures,
     check_python,
@@ -26,6 +27,7 @@ from sframe_spark.cli.doctor import (
 )
 from sframe_spark.config import config
 from sframe_spark.errors import JavaNotFoundError
+from sframe_spark.process.memory import AvailableMemory
 from sframe_spark.session.java import INSTALL_COMMAND
 
 
@@ -133,3 +135,18 @@ def test_a_temporary_directory_elsewhere_is_left_to_clean() -> None:
     with config.using(temporary_directory="s3a://bucket/tmp"):
         finding = check_temporary_directory()
     assert finding.fix is None and "s3://bucket/tmp" in finding.detail and "clean --dry-run" in finding.detail
+
+
+def test_what_this_process_may_use_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "available_cores", lambda: 1)
+    monkeypatch.setattr(doctor, "all_memory", lambda: 2 << 30)
+    monkeypatch.setattr(doctor, "available_memory", lambda: AvailableMemory(1 << 30, "left in this container"))
+    assert str(check_machine()) == "ok     machine: 1 core(s), 2.0 GiB of memory, of which 1.0 GiB are left in this container"
+    monkeypatch.setattr(doctor, "available_memory", lambda: None)
+    assert str(check_machine()) == "ok     machine: 1 core(s), 2.0 GiB of memory"
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_temporary_directory_in_memory_is_said_to_be(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "is_in_memory", lambda directory: in_memory)
+    assert ("SFRAME_SPARK_TMP can name a directory on a disk" in check_temporary_directory().detail) is in_memory

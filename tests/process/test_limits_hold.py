@@ -74,6 +74,10 @@ def test_memory(group: Path, limit: int, heap: str, monkeypatch: pytest.MonkeyPa
     assert memory.available_memory() == AvailableMemory(limit - limit // 2 + limit // 4, "left in this container")
     with config.using(work_memory=None, kept_memory=None):
         assert (memory.work_memory(), memory.kept_memory()) == (limit // 4, limit // 8)
+        # Beyond 2 GiB they grow no more.
+        assert (memory.memory_budget(), memory.batch_bytes()) == (min(128 * MIB, limit // 16), min(32 * MIB, limit // 64))
+    with config.using(memory_budget=limit, work_memory=64 * MIB, batch_bytes=3 * MIB):
+        assert (memory.memory_budget(), memory.batch_bytes()) == (limit, 3 * MIB)
 
 
 def test_a_limit_around_the_group_that_only_its_statistics_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +101,13 @@ def test_a_machine_that_tells_nothing_is_a_small_one(group: Path, monkeypatch: p
     (tmp_path / "none").write_text("MemTotal: much\nMemAvailable:\n")
     forget()
     assert (memory.of_machine(), memory.all_memory()) == (None, memory.SMALL_MACHINE)
+
+
+def test_cores_that_python_is_told(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By ``PYTHON_CPU_COUNT`` or ``-X cpu_count`` of Python 3.13."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    forget()
+    assert (control_groups.available_cores(), spark_start_and_settings.options_of_cores()) == (2, ["-XX:ActiveProcessorCount=2"])
 
 
 def test_threads_of_arrow(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:

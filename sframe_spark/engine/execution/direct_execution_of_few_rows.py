@@ -33,6 +33,7 @@ from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import ExpandingOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.operator_capabilities import operator_for_few_rows
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
+from sframe_spark.process.memory import memory_budget
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 
 # After any of these errors the plan is run: it raises the error with the row number, or does not need the value that failed.
@@ -92,7 +93,7 @@ def _run_directly(root: PlannerNode) -> DirectRun | None:
     began = time.perf_counter()
     try:
         with GRAPH_LOCK:
-            run = DirectRun(root, _max_rows(), min(costs.MAX_BYTES_RUN_DIRECTLY, config.memory_budget))
+            run = DirectRun(root, _max_rows(), min(costs.MAX_BYTES_RUN_DIRECTLY, memory_budget()))
             run.compute()
             if len(run.order) > costs.MAX_NODES_RECOMPUTED:
                 run.keep_columns()

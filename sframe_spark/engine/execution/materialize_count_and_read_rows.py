@@ -45,6 +45,7 @@ from sframe_spark.planner.length_and_order_inference import known_rows, learn_le
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length, sum_of_bounds
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
+from sframe_spark.process.memory import memory_budget
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.values.arrow_to_python import decode
@@ -365,7 +366,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
             same_rows, lambda chosen: Executor(options, owned=chosen.owned, run_log=chosen.run_log).counted(chosen.plan), materialize
         )
         rows = counted.length.rows
-        if rows is None or fits_driver(counted, options.in_memory, config.memory_budget):
+        if rows is None or fits_driver(counted, options.in_memory, memory_budget()):
             return None
         if keeps and same_rows is node and _is_cheap_to_compute(counted):
             materialize(node, plan=counted)

@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import local_threads
-from sframe_spark.process.memory import result_memory_left, work_memory
+from sframe_spark.process.memory import memory_budget, result_memory_left, work_memory
 from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.process.worker_python_start import interpreter
 from sframe_spark.session import get_unshared, is_started
@@ -54,7 +54,7 @@ class Site:
     @cached_property
     def memory_budget(self) -> int:
         """The bytes of a result that the driver keeps without asking for room."""
-        return config.memory_budget
+        return memory_budget()
 
     @cached_property
     def default_segments(self) -> int | None:

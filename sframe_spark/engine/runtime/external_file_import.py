@@ -11,7 +11,6 @@ from typing import TypeVar
 import attrs
 import pyarrow as pa
 
-from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import NewDataset, PartialRows, new_dataset, partial_rows, reservation_for_results, rows_as_produced
@@ -25,7 +24,7 @@ from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.control_groups import available_cores
-from sframe_spark.process.memory import memory_for_batches, work_memory
+from sframe_spark.process.memory import memory_budget, memory_for_batches, work_memory
 from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session.progress import open_counted
@@ -245,7 +244,7 @@ def orc_rows(table: OrcTable) -> PlannerNode:
     """Return a source of all rows of ORC files."""
     stripes = [(number, stripe) for number, file in enumerate(table.files) for stripe in range(file.stripes)]
     seen = StripesSeen()
-    if table.rows <= IN_MEMORY_ROWS and table.size * costs.TIMES_BYTES_OF_ORC_FILE <= config.memory_budget:
+    if table.rows <= IN_MEMORY_ROWS and table.size * costs.TIMES_BYTES_OF_ORC_FILE <= memory_budget():
         runs = list(table.arrays(stripes, seen))
         table.require_rows(seen)
         warn_of_lost_nanoseconds(seen.lost)
@@ -255,7 +254,7 @@ def orc_rows(table: OrcTable) -> PlannerNode:
     parts = [stripes[first:last] for first, last in even_ranges(len(stripes), count)]
     with new_dataset(table.types, MaterializeOptions()) as dataset:
         callables = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
-        if table.size <= config.memory_budget or are_for_this_process({os.path.dirname(file.path): file.path for file in table.files}, table.size):
+        if table.size <= memory_budget() or are_for_this_process({os.path.dirname(file.path): file.path for file in table.files}, table.size):
             outcomes = in_threads(lambda work: work(), callables, available_cores())
         else:
             require_writable(dataset.directory)

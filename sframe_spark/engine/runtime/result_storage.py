@@ -28,7 +28,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.control_groups import available_cores
-from sframe_spark.process.memory import result_memory_left
+from sframe_spark.process.memory import memory_budget, result_memory_left
 from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.session import get_session
 from sframe_spark.session.spark_locality import is_spark_requested, reads_our_files
@@ -301,7 +301,7 @@ def with_rows_sent(root: PlannerNode, asks: bool = False) -> PlannerNode:
     unseen = {key: node for key, node in leaves.items() if why_unseen(node.operator, asks)}
     if not unseen:
         return root
-    reservation = MemoryReservation(config.memory_budget)
+    reservation = MemoryReservation(memory_budget())
     sent = {key: rows_in_memory(node, reservation) for key, node in unseen.items()}
     return rebuild(root, lambda node: sent.get(id(node), node))
 

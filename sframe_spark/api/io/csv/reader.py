@@ -23,7 +23,6 @@ from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
 from sframe_spark.api.io.csv.row_blocks import LeftOut, TextBlock, ValueBlock
 from sframe_spark.api.io.text_encoding import UTF_8
 from sframe_spark.api.node_value_conversion import drained, joined_source
-from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
@@ -34,7 +33,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.process.memory import memory_for_batches, result_memory_left
+from sframe_spark.process.memory import memory_budget, memory_for_batches, result_memory_left
 from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
 from sframe_spark.redaction import without_secrets
 from sframe_spark.session.spark_locality import is_spark_requested
@@ -170,7 +169,7 @@ class CsvFiles:
     def blocks(self) -> Generator[ArrowLines | TextBlock]:
         """Yield the lines of all files in blocks, up to the last requested row."""
         left = self.options.nrows
-        self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
+        self.bad_lines, self.room = {}, memory_budget() if self.keeps_bad_lines else 0
         for file in self.files:
             for block in self._blocks_of(file):
                 if left is None:
@@ -564,7 +563,7 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     _OtherFormsError
         If fields have other types than ``forms`` gives.
     """
-    files.bad_lines, files.room = {}, config.memory_budget if files.keeps_bad_lines else 0
+    files.bad_lines, files.room = {}, memory_budget() if files.keeps_bad_lines else 0
     types = files.types_of(forms)
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
         first_only = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
@@ -752,7 +751,7 @@ class _Reader:
         for run in runs:
             first.append(run)
             rows, size = rows + (len(run[0]) if run else 0), size + sum(column.nbytes for column in run)
-            if rows > IN_MEMORY_ROWS or size > config.memory_budget:
+            if rows > IN_MEMORY_ROWS or size > memory_budget():
                 batches: Iterator[list[pa.Array]] = chain(drained(first), runs)
                 return keep_runs(batches, types)
         return joined_source(first, types, rows)

@@ -21,7 +21,6 @@ from sframe_spark.api.io.json.vectorized_parser import LARGE_INT, TYPES, JsonCol
 from sframe_spark.api.io.json.writer import RECORDS, require_orient
 from sframe_spark.api.io.text_encoding import UTF_8, text_encoding
 from sframe_spark.api.node_value_conversion import drained, joined_source
-from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
@@ -32,6 +31,7 @@ from sframe_spark.message_text import is_unicode, visible
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.memory import memory_budget
 from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WatchedFiles
@@ -692,7 +692,7 @@ class _Reader:
         for block in blocks:
             first.append(block)
             rows, size = rows + len(block.values), size + block.size
-            if rows > IN_MEMORY_ROWS or size * BYTES_OF_CHARACTER > config.memory_budget:
+            if rows > IN_MEMORY_ROWS or size * BYTES_OF_CHARACTER > memory_budget():
                 return first, False
         return first, True
 
