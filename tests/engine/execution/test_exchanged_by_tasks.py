@@ -32,6 +32,7 @@ from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.testing.oracle_functions import rows_equal
+from tests.cluster.object_store import object_store
 from tests.engine.execution.test_exchanged import PROGRAMS, ROWS, SEGMENT_ROWS, expected_of, frame, rows_of, saved_rows
 from tests.examples import part
 from tests.sent_to_threads import SentToThreads
@@ -267,3 +268,23 @@ def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.Mo
     with pytest.raises(AttributeError):
         materialize(made._node, MaterializeOptions(in_memory=0, segments=50))
     assert len(asked) == 1 and files_left() == []
+
+
+@pytest.mark.parametrize("tasks", [MESSAGES], indirect=True)
+def test_results_are_on_an_object_store(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["by texts", "groups by floats"]
+    expected = {name: expected_of(name, frame) for name in names}
+    monkeypatch.undo()
+    with object_store() as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "is_spark_local", lambda: False)
+        for module in (range_shuffle, section_runner):
+            patch.setattr(module, "SparkTaskRunner", SentToThreads)
+        patch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 9_000)
+        with config.using(temporary_directory=f"{store.uri}/tmp", storage_options={"s3://": store.options}):
+            for name in names:
+                made = made_of(name, frame)
+                materialize(made._node, NOTHING_SMALL)
+                assert isinstance(made._node.operator, SegmentSource) and made._node.operator.manifest.directory.startswith(store.uri)
+                assert rows_equal(rows_of(made), expected[name])
+            frame.sort("s").save(f"{store.uri}/saved")
+            assert rows_equal(rows_of(load_sframe(f"{store.uri}/saved", verify=True)), expected_of("by texts, ascending", frame))
