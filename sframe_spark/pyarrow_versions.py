@@ -22,8 +22,6 @@ VERSION = _numbers(pa.__version__)
 _IF_ELSE_TAKES_SLICES = VERSION >= (24,)
 # Before 25 the bits of a slice that does not start at a byte are shifted.
 _REPLACEMENT_TAKES_SLICES = VERSION >= (25,)
-# Before 17 a character that cannot be halved is always added on the right.
-_PADS_ON_EITHER_SIDE = VERSION >= (17,)
 # Before 25 timestamps of ORC files outside the years that 64-bit nanoseconds cover wrap around.
 ORC_TIMESTAMPS_ARE_CHECKED = VERSION >= (25,)
 # Before 26 a missing list of fixed size cannot be read from Parquet.
@@ -75,21 +73,6 @@ def replace_with_mask(values: Any, mask: Any, replacements: Any) -> Any:
     [False, False]
     """
     return pc.replace_with_mask(values if _REPLACEMENT_TAKES_SLICES else _without_offset(values), mask, replacements)
-
-
-def center(values: Any, width: int, padding: str, lean_left: bool) -> Any:
-    """Pad strings on both sides as ``pyarrow.compute.utf8_center`` does; ``lean_left`` adds the last character of an odd number on the right.
-
-    Examples
-    --------
-    >>> [center(pa.array(["a"]), 4, ".", lean_left).to_pylist() for lean_left in (True, False)]
-    [['.a..'], ['..a.']]
-    """
-    if _PADS_ON_EITHER_SIDE:
-        return pc.utf8_center(values, width, padding, lean_left_on_odd_padding=lean_left)
-    if lean_left:
-        return pc.utf8_center(values, width, padding)
-    return pc.utf8_reverse(pc.utf8_center(pc.utf8_reverse(values), width, padding))
 
 
 def reason_not_damaged(error: Exception) -> str:

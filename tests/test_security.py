@@ -43,14 +43,10 @@ FORBIDDEN = FORBIDDEN_MODULES | FORBIDDEN_CALLS | FORBIDDEN_ATTRIBUTES | FORBIDD
 
 ALLOWED = {
     ("udf/pickling.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
-    ("udf/pickling.py", "cloudpickle"): "writes a user's function",
-    ("udf/program_pickler.py", "cloudpickle"): "writes a user's function with the variables that it reads",
     ("udf/program_pickler.py", "pickle"): "reads what the user's process wrote so, in the worker that it was sent to",
     ("udf/captured_locale_decimal_and_time_zone_state.py", "import_module"): "modules of a fixed list",
     ("udf/received_program.py", "import_module"): "modules that the user's function names, where that was sent to",
-    ("config.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
     ("expressions/python_function.py", "pickle"): "only the class PicklingError",
-    ("engine/task_pickling.py", "cloudpickle"): "its pickler of such works: what it writes, the driver made",
     ("engine/task_pickling.py", "pickle"): "works that the driver of the same program sends to its tasks",
     ("engine/spark/callables_as_job.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
     ("engine/runtime/task_runners.py", "pickle"): "results of our own processes, over pipes that nobody else has",

@@ -272,7 +272,7 @@ FRAME = COMMON | by_name(
         "use split_datetime('time', limit=['hour', 'minute']), and filter": "between_time at_time",
         "use sql('select a from sf', sf=sf) of sframe_spark": "sql",
         "use to_sql(connection, table), or write_jdbc()": "write_database",
-        "use to_table(name, format='delta'), or format='iceberg'": "write_delta write_iceberg",
+        "use to_table(name, format='delta'), or format='iceberg'": "write_delta write_iceberg to_iceberg",
         "use to_pandas() or to_arrow(), which others write": "write_excel write_avro write_clipboard to_stata to_gbq to_xml to_records",
         "a frame has rows and columns, always": "ndim squeeze",
     }
@@ -338,6 +338,7 @@ ARRAY = COMMON | by_name(
         "use astype(class)": "cast",
         "use astype(class, undefined_on_failure=True)": "try_cast",
         "use SArray.where(condition, istrue, isfalse)": "mask combine_first",
+        "use SArray(array), which takes arrays of Arrow": "from_arrow",
         "use SArray([1, 2, None])": "from_list from_values from_iterable",
         "use SArray.where(condition, istrue, isfalse) for both": "otherwise then",
         "use sort()": "sort_values",

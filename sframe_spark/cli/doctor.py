@@ -39,7 +39,7 @@ MINIMUM_FREE_BYTES = 1 << 30
 # Required packages, each with its lowest version.
 REQUIRED_MODULES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("pyspark", FIRST_VERSION),
-    ("pyarrow", (16, 1)),
+    ("pyarrow", (17,)),
     ("pandas", (2, 2)),
 )
 # The package that the extra `sframe_spark[pictures]` installs.

@@ -61,6 +61,17 @@ def to_datetime(value: Any) -> datetime.datetime | None:
     return None if time is None else time.replace(tzinfo=datetime.UTC)
 
 
+def _farthest(values: Any) -> str:
+    """Return the value that is farthest from zero as text, or its number if NumPy does not show it."""
+    known = np.atleast_1d(values)
+    known = known[~np.isnat(known)]
+    value = known[np.argmax(np.abs(known.astype(np.int64).astype(np.float64)))]
+    try:
+        return repr(value)
+    except OverflowError:
+        return f"{value.astype(np.int64)} in a column of {value.dtype}"
+
+
 def numpy_microseconds(values: Any) -> Any:
     """Convert numpy ``datetime64`` or ``timedelta64`` values to microseconds; in numpy's own cast ints of 64 bits wrap around silently.
 
@@ -74,7 +85,11 @@ def numpy_microseconds(values: Any) -> Any:
     >>> numpy_microseconds(np.datetime64("2024-01-01"))
     np.datetime64('2024-01-01T00:00:00.000000')
     """
-    microseconds = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
+    try:
+        microseconds = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
+    except OverflowError:
+        # NumPy 2.5 and later refuse what wrapped around before.
+        raise DateTimeRangeError(f"{_farthest(values)} is no time of a column: its microseconds need more than 64 bits") from None
     unit, step = np.datetime_data(values.dtype)
     if unit in _PER_MICROSECOND:
         if step == 1:

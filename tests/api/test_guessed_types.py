@@ -119,7 +119,7 @@ DATE_TIMES = [
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize(("missing", "date_time"), square(4, [None, pd.NaT, pd.NA, np.datetime64("NaT")], DATE_TIMES))
+@pytest.mark.parametrize(("missing", "date_time"), square(4, [None, pd.NaT, pd.NA, np.datetime64("NaT", "us")], DATE_TIMES))
 def test_date_times_of_all_classes_are_what_was_asked_for(missing: Any, date_time: tuple[Any, Any]) -> None:
     """Also where the first rows have none: pandas' NaT is a date-time for Python."""
     moment, found = date_time
@@ -130,6 +130,6 @@ def test_date_times_of_all_classes_are_what_was_asked_for(missing: Any, date_tim
 
 def test_a_class_that_was_asked_for_is_that_of_the_column_where_all_is_missing() -> None:
     numbers = SFrame({"n": [1, 2]})
-    for missing in (None, pd.NaT, pd.NA, np.datetime64("NaT")):
+    for missing in (None, pd.NaT, pd.NA, np.datetime64("NaT", "us")):
         assert numbers["n"].apply(lambda number, missing=missing: missing, datetime.datetime).dtype is datetime.datetime
         assert numbers.apply(lambda row, missing=missing: missing, datetime.datetime).dtype is datetime.datetime

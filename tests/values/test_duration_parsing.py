@@ -76,7 +76,7 @@ def test_numbers(value: float) -> None:
         ("999999999999999w", "longer than"),
         ("d" * 10_000 + "!", "not a unit"),
         (np.timedelta64(1, "M"), "no fixed length"),
-        (np.timedelta64("NaT"), "no fixed length"),
+        (np.timedelta64("NaT", "s"), "no fixed length"),
     ],
 )
 def test_wrong_values_are_named(value: object, words: str) -> None:

@@ -22,7 +22,7 @@ ROOT = Path(sframe_spark.__file__).parent
 
 
 def test_guarded_kernels_are_called_by_way_of_their_guards() -> None:
-    wrong = re.compile(r"\bpc\.(if_else|replace_with_mask|utf8_center)\b|\bpa\.(concat_batches|json_)\b|pa\.__version__")
+    wrong = re.compile(r"\bpc\.(if_else|replace_with_mask)\b|\bpa\.(concat_batches|json_)\b|pa\.__version__")
     # The version that a report or an error shows decides nothing.
     shown = {"pyarrow_versions.py", "engine/spark/executor_version_checks.py"}
     places = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if wrong.search(path.read_text(encoding="utf-8"))}
@@ -33,7 +33,7 @@ def test_guarded_kernels_are_called_by_way_of_their_guards() -> None:
 def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether all guards are on, whatever is installed."""
     if request.param:
-        for name in ("_IF_ELSE_TAKES_SLICES", "_REPLACEMENT_TAKES_SLICES", "_PADS_ON_EITHER_SIDE", "_CONCATENATES_BATCHES"):
+        for name in ("_IF_ELSE_TAKES_SLICES", "_REPLACEMENT_TAKES_SLICES", "_CONCATENATES_BATCHES"):
             assert isinstance(getattr(pyarrow_versions, name), bool)
             monkeypatch.setattr(pyarrow_versions, name, False)
     return bool(request.param)
@@ -68,11 +68,7 @@ def test_slices_are_what_copies_are(data_type: pa.DataType, values: list[Any]) -
 
 
 @pytest.mark.usefixtures("guarded")
-def test_padding_and_batches() -> None:
-    texts = pa.array(["", "a", "Äb", None, "long enough"])
-    for width in range(8):
-        expected = [None if text is None else text.center(width, ".") for text in texts.to_pylist()]
-        assert pyarrow_versions.center(texts, width, ".", width % 2 == 0).to_pylist() == expected
+def test_batches_are_concatenated() -> None:
     batches = [
         pa.record_batch({"a": [1, 2], "b": ["x", None]}),
         pa.record_batch({"a": [3], "b": ["y"]}).slice(0, 0),

@@ -24,7 +24,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, DATETIME_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import normalized_parts, warn_of_long_decimals
-from sframe_spark.values.datetimes import warn_of_nanoseconds
+from sframe_spark.values.datetimes import all_in_years_of_python, warn_of_nanoseconds
 from sframe_spark.values.export_to_arrow_and_json import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
 from sframe_spark.values.input_copying_simplification_and_validation import library_of, require_known_extensions, require_valid_arrow
 from sframe_spark.values.invalid_unicode_errors import column_named, naming_broken_string
@@ -343,7 +343,13 @@ def pandas_frame(node: PlannerNode, names: Sequence[str]) -> Any:
         return pandas.DataFrame({})
     chunk = rows_of(node, as_objects=True)
     columns = zip(names, chunk.columns, node.schema, strict=True)
-    return pandas.DataFrame({name: pandas_column(column, column_type, name) for name, column, column_type in columns})
+    frame = pandas.DataFrame({number: pandas_column(column, kind, name) for number, (name, column, kind) in enumerate(columns)})
+    try:
+        frame.columns = pandas.Index(names)
+    except UnicodeEncodeError:
+        # From pandas 3 on strings are Arrow's, which hold no half of a surrogate pair.
+        frame.columns = pandas.Index(names, dtype="object")
+    return frame
 
 
 def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
@@ -372,8 +378,12 @@ def _naive_or_utc(column: pa.Array) -> Any:
         if offsets != [0]:
             return None
         column = if_else(column.is_valid(), column.field("instant"), None)
+    if not all_in_years_of_python(column):
+        return None
+    # As pandas makes of datetimes: nanoseconds before version 3, and microseconds since.
+    unit = pandas.Series([datetime.datetime(2000, 1, 1)]).dt.unit
     try:
-        values = pandas.Series(column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False))
+        values = pandas.Series(column.cast(pa.timestamp(unit)).to_numpy(zero_copy_only=False))
     except pa.ArrowInvalid:
         return None
     return values.dt.tz_localize(datetime.UTC) if zoned else values

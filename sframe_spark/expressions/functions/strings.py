@@ -11,13 +11,12 @@ import pyarrow.compute as pc
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, array_of, define_function
-from sframe_spark.pyarrow_versions import center
 from sframe_spark.types import STR, STR_KIND, ColumnType
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 
 # In Arrow and Spark the number of bytes of a string is a 32-bit int.
 MAX_BYTES = 2**31 - 1
-_KERNELS = {"left": pc.utf8_lpad, "right": pc.utf8_rpad}
+_KERNELS = {"left": pc.utf8_lpad, "right": pc.utf8_rpad, "both": pc.utf8_center}
 
 
 def _infer_pad(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -27,7 +26,7 @@ def _infer_pad(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Colu
         raise SchemaError(f"values of {types[0].kind} are not padded: convert them with astype(str) first")
     if type(width) is not int or width > MAX_BYTES:
         raise InvalidArgumentError(f"the width of padded texts is an int up to {MAX_BYTES:,}, not {width!r:.60}")
-    if not isinstance(side, str) or side not in (*_KERNELS, "both"):
+    if not isinstance(side, str) or side not in _KERNELS:
         raise InvalidArgumentError(f"texts are padded on the side 'left', 'right' or 'both', not {side!r:.60}")
     if not isinstance(fill, str) or len(fill) != 1:
         raise InvalidArgumentError(f"texts are padded with one character, not with {fill!r:.60}")
@@ -43,7 +42,8 @@ def _compute_pad(arguments: Sequence[Argument], types: Sequence[ColumnType], par
     if total > MAX_BYTES:
         raise TooLargeError(f"{rows:,} texts of {width:,} characters are too long for one batch: take a smaller width, or lower config.batch_rows")
     # As in str.center, if an odd number of characters is added, the additional one goes to the left if the width is odd.
-    return center(values, width, fill, lean_left=width % 2 == 0) if side == "both" else _KERNELS[side](values, width, fill)
+    options = {"lean_left_on_odd_padding": width % 2 == 0} if side == "both" else {}
+    return _KERNELS[side](values, width, fill, **options)
 
 
 def _build_pad(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
