@@ -15,6 +15,7 @@ from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need
 from sframe_spark.planner.operator_declarations import SourceKind
 
 
@@ -36,6 +37,12 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
     if search is not None and is_put_in_order(search.inputs[1], site) and can_stay(sides[1:], site):
         return search
     return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides, site) else None
+
+
+def is_searched_cheaply(join: PlannerNode) -> bool:
+    """Return whether a join in memory searches so few rows that it is cheaper than exchanging both sides by hash."""
+    searched = [side.length.at_most for slot, side in enumerate(join.inputs) if join.operator.requires(slot) is Need.LOOKUP]
+    return all(rows is not None and rows <= costs.MAX_ROWS_SEARCHED for rows in searched)
 
 
 def query_again(node: PlannerNode) -> PlannerNode:

@@ -23,7 +23,7 @@ from sframe_spark.engine.physical.user_dataframes_to_materialize_first import re
 from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES, is_to_be_counted, may_be_counted
 from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
-from sframe_spark.engine.shapes.joins_in_memory import local_join, query_again
+from sframe_spark.engine.shapes.joins_in_memory import is_searched_cheaply, local_join, query_again
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
@@ -198,10 +198,13 @@ class SectionPlanner:
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers:
-                if (join := local_join(node, children, self.site)) is not None:
+                is_root, join = node is self._root, local_join(node, children, self.site)
+                if join is not None and (is_root or is_searched_cheaply(join)):
                     return self._joined(node, join)
-                strategy = strategy_for(current, placement, self.site, self.refused if node is self._root else frozenset())
-                if node is not self._root and strategy.shape != QUERY:
+                strategy = strategy_for(current, placement, self.site, self.refused if is_root else frozenset())
+                if join is not None and strategy.shape == QUERY:
+                    return self._joined(node, join)
+                if not is_root and strategy.shape != QUERY:
                     return self._put_in_order(node, current, placement, strategy)
                 if strategy.workers is Workers.THREADS:
                     # The section of the root reads its inputs range by range: they are no sections of their own.
