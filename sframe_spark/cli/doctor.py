@@ -26,7 +26,7 @@ from sframe_spark.process.memory import all_memory, available_memory, is_in_memo
 from sframe_spark.process.temporary_file_leases import directory_of_system
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session import get_session, is_started, stop
-from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
+from sframe_spark.session.java import MINIMUM_VERSION, install_command, search_java
 from sframe_spark.session.session import get_base, get_packages
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.spark_start_and_settings import connect
@@ -105,7 +105,7 @@ def check_java() -> Diagnosis:
     if search.runtime is not None:
         return Diagnosis("java", f"{search.runtime.version} from {search.runtime.origin}")
     named = os.environ.get("SFRAME_SPARK_JAVA")
-    fix = f"unset SFRAME_SPARK_JAVA or let it name Java {MINIMUM_VERSION} or later" if named else INSTALL_COMMAND
+    fix = f"unset SFRAME_SPARK_JAVA or let it name Java {MINIMUM_VERSION} or later" if named else install_command()
     return Diagnosis("java", f"none of version {MINIMUM_VERSION} or later; " + "; ".join(search.rejected), fix)
 
 

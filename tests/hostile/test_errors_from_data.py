@@ -63,6 +63,8 @@ def test_only_the_key_makes_an_error() -> None:
     transport = error_transport()
     good = "CarriedError: " + transport.packed(StorageError("the disk is full"))
     assert repr(transport.unpacked(f"x {good} y")) == "StorageError('the disk is full')"
+    for before in ("[USER_RAISED_EXCEPTION] ", "Job aborted: java.lang.RuntimeException: "):
+        assert repr(transport.unpacked(before + good.removeprefix("CarriedError: "))) == "StorageError('the disk is full')"
     # The words behind it are for people who read Spark's message.
     assert good.endswith("; the disk is full")
     good = good.removesuffix(" the disk is full")

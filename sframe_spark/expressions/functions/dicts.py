@@ -189,7 +189,7 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
     if not need_all and _unlike_keys(types[0], requested):
         return None
     keys, impossible = key_set(types[0], requested)
-    contained = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
+    contained = [F.map_contains_key(columns[0], key) for key in keys.to_pylist()]
     has = functools.reduce(operator.and_ if need_all else operator.or_, contained, F.lit(need_all and not impossible))
     return F.when(columns[0].isNotNull(), has.cast("bigint"))
 

@@ -53,7 +53,8 @@ def _build_pad(columns: Sequence[Column], types: Sequence[ColumnType], parameter
     added = F.lit(width) - F.length(text)
     # As in str.center, if an odd number of characters is added, the additional one goes to the left if the width is odd.
     before = {"left": added, "right": F.lit(0), "both": F.floor((added + width % 2) / 2).cast("int")}[side]
-    return F.concat(F.repeat(F.lit(fill), before), text, F.repeat(F.lit(fill), added - before))
+    # By its name: in PySpark 3.5 the function `repeat` takes one number for all rows.
+    return F.concat(F.call_function("repeat", F.lit(fill), before), text, F.call_function("repeat", F.lit(fill), added - before))
 
 
 define_function("str_pad", _infer_pad, _compute_pad, _build_pad)
