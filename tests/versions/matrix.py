@@ -47,7 +47,7 @@ class Row:
     @property
     def name(self) -> str:
         """The name of the row, and of its environment."""
-        return "_".join([f"python{self.python}", *(re.sub("[^a-z0-9.]+", "", version) for version in self.versions)])
+        return "_".join([f"python{self.python}", *(re.sub("[^a-z0-9.<]+", "", version).replace("<", "below") for version in self.versions)])
 
     @property
     def java(self) -> str:
@@ -64,7 +64,14 @@ def requirements(spark: str, python: str) -> tuple[str, ...]:
     return (f"pyspark=={spark}", "setuptools") if spark.startswith("3.") and python != "3.11" else (f"pyspark=={spark}",)
 
 
-ROWS: tuple[Row, ...] = tuple(Row(python, requirements(spark, python)) for spark in SPARKS for python in PYTHONS)
+# Libraries in their lowest and newest versions, with an old Spark and a new one; Spark 4.2 and later ask for pyarrow 18 themselves.
+LIBRARIES = (
+    Row("3.11", ("pyspark==3.5.9", "pandas==2.2.0", "pyarrow==17.0.0", "numpy<2")),
+    Row("3.11", ("pyspark==4.3.0", "pandas==2.2.0", "pyarrow==18.0.0", "numpy<2")),
+    Row("3.13", ("pyspark==4.3.0", "pandas<3")),
+    Row("3.13", ("pyspark==4.3.0", "pandas>=3")),
+)
+ROWS: tuple[Row, ...] = (*(Row(python, requirements(spark, python)) for spark in SPARKS for python in PYTHONS), *LIBRARIES)
 
 
 def interpreter(version: str) -> str | None:

@@ -91,6 +91,7 @@ print(json.dumps(said))
 
 
 def test_functions_travel_by_the_package_cloudpickle_too() -> None:
+    pytest.importorskip("cloudpickle")
     program = """
 import sframe_spark.udf.pickling as pickling
 from sframe_spark.udf.program_pickler import ProgramPickler
