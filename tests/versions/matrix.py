@@ -107,7 +107,8 @@ def outcome(row: Row) -> tuple[bool, str]:
         python = prepared(row)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         return False, f"cannot be installed: {error}"[:200]
-    variables = {**os.environ, "PYSPARK_PYTHON": python}
+    # The options of `make` name an archive of the classes of another Spark.
+    variables = {name: value for name, value in os.environ.items() if name != "SFRAME_SPARK_JVM_OPTIONS"} | {"PYSPARK_PYTHON": python}
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *row.part]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=variables)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["nothing was printed"]

@@ -465,6 +465,16 @@ def computes_over_a_dataframe() -> Any:
     return frame.groupby("k", {"s": aggregate.SUM("y"), "n": aggregate.COUNT()}).sort("k"), frame["x"].sum(), len(frame)
 
 
+def sums_of_rare_floats(frame: SFrame) -> Any:
+    return frame.groupby("k", {"s": aggregate.SUM("x"), "m": aggregate.MEAN("x")}).sort("k")
+
+
+@operation
+def sums_rare_floats_of_a_dataframe() -> Any:
+    """A query leaves floats of unusual sizes out, raises an error when it meets some, and is made anew with them."""
+    return sums_of_rare_floats(SFrame(of_spark("id % 2 k", "CAST(IF(id = 3, '1e-300', '1.5e-30') AS double) x")))
+
+
 @operation
 def returns_a_dataframe() -> Any:
     frame = rows()[["id", "key", "int", "float", "time", "zoned", "list", "dict"]]
