@@ -30,6 +30,7 @@ VALUES: dict[str, tuple[ColumnType, list[Any]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("second", ["int", "str"])
 @pytest.mark.parametrize("first", VALUES)
 @given(data=st.data(), count=st.integers(1, 70_000))

@@ -55,6 +55,7 @@ def pair(key: str, how: str, outer: int, inner: int) -> dict[str, object]:
     return {**KEYS[key], "v": v, "w": w}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", JOINS)
 @pytest.mark.parametrize("key", KEYS)
 def test_rows_of_a_join_are_counted_before_they_are_made(key: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +80,7 @@ def test_one_match_each_is_few_rows(kind: type, how: str) -> None:
     assert is_started() == started
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", JOINS)
 @pytest.mark.parametrize("key", KEYS)
 def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +95,7 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
     assert is_started() == started
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", JOINS)
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
@@ -141,7 +143,7 @@ def test_rows_without_a_match_are_counted_too(how: str) -> None:
     assert [(row["k"], row["v"], row["w"]) for row in found] == ends[how]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [int, str])
 @pytest.mark.parametrize("long_side", ["left", "right"])
 @pytest.mark.parametrize("how", JOINS)
@@ -180,6 +182,7 @@ def never(value: Any) -> int:
     raise AssertionError("called to count rows")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "columns",
     [

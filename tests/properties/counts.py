@@ -9,8 +9,8 @@ from functools import partial
 
 from tests.examples import examples
 
-# All of them run; those of the campaign are ten thousand.
-count = partial(examples, every=1)
+# A third of them runs; those of the campaign are ten thousand.
+count = partial(examples, every=3)
 
 # Laws; the oracle computes the rows of every node.
 LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = map(count, (90, 15, 20, 20, 20))

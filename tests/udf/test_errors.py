@@ -126,7 +126,7 @@ DOORS: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("name", MADE)
 def test_every_class_of_errors(name: str, door: str) -> None:

@@ -119,6 +119,7 @@ def each_alone(make: Filler, dtype: Any) -> list[Any]:
     return [SArray([number]).apply(make(), dtype=dtype)[0] for number in (1, 2, 3)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FILLERS)
 @pytest.mark.parametrize("rows", [False, True], ids=["of values", "of rows"])
 def test_apply(name: str, rows: bool) -> None:
@@ -130,6 +131,7 @@ def test_apply(name: str, rows: bool) -> None:
     assert found[0] != found[1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [name for name, (_, dtype) in FILLERS.items() if dtype is not str])
 @pytest.mark.parametrize("count", [3, 300])
 def test_apply_without_a_type(name: str, count: int) -> None:
@@ -210,6 +212,7 @@ DOORS: dict[str, Callable[[Any], SArray]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("name", [name for name, (_, dtype) in FILLERS.items() if dtype is not str])
 @pytest.mark.parametrize("again", [False, True], ids=["generator", "iterable"])

@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sframe_spark import SArray
 from sframe_spark.errors import TooLargeError
 from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of, standard_parts, standard_type
+from tests.examples import examples
 from tests.values.foreign_layouts import expected, foreign_arrays
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300, every=4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(foreign_arrays(), st.sampled_from([None, 60, 25]))
 def test_values_stay_what_they_are(values: pa.Array, max_bytes: int | None) -> None:
     try:

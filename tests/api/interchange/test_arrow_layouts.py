@@ -102,6 +102,7 @@ def _shown(values: pa.Array) -> list[Any]:
     return [cell.decode() if isinstance(cell, bytes) else cell for cell in cells]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_values_are_those_that_arrow_shows(layout: str, door: str) -> None:

@@ -27,7 +27,7 @@ def same(first: Any, second: Any) -> bool:
     return repr(first).replace("array('d', ", "").replace(")", "") == repr(second).replace("array('d', ", "").replace(")", "")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("times", [1, 300])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("orient", ["records", "lines"])

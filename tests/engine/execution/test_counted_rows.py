@@ -65,7 +65,7 @@ def columns_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("small_rows", [100_000, 10])
 def test_rows_are_counted_and_not_made(frame: SFrame, columns_read: list[int], part: str, small_rows: int) -> None:

@@ -53,6 +53,7 @@ def described(last: Section, site: Site) -> list[object]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_plan_made_twice_is_equal(seed: int) -> None:
     for frame in program_of(seed, steps=4).frames:

@@ -59,7 +59,7 @@ def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         OTHERS.pop().join()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("change", CHANGES)
 def test_rows_are_those_of_an_undisturbed_run(change: str, seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ import hashlib, random
 from tests.random_programs.plans import random_program
 from tests.watched_planning import Plan
 text = hashlib.md5()
-for seed in range(12):
+for seed in range(6):
     for node in random_program(random.Random(seed), on_disk=False).nodes:
         text.update(repr(Plan.of(node)).encode())
 print(text.hexdigest())

@@ -57,6 +57,7 @@ def run_by(threads: int, made: tc.SFrame, **options: Any) -> tuple[list[str], li
     return executor.log, [list(rows[name]) for name in rows.column_names()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "written"), square(2, PROGRAMS, [False, True]))
 def test_rows_are_the_same_in_turn_and_side_by_side(stored: tc.SFrame, name: str, written: bool, tmp_path: Path) -> None:
     program, passes = PROGRAMS[name]
@@ -71,6 +72,7 @@ def test_rows_are_the_same_in_turn_and_side_by_side(stored: tc.SFrame, name: str
     assert [" one after the other " in line for log in (side_by_side, in_turn, in_turn_of_two) for line in log] == [False, passes > 0, passes > 0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rows_that_find_no_room_are_written_in_turn(stored: tc.SFrame, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, passes = PROGRAMS[name]

@@ -126,6 +126,7 @@ def texts_of(row: Any) -> Iterator[str]:
             yield from texts_of(item)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "short"), square(4, WORKS, [0, 1, 300, 1_100]))
 def test_no_batch_is_much_too_large_and_no_row_is_called_for_twice(name: str, short: int) -> None:
     texts = Texts(short)
@@ -138,7 +139,7 @@ def test_no_batch_is_much_too_large_and_no_row_is_called_for_twice(name: str, sh
     assert len(texts.counts) == (ROWS * 3 // 5 if name == "of filtered rows" else ROWS)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "short"), square(2, WORKS, [0, 300]))
 def test_every_door_gives_what_the_function_gave(name: str, short: int) -> None:
     texts, started = Texts(short), is_started()
@@ -159,6 +160,7 @@ def test_every_door_gives_what_the_function_gave(name: str, short: int) -> None:
     assert is_started() == started
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", ["stream", "list"])
 @pytest.mark.parametrize("short", [0, 300])
 def test_functions_of_results_are_called_once_too(short: int, door: str) -> None:

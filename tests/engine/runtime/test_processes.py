@@ -109,6 +109,7 @@ def programs(sf: SFrame) -> dict[str, Any]:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("batch_rows", "is_saved"), square(2, [7, 1_000], [False, True]))
 def test_rows_are_those_of_few_rows(tmp_path: Path, batch_rows: int, is_saved: bool) -> None:
     sf = SFrame({"i": [row * 7 % ROWS for row in range(ROWS)], "t": [None if row % 11 == 0 else f"{row % 13}é" for row in range(ROWS)]})
@@ -147,15 +148,16 @@ def test_an_error_is_the_one_that_few_rows_give() -> None:
     assert said[0] == said[1] and 'raise ZeroDivisionError("no such number")' in said[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (lambda: os._exit(3), "ended with exit code 3"),
         (lambda: sys.exit(4), r"raised SystemExit\(4\): functions must not end their process"),
+        (lambda: os._exit(3), "ended with exit code 3"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "was killed: it may have taken more memory than there is"),
         (lambda: os.kill(os.getpid(), signal.SIGABRT), "ended by SIGABRT"),
     ],
-    ids=["_exit", "exit", "killed", "aborted"],
+    ids=["exit", "_exit", "killed", "aborted"],
 )
 def test_a_process_that_ends_is_told_and_replaced(how: Callable[[], Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Only one has to be started anew.
@@ -274,6 +276,7 @@ STARTS_ANOTHER = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", STARTS_ANOTHER)
 def test_a_process_that_dies_while_one_that_it_started_lives_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_runners, "local_threads", lambda: 1)
@@ -416,6 +419,7 @@ def is_running(process: int) -> bool:
         return False
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize("are_busy", [False, True])
 def test_processes_end_with_the_one_that_started_them(are_busy: bool) -> None:

@@ -50,6 +50,7 @@ NESTED: dict[str, tuple[Callable[[tc.SArray], tc.SArray], int]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NESTED)
 def test_states_that_do_not_wait_for_each_other_are_found_in_one_pass(name: str) -> None:
     made, passes = NESTED[name]

@@ -111,6 +111,7 @@ def files_left(root: Path) -> list[Path]:
     return list(root.rglob("shuffle-*"))
 
 
+@pytest.mark.sampled(3)
 @both
 @pytest.mark.parametrize("room", [0, ROOM, 1 << 30])
 @pytest.mark.parametrize("most", [2**31 - 1, 3_000, 1])
@@ -298,6 +299,7 @@ def open_files() -> set[str]:
     return {os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{name}")}
 
 
+@pytest.mark.sampled(2)
 @both
 @pytest.mark.parametrize("room", [0, ROOM, 1 << 27])
 def test_a_disk_without_room_is_an_error_at_any_byte_and_leaves_nothing(medium: str, room: int, tmp_path: Path) -> None:
@@ -349,6 +351,7 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @both
 @pytest.mark.parametrize("change", CHANGES)
 def test_rows_that_are_not_those_that_were_written_are_an_error(medium: str, change: str, tmp_path: Path) -> None:
@@ -490,6 +493,7 @@ def test_processes_that_write_to_one_directory_at_once_have_files_of_their_own(t
     assert len(files_left(tmp_path)) == 3 * BATCHES
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["with blanks", "100%41", "é ü 漢", "[a-z]*", "a#b?c", "-rf", "tab\tnew\nline"])
 @both
 def test_any_name_of_a_directory_is_as_good(medium: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

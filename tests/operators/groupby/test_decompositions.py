@@ -78,6 +78,7 @@ def is_same(first: Any, second: Any, scale: float) -> bool:
     return bool(first == second) and type(first) is type(second)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DECOMPOSED)
 @given(st.data())
 def test_parts_make_the_whole(name: str, data: st.DataObject) -> None:

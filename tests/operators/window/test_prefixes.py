@@ -126,13 +126,14 @@ def ids(given: Any) -> str:
     return given if isinstance(given, str) else "-".join(map(str, given))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "types"), part([request for request in requests() if request[0] not in SOME], 4), ids=ids)
 @given(data=st.data())
 def test_aggregates_of_few_numbers(name: str, types: tuple[ColumnType, ...], data: st.DataObject) -> None:
     check_some_rows(name, types, data)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "types"), [request for request in requests() if request[0] in SOME], ids=ids)
 @settings(max_examples=examples(50))
 @given(data=st.data())

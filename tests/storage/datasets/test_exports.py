@@ -71,6 +71,7 @@ def test_texts_have_the_bytes_that_they_have_here(place: str, name: str, tmp_pat
     assert names_below(place) == [name]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", DIRECTORIES)
 def test_directories_come_back(place: str, form: str) -> None:
     frame = frame_of_every_type()

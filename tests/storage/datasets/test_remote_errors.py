@@ -81,6 +81,7 @@ def of_command(name: str, place: str) -> None:
     raise StorageError(next(line for line in shown.getvalue().splitlines() if "://" in line))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", DOORS)
 def test_no_bucket(bucket: Bucket, door: str) -> None:
     assert "there is no s3://nothing-of-that-name: make it, or check the name" in told(lambda: DOORS[door]("s3://nothing-of-that-name/frame"))

@@ -117,6 +117,7 @@ def test_vacuum_keeps_what_is_somebody_elses(bucket: Bucket) -> None:
     assert {f"frame/{name}" for name in theirs} <= set(bucket.names())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("days", [-1, "x", None, True, float("nan"), float("inf")])
 def test_days_that_are_none_are_refused(place: str, days: object) -> None:
     SFrame({"a": [1]}).save(place)

@@ -168,6 +168,7 @@ READERS: dict[str, Callable[[Path], SFrame]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reader", READERS)
 def test_whatever_is_read_has_its_rows_there(root: str, reader: str, tmp_path: Path) -> None:
     """Of rows that do not fit the budget, which are written where temporary data goes."""

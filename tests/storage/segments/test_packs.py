@@ -65,7 +65,7 @@ def rows_of(columns: list[pa.ChunkedArray] | None) -> list[list[Any]] | None:
     return None if columns is None else [column.to_pylist() for column in columns]
 
 
-@pytest.mark.parametrize("seed", part(range(12), 3))
+@pytest.mark.parametrize("seed", part(range(12), 6))
 def test_rows_are_those_of_the_files(tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
     lengths = [choose.choice((1, 5, SHORT, SHORT, SHORT + 1, LONG)) if choose.random() < 0.5 else SHORT for _ in range(40)]
