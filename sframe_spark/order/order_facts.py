@@ -295,8 +295,8 @@ def flip(effect: Effect) -> Effect:
 
     Examples
     --------
-    >>> flip("inc"), flip("fixed")
-    ('dec', 'fixed')
+    >>> flip("inc"), flip("dec"), flip("fixed")
+    ('dec', 'inc', 'fixed')
     """
     return {"inc": "dec", "dec": "inc"}.get(effect, effect)  # type: ignore[return-value]
 

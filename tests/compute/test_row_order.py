@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark.compute import sorting_and_searching
-from sframe_spark.compute.sorting_and_searching import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, search_sorted
+from sframe_spark.compute.sorting_and_searching import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, search_sorted, sort_parts
+from sframe_spark.types import INT
 
 ROWS = 2 * SMALL_SORT
 LIMITS = np.iinfo(np.int64)
@@ -80,3 +82,10 @@ def test_places_are_those_of_numpy(name: str, side: Literal["left", "right"]) ->
             assert np.array_equal(search_sorted(few, wanted, side), np.searchsorted(few, wanted, side))
     strange = np.append(numbers.astype(np.float64), [np.nan, -np.nan])
     assert np.array_equal(search_sorted(ascending.astype(np.float64), strange, side), np.searchsorted(ascending.astype(np.float64), strange, side))
+
+
+def test_the_smallest_int_is_last_where_values_descend() -> None:
+    """It has no negative."""
+    rows = pa.array([LIMITS.max, LIMITS.min, 0, None, LIMITS.min + 1])
+    for ascending, order in ((True, [3, 1, 4, 2, 0]), (False, [0, 2, 4, 1, 3])):
+        assert np.lexsort(sort_parts(rows, INT, ascending)[::-1]).tolist() == order

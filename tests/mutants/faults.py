@@ -103,7 +103,7 @@ FAULTS = (
         "append-order-overlap",
         "relational",
         "disjoint = all(first[1] < second[0] for first, second in steps)",
-        "apart = all(first[1] <= second[0] for first, second in steps)",
+        "disjoint = all(first[1] <= second[0] for first, second in steps)",
     ),
     Fault(
         "append-key-overlap",

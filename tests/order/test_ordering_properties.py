@@ -245,3 +245,11 @@ def test_a_repeated_row_leaves_no_key() -> None:
     known = derive.repeat_each(OrderingProperties(keys=[["a"]]), ["a", "b"])
     assert not known.has_key(["a", "b"])
     assert known.determines(["a"], ["b"])
+
+
+@pytest.mark.parametrize(("direction", "placement", "other"), [("backward", "nulls_first", "nulls_last"), ("forward", "nulls_last", "nulls_first")])
+def test_rows_of_an_as_of_join_that_match_nothing_stand_at_the_end_where_it_does_not_look(direction: Any, placement: str, other: str) -> None:
+    left = OrderingProperties(orderings=[[("a", "asc")]], not_null=["a"])
+    right = OrderingProperties(orderings=[[("k", "asc")]], not_null=["k"])
+    joined = derive.asof_left(left, right, ("a", "k"), ["k", "v"], direction=direction)
+    assert joined.satisfies([("k", "asc", placement)]) and not joined.satisfies([("k", "asc", other)])

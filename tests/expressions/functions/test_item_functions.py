@@ -79,3 +79,9 @@ def test_bounds_of_floats_are_compared_as_ints_where_they_are() -> None:
     floats = SArray([{"a": 2.0**53}, {"a": 2.0**53 + 2}], dict)
     assert list(floats.dict_trim_by_values(None, 2**53 + 1)) == [{"a": 2.0**53}, {}]
     assert list(floats.dict_trim_by_values(2**53 + 1, None)) == [{}, {"a": 2.0**53 + 2}]
+
+
+def test_missing_values_are_in_no_bounds_and_stay() -> None:
+    values = SArray([{"a": None, "b": 5, "c": 9}, {"a": None}, None], dict)
+    assert list(values.dict_trim_by_values(None, 6)) == [{"a": None, "b": 5}, {"a": None}, None]
+    assert list(values.dict_trim_by_values(6, None)) == [{"a": None, "c": 9}, {"a": None}, None]

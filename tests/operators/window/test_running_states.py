@@ -15,8 +15,11 @@ from hypothesis import given, strategies as st
 from sframe_spark.expressions.aggregates.counts import Count, count_of_rows
 from sframe_spark.expressions.aggregates.float_sums import FloatSum, mean, sum_of_floats
 from sframe_spark.expressions.aggregates.spreads import variance
+from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.running_states import RunningAggregates, RunningState
+from sframe_spark.order.properties import OrderingProperties, RelationProperties
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.types import FLOAT, INT
 from tests.compute.odd_numbers import NUMBERS
 from tests.expressions.aggregates.test_running_sums import is_value
@@ -114,3 +117,10 @@ def test_long_and_short_groups_over_several_blocks(groups: int) -> None:
     wanted[order] = totals - np.repeat(totals[starts] - values[order][starts], np.diff(np.append(starts, rows)))
     assert np.array_equal(column.to_numpy(), wanted)
     assert told(state) == told(driver.summarized(chunk))
+
+
+@pytest.mark.parametrize(("least", "ascends", "is_key"), [(1, True, True), (0, True, False), (-1, False, False)])
+def test_sums_of_ints_that_are_not_negative_ascend_and_differ_where_none_is_zero(least: int, ascends: bool, is_key: bool) -> None:
+    known = RelationProperties(OrderingProperties(not_null=[0]), bounds={0: (least, 9)})
+    order = Cumulative("sum").infer_properties([known], [Facts((INT,), Length.exactly(5))]).order
+    assert (order.satisfies([(0, "asc")]), order.has_key([0])) == (ascends, is_key)

@@ -8,12 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 
 from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.datasets.manifest_publication import publish
 from sframe_spark.storage.manifest import sidecar_file_of_segment_statistics_and_checksums as sidecar_file
+from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import StoredSegments
 from sframe_spark.storage.segments.pruning import Bounds, RowRange, matching_ranges
@@ -96,3 +98,12 @@ def test_facts_about_single_row_groups_are_not_looked_at(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(StoredSegments, "facts_of", refused)
     assert matching_ranges(manifest, 0, [(15, 20)], 0, manifest.rows) == ((10, 42),)
+
+
+def test_segments_whose_bounds_are_not_known_can_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sidecar_file, "MIN_CELLS", 1)
+    entries = dataset(tmp_path / "d", INT, [[place, place + 10] for place in range(30)]).segments
+    publish(str(tmp_path / "d"), [INT], [attrs.evolve(entry, columns=(UNKNOWN_STATISTICS,)) if entry.number == 7 else entry for entry in entries])
+    manifest = load_manifest(tmp_path / "d")
+    assert manifest.stored is not None
+    assert matching_ranges(manifest, 0, [(100, 200)], 0, manifest.rows) == ((14, 16),)
