@@ -263,10 +263,12 @@ def is_refused(request: Request, case: int, rows: tuple[int, ...]) -> bool:
 
 @cache
 def left_out(driver: str, request: Request) -> frozenset[int]:
-    """The cases that a driver cannot take because some of its results are errors."""
+    """The cases that a driver cannot take because some of its results are errors, and those that campaigns take: every second one, by turns."""
+    numbers = range(len(COLUMNS[request.kind]))
+    left_to_campaigns = frozenset(numbers) - frozenset(by_turns(numbers, 2, list(DRIVERS).index(driver)))
     if request.name not in ("column_var", "column_std", "column_vector_sum", "column_vector_mean"):
-        return frozenset()
-    return frozenset(case for case, rows in units_of(driver, request.kind, frozenset())[1] if is_refused(request, case, rows))
+        return left_to_campaigns
+    return left_to_campaigns | {case for case, rows in units_of(driver, request.kind, frozenset())[1] if is_refused(request, case, rows)}
 
 
 def columns_of(kind: str, rows: Sequence[tuple[int, int]]) -> list[tuple[list[Any], ColumnType]]:
