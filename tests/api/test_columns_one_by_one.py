@@ -147,6 +147,7 @@ def test_few_rows_need_no_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     PROGRAMS[name](frame_of(5)).materialize()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_plans(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     without = PROGRAMS[name](frame_of(6)).to_arrow()

@@ -45,6 +45,7 @@ def test_ints_take_no_other_numbers(later: Any) -> None:
         assert "first rows gave ints; give apply() dtype=float" in str(told.value) or "apply" not in name or later is DAY
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", [None, 1.5])
 def test_floats_take_no_dates(first: Any) -> None:
     for name, door in doors(both(first, DAY), None):

@@ -71,7 +71,7 @@ def in_segments(count: int) -> SFrame:
     return frame
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MEMBERS)
 @pytest.mark.parametrize("count", [2, 7])
 def test_ranges_of_rows_make_no_difference(name: str, count: int) -> None:

@@ -61,6 +61,7 @@ def in_ranges(column: SArray, size: int) -> list[Any]:
     return decode(concatenate(chunks, plan.schema).columns[0], plan.schema[0])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(COLUMNS))
 @pytest.mark.parametrize("n", OFFSETS)
 def test_every_type(name: str, n: int) -> None:

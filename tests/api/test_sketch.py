@@ -43,6 +43,7 @@ def in_segments(name: str, count: int) -> SArray:
     return column
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("most", [1 << 16, 5])
 def test_ranges_of_rows_and_the_number_of_values_make_no_difference(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +68,7 @@ def test_parts_combine(spark: Any, name: str) -> None:
     check_aggregate("summary", COLUMNS[name][:40])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("distinct", [10, 1000, 20_000, 70_000, 300_000])
 def test_the_estimate_is_within_four_standard_errors(distinct: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(profiling, "MAX_VALUES", 0)

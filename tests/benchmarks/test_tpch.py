@@ -38,6 +38,7 @@ def test_every_query_has_an_answer_that_is_not_empty() -> None:
         assert rows and all(value is not None for row in rows for value in row), name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_our_answers_are_those_of_duckdb(programs: ours.Programs, name: str) -> None:
     found = getattr(programs, name)()

@@ -50,6 +50,7 @@ def test_equal_keys_are_in_one_piece(first: str, second: str, data: st.DataObjec
     assert len({(code, place) for code, place in zip(codes.tolist(), places.tolist(), strict=True)}) == len(set(codes.tolist()))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [2, 7, 64, 1_000])
 @pytest.mark.parametrize("step", [1, 2, 1024, 2**32, 2**40 + 1])
 def test_pieces_are_even(count: int, step: int) -> None:

@@ -62,6 +62,7 @@ def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest
     assert bytes_of_row(frame[10:20]) > LONG
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "derived",
     [

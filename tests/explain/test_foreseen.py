@@ -84,6 +84,7 @@ def test_an_exchange_that_few_rows_may_make_needless_says_so(monkeypatch: pytest
         assert printed(filtered_applied_sorted(3.0)._node)[-1].strategy == SPARK_QUERY
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(25))
 def test_what_is_printed_of_random_programs_runs(seed: int) -> None:
     program = random_program(random.Random(seed), tuple(DRIVER_STEPS), most_steps=5)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.examples import by_turns
 from tests.ordered_matrix.matrix import LAYOUTS, PARTITIONS, PROGRAMS, covering, entries, failures
 from tests.ordered_matrix.shapes import FORMS, NAMES, SHAPES
 from tests.properties.other_sparks import last_line
@@ -24,9 +25,9 @@ ELSEWHERE_PARTITIONS, ELSEWHERE_EVERY = 7, 97
 def test_shapes_are_what_they_say() -> None:
     for shape in SHAPES.values():
         assert sum(shape.cuts) == len(shape.rows)
-        for form in FORMS.values():
-            frame = form(shape)
-            assert frame.column_names() == list(NAMES)
+    for number, shape in enumerate(SHAPES.values()):
+        for form in by_turns(list(FORMS.values()), 3, number):
+            assert form(shape).column_names() == list(NAMES)
 
 
 def test_the_normal_run_covers_programs_and_pairs_of_shape_and_partitions() -> None:

@@ -140,7 +140,7 @@ def test_every_way_to_read_agrees_with_lists_in_tasks() -> None:
 APPENDS = [["append"], ["append", "append"], ["filter", "append"], ["append_other"], ["append", "slice"]]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("appends", "sequential", "door"), square(3, APPENDS, ["shift", "running_sum", "rolling_max"], DOORS))
 def test_a_sequential_operator_over_an_appended_function(appends: list[str], sequential: str, door: str) -> None:
     with config.using(small_rows=FEW):

@@ -86,7 +86,7 @@ def random_value(choose: random.Random, kind: int, depth: int = 2) -> Any:
     return dict(zip(choose.sample(("a", "b", 1, 2.5, None, ("x", 1), "é"), len(items)), items, strict=True))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, TIMESTAMP])
 @pytest.mark.parametrize("seed", range(examples(4, every=1)))
 def test_what_was_written_is_read(kind: int, seed: int) -> None:

@@ -29,6 +29,7 @@ def references(archives: Path, sample: dict[str, Any]) -> list[Path]:
     return [(archives / sample["path"]).parent] if sample.get("external") else []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sample", FRAMES, ids=id_of)
 def test_a_frame_is_read_exactly(archives: Path, sample: dict[str, Any]) -> None:
     expected = expected_of(archives, sample["expected"])["expect"]
@@ -40,7 +41,7 @@ def test_a_frame_is_read_exactly(archives: Path, sample: dict[str, Any]) -> None
     assert differs(expected["value"], rows) is None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sample", COLUMNS, ids=id_of)
 def test_a_column_is_read_exactly(archives: Path, sample: dict[str, Any]) -> None:
     expected = expected_of(archives, sample["expected"])["expect"]

@@ -38,6 +38,8 @@ def test_mypy_sees_the_types_that_the_programs_state(tmp_path: Path) -> None:
     assert {name for name, _ in places} == {"wrong"}, told
 
 
+# It sees what mypy sees, and takes as long.
+@pytest.mark.campaign
 @pytest.mark.skipif(importlib.util.find_spec("pyright") is None or shutil.which("node") is None, reason="pyright needs its package and node")
 def test_pyright_sees_the_types_that_the_programs_state(tmp_path: Path) -> None:
     settings = {"include": ["programs"], "extraPaths": [str(ROOT)], "pythonVersion": "3.11", "useLibraryCodeForTypes": False}

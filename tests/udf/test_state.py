@@ -234,7 +234,7 @@ def functions(rules: Any) -> dict[str, Callable[[int], Any]]:
 NAMES = list(functions(MagicMock()))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("by_processes")
 @pytest.mark.parametrize("name", NAMES)
 def test_many_rows_see_the_state_in_which_the_function_was_given(name: str, rules: Any) -> None:

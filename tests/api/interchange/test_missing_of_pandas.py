@@ -36,7 +36,7 @@ DOORS: dict[str, Callable[[pd.Series], SArray]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("value", VALUES)

@@ -130,7 +130,7 @@ READERS: dict[str, tuple[bytes, Callable[[str], Any]]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("name", READERS)
 def test_damage_of_compressed_files_is_told(name: str, ending: str, tmp_path: Path) -> None:

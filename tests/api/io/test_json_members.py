@@ -96,7 +96,7 @@ def test_what_stands_between_objects_is_looked_at() -> None:
     assert members_of('{"a":\n1}', on_lines=True) is None and members_of('{"a":\n1}', on_lines=False) is not None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("late", ['{"a":"x"}', '{"b":1}', '{"a":1.5}', '{"a":null}', '{"a":9007199254740993}'])
 @pytest.mark.parametrize("first", ['{"a":1}', '{"a":null}', '{"a":0.5}', "null"])
 def test_rows_far_down_may_change_types(first: str, late: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

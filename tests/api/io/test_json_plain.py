@@ -61,6 +61,7 @@ def test_what_arrow_reads_is_what_python_reads(orient: str, block: int, tmp_path
         assert read(place, orient) == alone(monkeypatch, place, orient), odd
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", part(range(20), 2))
 def test_numbers_and_texts_by_chance(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(seed)

@@ -31,6 +31,7 @@ EMPTY: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("empty", EMPTY)
 @pytest.mark.parametrize("kind", KEYS)
 def test_joins_with_a_frame_without_rows(kind: str, empty: str) -> None:

@@ -126,6 +126,7 @@ def test_rows_are_those_of_a_frame_that_is_not_materialised(frame: SFrame, way: 
     assert rows_equal([tuple(result[345].values())], [expected[345]])
 
 
+@pytest.mark.sampled(2)
 @ways
 def test_only_new_columns_are_made(frame: SFrame, way: Way) -> None:
     before = {id(operator.data) if isinstance(operator, MemorySource) else operator.manifest.identity for operator in sources(frame)}  # type: ignore[attr-defined]

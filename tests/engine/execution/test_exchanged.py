@@ -163,6 +163,7 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None
     assert rows_equal(rows_of(made), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "how"), square(3, FIRST, [(60_000, None), (60_000, 7), (150_000, 1)]))
 def test_many_first_rows_are_those_of_the_first_ranges(
     frame: SFrame, name: str, how: tuple[int, int | None], monkeypatch: pytest.MonkeyPatch

@@ -215,6 +215,7 @@ def test_what_is_above_is_planned_when_the_number_of_rows_is_known(sides: tuple[
         assert rows_equal(rows_of(made), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "above",
     [lambda rows: rows, lambda rows: rows.sort("w"), lambda rows: rows.groupby("s", {"n": aggregate.COUNT()}).sort("n"), lambda rows: rows[1:9]],

@@ -93,6 +93,7 @@ DOORS: dict[str, tuple[Callable[[SArray, Path], Any], Callable[[list[float]], An
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", DOORS)
 def test_two_looks_one_after_the_other_agree(first: str, tmp_path: Path) -> None:
     b, calls = column_and_calls()

@@ -43,7 +43,7 @@ def run(node: PlannerNode) -> tuple[PlannerNode, list[str]]:
     return executor.execute(optimize(node)), executor.log
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("by", ["f", "s", "i"])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("count", [1, 7, 90])

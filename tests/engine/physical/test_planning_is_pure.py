@@ -143,7 +143,7 @@ def test_planning_an_operator_does_nothing_else(example: Any, size: str) -> None
     assert impurities(node) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", range(30))
 def test_planning_a_random_program_does_nothing_else(seed: int, size: str) -> None:
     nodes = random_program(random.Random(seed)).nodes

@@ -241,7 +241,7 @@ class Failing:
         raise ValueError("asked")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("result", [nested(3_000), nested(0), Failing()], ids=["deep", "without end", "failing"])
 @pytest.mark.parametrize("row", range(62, 68))
 def test_what_no_column_holds_is_refused_in_every_row(result: Any, row: int) -> None:

@@ -108,7 +108,7 @@ READS: dict[str, Callable[[SFrame], SArray | SFrame]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "segments", "batch_rows"), square(3, READS, [1, 3, 50], [1, 4, 1000]))
 def test_tasks_read_no_rows_of_which_they_were_not_told(tmp_path: Path, name: str, segments: int, batch_rows: int) -> None:
     node = optimize(READS[name](SFrame(_node=stored(tmp_path / "rows", 100, segments), _names=["a"]))._node)

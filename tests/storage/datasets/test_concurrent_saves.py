@@ -92,6 +92,7 @@ def test_the_first_version_too(place: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert list(load_sframe(place)["a"]) == [1] and len(versions_at(place)) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, StorageError])
 def test_a_save_that_ends_before_its_manifest_leaves_nothing(place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     def end() -> None:

@@ -58,7 +58,7 @@ def failing(frame: SFrame) -> SFrame:
     return frame
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_have_the_bytes_that_they_have_here(place: str, name: str, tmp_path: Path) -> None:
     frame = frame_of_every_type()
@@ -94,7 +94,7 @@ def test_other_programs_read_them(bucket: Bucket) -> None:
     assert pandas.read_csv(bucket.uri + "/table.csv", storage_options=bucket.options)["t"].tolist()[:2] == ["a", 'b"']
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*TEXTS, *DIRECTORIES])
 def test_a_function_that_fails_leaves_nothing(place: str, name: str) -> None:
     with pytest.raises(UserFunctionError):
@@ -102,7 +102,7 @@ def test_a_function_that_fails_leaves_nothing(place: str, name: str) -> None:
     assert names_below(place) == []
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*TEXTS, *DIRECTORIES])
 def test_a_writer_that_fails_leaves_what_was_there(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     door = {**TEXTS, **DIRECTORIES}[name]

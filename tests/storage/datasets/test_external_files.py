@@ -104,6 +104,7 @@ def test_rows_are_those_of_a_local_copy(bucket: Bucket, tmp_path: Path, layout: 
         assert repr(program(elsewhere)) == repr(program(here)), name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", ["save", "write_parquet", "export_csv", "column"])
 def test_what_is_written_of_them_is_what_a_local_copy_gives(bucket: Bucket, tmp_path: Path, door: str) -> None:
     put(bucket, LAYOUTS["a directory"])
@@ -312,6 +313,7 @@ def test_files_that_disagree_are_told(bucket: Bucket) -> None:
         SFrame.read_parquet(f"{bucket.uri}/t")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["a b.parquet", "a%20b.parquet", "a#b.parquet", "a?b.parquet", "ä.parquet", "a+b.parquet", "x=1/é.parquet"])
 def test_names_of_others_are_never_another_file(bucket: Bucket, name: str) -> None:
     put(bucket, {f"t/{name}": parquet(table(0)), "t/ab.parquet": parquet(table(900))} if "/" not in name else {f"t/{name}": parquet(table(0))})

@@ -108,6 +108,7 @@ def nobody() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("door", DOORS)
 def test_nobody_answers(bucket: Bucket, nobody: str, door: str) -> None:
     config.storage_options = {"s3://": {**bucket.options, "endpoint_url": nobody, "config_kwargs": {"retries": {"max_attempts": 0}}}}

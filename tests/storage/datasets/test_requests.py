@@ -41,7 +41,7 @@ def test_opening_asks_for_the_manifests_alone(place: str, requests: Requests) ->
     assert [line.split(" ")[0] for line in requests.lines] == ["GET", "GET"] and requests.of_data() == []
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("columns", [[0], [0, 1, 2], list(range(9))])
 @pytest.mark.parametrize(("start", "stop"), [(0, 10), (120, 180), (450, 451)])
 def test_neighbouring_columns_of_a_row_group_take_two_requests(place: str, requests: Requests, columns: list[int], start: int, stop: int) -> None:

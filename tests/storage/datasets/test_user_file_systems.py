@@ -65,6 +65,7 @@ def saving(request: pytest.FixtureRequest, no_options: Bucket, tmp_path: Path) -
     return place
 
 
+@pytest.mark.sampled(2)
 def test_files_go_there_and_come_back(given: str) -> None:
     frame = SFrame({"a": [3, 1, 2], "t": ["x", "y", None]})
     frame.export_csv(given + "/d/t.csv.gz")

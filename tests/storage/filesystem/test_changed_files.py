@@ -95,7 +95,7 @@ def in_another_order(file: Path) -> None:
 CHANGES = [written_anew, replaced, replaced_with_its_time, made_longer, cut, removed, in_another_order]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", DOORS)
 def test_every_door_tells_that_a_file_was_changed(tmp_path: Path, change: Change, name: str) -> None:

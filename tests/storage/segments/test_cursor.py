@@ -126,6 +126,7 @@ PLANS: dict[str, tuple[Callable[[SArray], SArray], Callable[[list[int]], list[An
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("batch_bytes", [2_000, 1 << 20])
 def test_ranges_behind_each_other_are_decoded_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: str, batch_bytes: int) -> None:
@@ -265,6 +266,7 @@ def test_where_no_thread_starts_rows_are_read_without(manifests: list[Manifest],
         assert list(SFrame.read_parquet(manifests[2].directory)["a"]) == list(range(ROWS))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("which", [0, 1, 2])
 @pytest.mark.parametrize("rows", [slice(None), slice(13, 950), slice(5, 5)])
 @pytest.mark.parametrize("most", [1, 3_000, 10**9])

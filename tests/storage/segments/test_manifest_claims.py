@@ -328,6 +328,7 @@ def results() -> dict[str, Callable[[], SFrame]]:
 RESULTS = results()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RESULTS)
 def test_what_the_engine_records_is_found_true(tmp_path: Path, name: str) -> None:
     RESULTS[name]().save(str(tmp_path / "frame"))

@@ -69,7 +69,7 @@ def short_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "ROWS_PER_GROUP", GROUP)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("later", ALL_LATER)
 @pytest.mark.parametrize("first_missing", [False, True])
 def test_the_manifest_has_the_bounds_that_the_footer_has_not(later: str, first_missing: bool, tmp_path: Path) -> None:
@@ -142,6 +142,7 @@ def page_lengths(manifest: Manifest, column: int) -> list[int]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("length", [10, 100, 1000, 10_000, 100_000])
 def test_pages_of_long_texts_are_bounded(length: int, tmp_path: Path) -> None:
     # Random bytes, which cannot be compressed.

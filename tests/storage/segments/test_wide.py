@@ -55,7 +55,7 @@ def frame_of(width: int, place: Path) -> SFrame:
     return frame
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STEPS)
 def test_four_times_the_columns_are_four_times_the_work(name: str, tmp_path: Path) -> None:
     counts = []

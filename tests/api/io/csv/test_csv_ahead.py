@@ -118,6 +118,7 @@ def test_a_late_value_of_another_type(late: tuple[str, Any], rows_in_memory: int
         assert list(frame["a"]) == list(map(late[1], values)) and list(frame["b"]) == [f"{value}x" for value in values]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [1, 2, 5, 12])
 @pytest.mark.parametrize("change", ["longer", "shorter", "other rows", "no file"])
 def test_a_file_that_changes_amid_its_blocks_is_told(change: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

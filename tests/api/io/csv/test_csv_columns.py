@@ -64,7 +64,7 @@ VALUES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 @pytest.mark.parametrize("seem_repeated", [False, True])
 def test_fields_are_the_same(kind: Any, seem_repeated: bool, monkeypatch: pytest.MonkeyPatch) -> None:

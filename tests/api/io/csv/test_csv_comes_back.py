@@ -161,6 +161,7 @@ def test_values_come_back_or_nothing_is_written(
         assert repr(found) == repr(expected) or with_lists(found) == with_lists(expected), path.read_bytes()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("delimiter", [" ", "  ", ".", "-", "e", "1", "a", "\t"])
 @pytest.mark.parametrize("line_terminator", ["\n", "|", "0"])
 def test_numbers_and_missing_values_come_back_without_hints(tmp_path: Path, delimiter: str, line_terminator: str) -> None:
@@ -171,6 +172,7 @@ def test_numbers_and_missing_values_come_back_without_hints(tmp_path: Path, deli
     assert {name: list(back[name]) for name in back.column_names()} == columns
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("columns", [{"a": [None, 1, None]}, {"a": [None, 1, None], "b": [1, None, None]}])
 @pytest.mark.parametrize("delimiter", [",", " ", "\t"])
 @pytest.mark.parametrize("na_rep", [" ", ",", '"', "[", "x y\n", "\\N", "NA"])
