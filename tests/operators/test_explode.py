@@ -5,10 +5,12 @@ from __future__ import annotations
 import array
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, config
 from sframe_spark.errors import ColumnsOfRowsError, InvalidArgumentError, SchemaError, TakenNameError, UnknownNameError
+from sframe_spark.operators.explode import rows_of_items
 
 LISTS = {"id": [1, 2, 3, 4], "l": [[1, 2], [], None, [None, 5]]}
 DICTS = {"id": [1, 2, 3], "d": [{"a": 1, "b": 2}, {}, None]}
@@ -102,3 +104,9 @@ def test_wrong_calls() -> None:
     for call, kind, message in wrong:
         with pytest.raises(kind, match=message):
             call()
+
+
+@pytest.mark.parametrize(("keeps_empty", "rows", "items"), [(True, [0, 1, 2, 3], [1, None, None, 2]), (False, [0, 3], [1, 2])])
+def test_rows_without_items_are_kept_or_left_out(keeps_empty: bool, rows: list[int], items: list[int | None]) -> None:
+    found = rows_of_items(pa.array([[9], [7], [], None, [8]], pa.list_(pa.int64()))[1:], keeps_empty)
+    assert [column.to_pylist() for column in found] == [rows, items]

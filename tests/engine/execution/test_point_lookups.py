@@ -166,7 +166,6 @@ COMPUTED: dict[str, tuple[Callable[[tc.SFrame], Any], list[int]]] = {
 }
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("condition", COMPUTED)
 def test_of_what_is_computed_of_a_column_only_the_row_groups_that_can_match_are_read(
     condition: str, stored: tc.SFrame, groups_read: list[int]

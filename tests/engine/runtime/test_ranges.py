@@ -110,3 +110,9 @@ def test_numbers_of_few_bytes_are_read_by_few_threads(made: Any, threads: int) -
     made_of_numbers = made(tc.SArray(range(900_000)))
     with mock.patch.object(ThreadRunner, "parallelism", lambda self: 4):
         assert len(range_tasks(made_of_numbers._node, 900_000, None, ThreadRunner())) == threads
+
+
+@pytest.mark.parametrize("made", [lambda numbers: numbers + 1, lambda numbers: numbers.cumulative_sum()], ids=["derived", "running"])
+def test_rows_follow_every_range_but_the_last(made: Any) -> None:
+    """What an operator gives behind the last row is given once."""
+    assert [task.final for task in range_tasks(made(tc.SArray(range(42)))._node, 42, 3, ThreadRunner())] == [False, False, True]

@@ -393,3 +393,12 @@ def interrupted(lines: int) -> Iterator[list[int]]:
         yield left
     finally:
         sys.settrace(before)
+
+
+def test_rows_before_those_that_are_read_are_let_go(tmp_path: Path) -> None:
+    for number in range(2):
+        pq.write_table(pa.table({"a": range(3 * number, 3 * number + 3)}), tmp_path / f"{number}.parquet")
+    manifest = source_of(SFrame.read_parquet(str(tmp_path))._node).manifest
+    cursor = Cursor(manifest, (0,), 6, sizes_of(manifest), 1e9)
+    assert values(cursor.read(0, 3)) == [(0,), (1,), (2,)] and (cursor._first, cursor._end) == (0, 3)
+    assert values(cursor.read(3, 6)) == [(3,), (4,), (5,)] and (cursor._first, cursor._end) == (3, 6)
