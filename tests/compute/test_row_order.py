@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from sframe_spark.compute import sorting_and_searching
 from sframe_spark.compute.sorting_and_searching import SMALL_SORT, as_ordered_ints, order_by_leading, order_of, search_sorted, sort_parts
-from sframe_spark.types import INT
+from sframe_spark.types import FLOAT, INT
 
 ROWS = 2 * SMALL_SORT
 LIMITS = np.iinfo(np.int64)
@@ -89,3 +90,9 @@ def test_the_smallest_int_is_last_where_values_descend() -> None:
     rows = pa.array([LIMITS.max, LIMITS.min, 0, None, LIMITS.min + 1])
     for ascending, order in ((True, [3, 1, 4, 2, 0]), (False, [0, 2, 4, 1, 3])):
         assert np.lexsort(sort_parts(rows, INT, ascending)[::-1]).tolist() == order
+
+
+def test_missing_values_and_nan_are_told_apart_by_their_ranks_alone() -> None:
+    """NaN is not equal to itself."""
+    ranks, numbers = sort_parts(pa.array([math.nan, None, math.nan, 2.5, None], pa.float64(), from_pandas=False), FLOAT, True)
+    assert numbers.tolist() == [0, 0, 0, 2.5, 0] and ranks[1] == ranks[4] < ranks[3] < ranks[0] == ranks[2]

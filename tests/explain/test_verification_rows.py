@@ -106,3 +106,9 @@ def test_facts_that_are_not_recorded_are_not_refuted() -> None:
         "recorded without missing values, but there are some",
         "recorded without NaN, but there are some",
     ]
+
+
+@pytest.mark.parametrize(("minimum", "maximum", "is_refuted"), [(1, 3, False), (2, 2, False), (0, 3, True), (1, 4, True)])
+def test_values_outside_of_recorded_bounds_refute_them(minimum: int, maximum: int, is_refuted: bool) -> None:
+    claimed = ColumnStatistics(bounds_known=True, minimum=1, maximum=3)
+    assert bool(refuted(claimed, ColumnStatistics(bounds_known=True, minimum=minimum, maximum=maximum))) == is_refuted

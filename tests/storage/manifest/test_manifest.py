@@ -264,6 +264,7 @@ def test_the_good_one_is_good() -> None:
         (change(has_key=False), "names of their own"),
         (change(column_names_in_files=["c1", "c0"]), "names of their own"),
         (keyless(pages=[1, 2, 3]), "a key that the files do not have"),
+        (keyless(file="x/../../y"), "not the name of a file"),
     ],
 )
 def test_unreadable_manifests_are_refused_with_the_path(text: str, words: str) -> None:
