@@ -49,6 +49,11 @@ def test_what_is_shown_of_an_address(address: str) -> None:
     assert redacted(f"cannot read '{address}': gone") == f"cannot read '{SHOWN[address]}': gone"
 
 
+def test_schemes_are_schemes_in_any_case() -> None:
+    text = "cannot read JDBC:Oracle:thin:scott/SECRET@//host:1521/x, nor S3A://KEY:SECRET@bucket/a"
+    assert redacted(text) == "cannot read JDBC:Oracle:thin:***@//host:1521/x, nor S3A://bucket/a"
+
+
 @pytest.mark.parametrize("text", AS_THEY_ARE)
 def test_what_has_no_secret_is_shown_as_it_is(text: str) -> None:
     assert redacted(text) == text
