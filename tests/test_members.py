@@ -86,6 +86,7 @@ def test_processes_for_works_load_no_api() -> None:
     assert printed(program) == "set()\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("program", "found"),
     [

@@ -125,7 +125,7 @@ def work(program: Callable[[SFrame], SFrame], columns: int) -> int:
     return calls_of(lambda: program(frame).materialize())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("by_plans", [False, True], ids=["few rows", "planned"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_grows_as_the_columns_do(name: str, by_plans: bool, monkeypatch: pytest.MonkeyPatch) -> None:

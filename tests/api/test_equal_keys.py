@@ -48,6 +48,7 @@ def check(name: str, frame: SFrame, rows: Grouped, options: MaterializeOptions) 
 
 
 # Joins that no search finds are queries of Spark's.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if not ("join" in name and name in VALUES)])
 def test_keys_are_equal_by_the_rule_in_memory(name: str) -> None:
     choose = random.Random(name)
@@ -58,6 +59,7 @@ def test_keys_are_equal_by_the_rule_in_memory(name: str) -> None:
                 check(name, *drawn(kinds, choose, choose.choice([3, 9, 14]), None), MaterializeOptions())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OF_LISTS)
 def test_nested_keys_are_equal_by_the_rule_in_memory(name: str) -> None:
     choose = random.Random(name)

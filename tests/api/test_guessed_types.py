@@ -79,7 +79,7 @@ def test_dates_take_no_numbers(first: Any, later: Any) -> None:
         assert door()[-1] == datetime.datetime(1970, 1, 1, 0, 0, 5), name
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("first", "later", "found"),
     [(1, 2.0, 2), (1, True, 1), (True, 2, 2), (1, None, None), (1, -(2**63), -(2**63)), (1.5, 2, 2.0), (1.5, 2**60, 2.0**60)],

@@ -94,7 +94,7 @@ STEPS: dict[str, tuple[Callable[[int], Made], Callable[[Made], object]]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STEPS)
 def test_calls_grow_as_the_columns_do(name: str) -> None:
     make, action = STEPS[name]

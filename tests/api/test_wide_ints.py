@@ -35,6 +35,7 @@ def doors(values: list[Any], dtype: Any = None) -> Iterator[tuple[str, Callable[
     yield "cycles", lambda: shown(frame.add_columns_by_cycle(lambda rows: [values[row["n"]] for row in rows], "a", on="n", dtypes=dtype)["a"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", COUNTS)
 def test_results_beyond_ints_are_floats_whatever_the_number_of_rows(count: int) -> None:
     wide = ([520**7, 670**7], [520**7, 313**7], [2**70, 1, -(2**70), 3**34], [2**64, None, 0.5, 2**53 + 1])

@@ -114,7 +114,7 @@ def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pyt
                 assert list((joined["v"] * 2)[start:]) == [None if row["v"] is None else 2 * row["v"] for row in everything[start:]]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", JOINS)
 @pytest.mark.parametrize(("door", "key"), [("to_arrow", "int"), ("to_pandas", "text"), ("to_numpy", "two keys"), ("column", "missing")])
 def test_a_join_that_does_not_fit_is_refused_before_it_is_made(how: str, door: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def other_doors() -> Iterator[tuple[str, Door]]:
             yield f"config.{name}", lambda value, name=name: config.using(**{name: value}).__enter__()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("which", HUGE)
 @pytest.mark.parametrize("doors", [*FRAME.column_names(), "others"])
 def test_huge_ints_are_taken_or_refused_in_words_of_ours(doors: str, which: str) -> None:

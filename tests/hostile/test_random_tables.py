@@ -65,6 +65,7 @@ def require_same(frame: SFrame, rows: list[dict[str, Any]], table: pa.Table) -> 
     assert repr(list(again)) == repr(rows)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", DOORS_IN)
 def test_random_tables(door: str) -> None:
     for seed in range(TABLES):

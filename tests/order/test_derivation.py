@@ -158,6 +158,7 @@ def check_case(case: Case) -> None:
         assert tally.missed == ()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", UNARY)
 @settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(data=st.data())
@@ -165,6 +166,7 @@ def test_promises_about_one_input_hold(name: str, data: st.DataObject) -> None:
     check_case(data.draw(unary_cases(name)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BINARY)
 @settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(data=st.data())

@@ -79,6 +79,7 @@ CHARTS: dict[str, tuple[Callable[[], Any], int]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CHARTS)
 def test_charts_go_over_the_rows_a_few_times(name: str, looks: Looks) -> None:
     make, most = CHARTS[name]

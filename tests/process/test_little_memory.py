@@ -66,7 +66,7 @@ os._exit(0)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its address space")
-@pytest.mark.parametrize(("left", "when"), part([(1, "first"), (40, "first"), (130, "first"), (40, "again"), (1, "again"), (130, "again")], 3))
+@pytest.mark.parametrize(("left", "when"), part([(1, "first"), (40, "first"), (130, "first"), (40, "again"), (1, "again"), (130, "again")], 6))
 def test_work_ends(left: int, when: str, tmp_path: Path) -> None:
     SFrame({"a": range(600_000), "b": [1.5] * 600_000, "t": [str(row % 100) for row in range(600_000)]}).save(str(tmp_path / "rows"))
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "rows"), str(left), when]

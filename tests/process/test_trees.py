@@ -85,6 +85,7 @@ def test_names_are_relative_whatever_the_depth(deep: Path) -> None:
     assert list(entries_below(str(deep / "none"))) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("levels", [DEEP, DEEPER_THAN_PATHS])
 def test_a_frame_beside_a_deep_directory_is_read_or_refused(deep: Path, levels: int) -> None:
     place = str(deep / "frame")

@@ -41,7 +41,7 @@ def test_a_frame_is_read_exactly(archives: Path, sample: dict[str, Any]) -> None
     assert differs(expected["value"], rows) is None
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("sample", COLUMNS, ids=id_of)
 def test_a_column_is_read_exactly(archives: Path, sample: dict[str, Any]) -> None:
     expected = expected_of(archives, sample["expected"])["expect"]

@@ -119,7 +119,7 @@ def each_alone(make: Filler, dtype: Any) -> list[Any]:
     return [SArray([number]).apply(make(), dtype=dtype)[0] for number in (1, 2, 3)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FILLERS)
 @pytest.mark.parametrize("rows", [False, True], ids=["of values", "of rows"])
 def test_apply(name: str, rows: bool) -> None:
@@ -131,7 +131,7 @@ def test_apply(name: str, rows: bool) -> None:
     assert found[0] != found[1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name, (_, dtype) in FILLERS.items() if dtype is not str])
 @pytest.mark.parametrize("count", [3, 300])
 def test_apply_without_a_type(name: str, count: int) -> None:

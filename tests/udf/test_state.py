@@ -234,7 +234,7 @@ def functions(rules: Any) -> dict[str, Callable[[int], Any]]:
 NAMES = list(functions(MagicMock()))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.usefixtures("by_processes")
 @pytest.mark.parametrize("name", NAMES)
 def test_many_rows_see_the_state_in_which_the_function_was_given(name: str, rules: Any) -> None:
@@ -252,6 +252,7 @@ def test_through_every_door(rules: Any) -> None:
     assert set(frame.add_columns_by_cycle(lambda rows: [rules.rated(row["a"]) for row in rows], "b", on="k")["b"]) == {7}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
 @pytest.mark.parametrize(
     "change",

@@ -87,7 +87,7 @@ def shown(column: SArray) -> tuple[type, str]:
     return column.dtype, repr(list(column))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FORMS)
 def test_each_form(name: str) -> None:
     values, expected, told = FORMS[name]

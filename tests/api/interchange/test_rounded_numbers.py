@@ -104,7 +104,7 @@ UNNAMED: dict[str, Callable[[Any], SArray]] = {
 OF_FUNCTIONS = ("function", "function of rows", "rows of a function")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("value", [ID, -ID, LONG, HUGE, TINY, WIDE, np.uint64(ID)], ids=repr)
 @pytest.mark.parametrize("door", [*NAMED, *UNNAMED])
 def test_numbers_of_python(door: str, value: Any) -> None:

@@ -29,7 +29,7 @@ VALUES = [
 OTHERS = {"alone": [], "plain": ['{"x":1}'], "many": ['{"x":{"a":5}}'] * 300, "escapes": ['{"x":"\\\\"}'] * 40}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("others", OTHERS)
 @pytest.mark.parametrize("value", VALUES)
 def test_within_values_the_last_counts(value: str, others: str, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def rows_of(frame: SFrame) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in frame.column_names()) for row in frame]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @ways
 def test_rows_are_those_of_a_frame_that_is_not_materialised(frame: SFrame, way: Way) -> None:
     expected = rows_of(way(made()))

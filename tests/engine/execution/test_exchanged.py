@@ -153,6 +153,7 @@ def files_left() -> list[str]:
 
 
 # The normal run takes each way with one program, and nine of the programs.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "work", "segments"), part(product(PROGRAMS, WORK, [None, 1, 7]), 19))
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
     expected, made = expected_of(name, frame), PROGRAMS[name](frame)
@@ -318,6 +319,7 @@ def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monk
     assert ranges.count == count and rows.max() <= costs.UNEVENNESS_OF_RANGES * ROWS / count
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_saved", [False, True])
 @pytest.mark.parametrize("length", [1, 40, 3_000])
 def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, length: int, is_saved: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,6 +149,7 @@ def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(tasks: str, monk
     assert list(made["k"]) == sorted(keys)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tasks", [FILES], indirect=True)
 @pytest.mark.parametrize("change", ["one bit", "deleted"])
 def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:

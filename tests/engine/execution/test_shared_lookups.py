@@ -38,7 +38,7 @@ def with_other_rows(node: PlannerNode, slot: int) -> PlannerNode:
     return node.operator.make_planner_node(*inputs)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("slot", [0, 1])
 @pytest.mark.parametrize("example", LOOKUPS, ids=str)
 def test_equal_operators_with_one_input_in_common(example: Example, slot: int) -> None:

@@ -129,6 +129,7 @@ def test_joins_of_joins(nothing_is_few: None) -> None:
     assert [(row["v"], row["w"], row["t"]) for row in rows_of(joined)] == [(1, 5, "b"), (2, 6, "a"), (3, 5, "b")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", KINDS)
 @pytest.mark.parametrize("read", ["sort", "groups", "filter"])
 def test_a_join_that_others_read_is_no_exchange_where_its_sides_have_room(how: str, read: str, nothing_is_few: None) -> None:

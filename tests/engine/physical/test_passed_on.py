@@ -139,7 +139,7 @@ def shown(sf: SFrame) -> list[str]:
     return [repr(list(row.items())) for row in sf]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_threads_move_them(place: str, name: str) -> None:
     frame = PROGRAMS[name](load_sframe(place))

@@ -124,6 +124,7 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("door", DOORS)
 def test_planning_over_every_door_does_nothing_else(door: str, size: str, tmp_path: Path) -> None:
     found = {}

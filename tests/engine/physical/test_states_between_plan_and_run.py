@@ -59,7 +59,7 @@ def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         OTHERS.pop().join()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("change", CHANGES)
 def test_rows_are_those_of_an_undisturbed_run(change: str, seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from sframe_spark.plugin import node_of
 from sframe_spark.process.memory import arrow_bytes
 from sframe_spark.storage.filesystem import external_file_streams_and_line_ranges as external_byte_streams
 from tests.api.io.csv.test_csv_blocks import OPTIONS, TEXTS
-from tests.examples import examples, part
+from tests.examples import by_turns, examples, part
 from tests.storage.datasets.test_csv_in_parts import NUMBERS, WRITTEN, told as told_of_csv
 from tests.storage.datasets.test_json_in_parts import ARRAYS, LINES, PIECES, ROWS, told as told_of_json
 
@@ -138,6 +138,7 @@ def write(root: Path, files: dict[str, str | bytes]) -> None:
 
 
 # Every second kind by one door with parts of one size; of the next kinds, others. All kinds are read elsewhere, in parts, by tests of datasets.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "how"), part(product(WRITTEN, product([60, 411], DOORS)), 53))
 def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, how: tuple[int, str]) -> None:
     size, door = how
@@ -148,6 +149,7 @@ def test_csv_is_as_the_driver_reads_it(tmp_path: Path, kind: str, how: tuple[int
     assert in_parts == told_of_csv(f"{tmp_path}/t", **options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "how"), part(product([*LINES, *ARRAYS], product([120, 700], DOORS)), 53))
 def test_json_is_as_the_driver_reads_it(tmp_path: Path, kind: str, how: tuple[int, str]) -> None:
     size, door = how
@@ -267,7 +269,7 @@ def long_files(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, tuple[lis
 @pytest.mark.parametrize("memory", [None, 0, 480_000])
 def test_rows_that_threads_make_stay_in_memory_while_there_is_room(long_files: dict[Path, tuple[list[Any], list[Any]]], memory: int | None) -> None:
     """Some of them, where there is room for some, are written in the end; a late text makes all of them anew."""
-    for file, (types, expected) in long_files.items():
+    for file, (types, expected) in by_turns(list(long_files.items()), 2, 0 if memory is None else 1):
         with by_threads(64_000, 16_000, memory=memory) as threads:
             frame = read(file)
         assert threads.number >= 9
@@ -320,6 +322,7 @@ def test_json_that_python_reads_is_read_by_one_thread(tmp_path: Path, text: str,
         assert (threads.number > 1) == is_plain
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", ["", "\n \n", "null\n", "{}\n", '{"a":1,"b":"\\n"}\n'])
 def test_json_whose_first_file_says_nothing_is_read_by_threads(tmp_path: Path, first: str) -> None:
     """Spark, for one, writes a first file without rows."""

@@ -179,7 +179,7 @@ def test_functions_are_where_this_process_is_now(tmp_path: Path, monkeypatch: py
 def test_no_more_processes_stay_than_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "MAX_IDLE", 1)
     get_processes().end()
-    assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
+    assert SArray(range(1_400)).apply(Adder(1)).sum() == sum(range(1_400)) + 1_400
     assert len(get_processes()._idle) == 1
 
 

@@ -44,7 +44,7 @@ def removed(file: Path) -> None:
     file.unlink()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("change", "reading", "door", "name"), square(5, [rewritten, replaced, cut, longer, removed], [1, 2, 3, 7, 12], DOORS, ["b.csv", "b.json"])
 )

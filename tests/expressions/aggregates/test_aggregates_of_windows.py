@@ -40,6 +40,7 @@ def aggregation_of(function: str) -> Aggregation:
     return Aggregation(function, () if function == "count" else (0,), (0.5,) if function == "quantile" else ())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("is_float", [False, True])
 def test_blocks_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def best_rows(values: list[Any], largest: bool) -> list[int]:
     return [row for row in numbers if rank(values[row]) == best]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("carried", ["int", "str", "list", "float"])
 @pytest.mark.parametrize("kind", ORDERED)
 @pytest.mark.parametrize("name", ["argmin", "argmax"])

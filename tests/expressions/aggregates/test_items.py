@@ -30,6 +30,7 @@ def test_kinds_of_each_key() -> None:
     assert kinds([]) == kinds([{}, None]) == {}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("times", [1, 50])
 @pytest.mark.parametrize("values", [NATIVE, MIXED[:4], MIXED, [{2: "x", 3: None}, {2: 1}, None]])
 def test_kinds_of_some_keys_are_those_of_dicts_with_these_alone(values: list[Any], times: int) -> None:

@@ -75,6 +75,7 @@ def test_groups_are_those_of_the_model(draw: str) -> None:
     assert not wrong
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("draw", ["normal", "skewed", "far from zero", "few", "small"])
 def test_pairs_of_floats_give_what_ints_give(draw: str, monkeypatch: pytest.MonkeyPatch) -> None:
     keys, first, second = columns(draw, 200)

@@ -52,7 +52,7 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "arguments", "parameters"), CALLS)
 def test_function_does_what_it_says(name: str, arguments: tuple[Any, ...], parameters: tuple[Any, ...]) -> None:
     check_function(name, *arguments, parameters=parameters, spark=False)

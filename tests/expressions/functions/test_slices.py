@@ -15,7 +15,7 @@ KERNELS = list(kernels())
 ROWS = 30
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "rows"), square(3, sorted({name for name, *_ in KERNELS}), [(7, 28), (1, 2), (5, 5)]))
 def test_parts_are_as_columns_of_their_own(name: str, rows: tuple[int, int]) -> None:
     (start, stop), wrong = rows, []

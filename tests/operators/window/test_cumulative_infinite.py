@@ -43,6 +43,7 @@ def test_means_are_those_of_all_rows_so_far(batch_rows: int) -> None:
                 assert ours == theirs or (theirs is not None and ours == pytest.approx(theirs, rel=1e-12, nan_ok=True))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch_rows", [1, 100])
 @pytest.mark.parametrize("kind", ["mean", "var", "std", "sum"])
 def test_each_value_is_that_of_the_column_so_far(kind: str, batch_rows: int) -> None:
@@ -59,6 +60,7 @@ def test_each_value_is_that_of_the_column_so_far(kind: str, batch_rows: int) -> 
                 assert ours == theirs or ours == pytest.approx(theirs, rel=1e-15, nan_ok=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["mean", "var", "std", "sum", "min", "max"])
 def test_all_batches_give_the_same(kind: str, tmp_path: Path) -> None:
     every = by_turns(list(itertools.product((1.0, math.inf, math.nan, None), repeat=3)), 3, len(kind))

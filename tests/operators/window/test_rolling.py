@@ -53,6 +53,7 @@ def test_results_do_not_depend_on_where_rows_are_cut(kind: str) -> None:
         assert part == whole[first:]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("before", "after"), [(-(10**12), 0), (0, 10**12), (-(10**12), 10**12), (10**12, 2 * 10**12), (-5, -4), (3, 4)])
 @pytest.mark.parametrize("minimum", [None, 1])

@@ -58,7 +58,7 @@ def is_right(kind: str, found: float, wanted: Fraction | float, count: int) -> b
     return found == pytest.approx(float(wanted), rel=NEARLY, abs=1e-320 if kind == "var" else 1e-160)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("kind", ["sum", "mean", "var", "stdv"])
 def test_windows_are_those_of_fractions(kind: str, name: str) -> None:

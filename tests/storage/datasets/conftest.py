@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,9 +111,20 @@ def requests(bucket: Bucket) -> Iterator[Requests]:
     log.removeHandler(found)
 
 
-@pytest.fixture(params=["s3", "memory"])
+PLACES = ("s3", "memory")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test of a place on one of two file systems, by turns of the names of tests, and in campaigns on the other one too."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "place" in metafunc.fixturenames and not hasattr(metafunc.module, "place") and not any("place" in mark.args[0] for mark in marks):
+        chosen = PLACES[zlib.crc32(metafunc.function.__name__.encode()) % len(PLACES)]
+        metafunc.parametrize("place", [pytest.param(name, marks=[pytest.mark.campaign] * (name != chosen)) for name in PLACES], indirect=True)
+
+
+@pytest.fixture
 def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A place on each of two file systems, in which nothing is."""
+    """A place on a file system, in which nothing is."""
     if request.param == "s3":
         yield request.getfixturevalue("bucket").uri + "/frame"
         return

@@ -266,7 +266,7 @@ CHANGES: dict[str, Callable[[Store], None]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("request_number", [1, 2, 5, 11])
 @pytest.mark.parametrize("few", [True, False], ids=["by one", "in parts"])

@@ -106,6 +106,7 @@ def test_a_checkpoint_that_somebody_has_deleted_is_told_with_what_to_do(tmp_path
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", part(range(examples(40, every=1)), 6))
 def test_any_byte_of_a_file(place: str, number: int) -> None:
     """Right rows, or an error that names the file; each time from the beginning, as nothing is checked twice."""

@@ -44,6 +44,7 @@ def read(path: str) -> SFrame:
     return load_sframe(path) if not path.endswith(".parquet") else SFrame.read_parquet(path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{}, {"dictionary_pagesize_limit": 2_000}, {"use_dictionary": False}, {"row_group_size": 1_000}, "ours"])
 def test_rows_are_those_that_were_written(tmp_path: Path, table: pa.Table, options: Any) -> None:
     path = str(tmp_path / ("frame" if options == "ours" else "file.parquet"))

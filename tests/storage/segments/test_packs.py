@@ -142,7 +142,7 @@ def test_batches_end_where_packs_do(tmp_path: Path) -> None:
 EDGES = [value + more for bits in (7, 15, 31) for value in (-(1 << bits), (1 << bits) - 1) for more in (-1, 0, 1)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("values", [[None], [0, None], [-(1 << 63), (1 << 63) - 1], *([0, edge, None] for edge in EDGES)])
 def test_whole_numbers_are_those_that_were_read_however_they_are_kept(tmp_path: Path, values: list[int | None]) -> None:
     column = [values[row % len(values)] for row in range(9 * SHORT)]

@@ -128,7 +128,7 @@ def check_written(values: pa.Array, column_type: ColumnType, cells: list[Any]) -
         assert found is None or found.to_pylist() == [None if cell is None else alone(cell) for cell in cells]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("character", [*map(chr, range(32)), *'"/\\', "\x7f", "\x80", "\x85", "\xa0", "\u2028", "\ufeff"])
 def test_each_character_is_written_as_in_a_value_alone(character: str) -> None:
     strings = [character, character * 2, f"a\\{character}", f"{character}f"]
