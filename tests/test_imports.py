@@ -248,7 +248,7 @@ def test_the_core_names_optional_parts_in_one_place_only() -> None:
     assert naming_one == {"lazily_imported_subpackages.py", "planner/registry.py"}
 
 
-def test_optional_parts_are_imported_when_they_are_asked_for() -> None:
+def test_optional_parts_and_pyspark_are_imported_when_they_are_asked_for() -> None:
     program = """
 import sys, tempfile
 import sframe_spark
@@ -262,7 +262,7 @@ with tempfile.TemporaryDirectory() as directory:
     frame.save(directory + "/frame")
     assert len(SFrame(directory + "/frame")) == 2
 assert frame["a"].sum() == 3 and frame.explain()
-print(loaded())
+print(loaded(), "pyspark" in sys.modules)
 frame["a"].plot()
 print(loaded())
 from sframe_spark.planner.registry import planner_node_name_to_type
@@ -270,4 +270,4 @@ planner_node_name_to_type("archive_source")
 print(loaded())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100)
-    assert done.stdout.splitlines() == ["[]", "['plotting']", "['plotting', 'turicreate']"]
+    assert done.stdout.splitlines() == ["[] False", "['plotting']", "['plotting', 'turicreate']"]

@@ -26,7 +26,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process import control_groups, memory
 from tests.work import calls_of
 
-FEW, MANY = 500, 4000
+FEW, MANY = 500, 2500
 START = datetime.datetime(2024, 1, 1)
 DAY = datetime.timedelta(days=1)
 

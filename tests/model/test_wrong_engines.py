@@ -86,7 +86,11 @@ def changes_copies(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SFrame, "copy", copy)
 
 
-@pytest.mark.parametrize("wrong", [iterates_over_remembered_lengths, splices_other_rows, counts_bounds, forgets_steps, changes_copies])
-def test_a_wrong_engine_is_found(wrong: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+# Each with the first program that finds it today, which is tried first.
+WRONG = {iterates_over_remembered_lengths: 13, splices_other_rows: 0, counts_bounds: 15, forgets_steps: 1, changes_copies: 0}
+
+
+@pytest.mark.parametrize(("wrong", "first"), WRONG.items(), ids=[wrong.__name__ for wrong in WRONG])
+def test_a_wrong_engine_is_found(wrong: Patch, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong(monkeypatch)
-    assert any(failure_of(program_of(seed, 11, 1)) is not None for seed in range(MOST_PROGRAMS))
+    assert any(failure_of(program_of(seed, 11, 1)) is not None for seed in (first, *range(MOST_PROGRAMS)))

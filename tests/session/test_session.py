@@ -192,12 +192,6 @@ def test_settings_of_old_versions_are_left_behind(spark: Any) -> None:
     assert base.conf.get("spark.sql.legacy.timeParserPolicy") == "LEGACY"
 
 
-def test_import_starts_and_imports_no_spark() -> None:
-    program = "import sys, sframe_spark; print('pyspark' in sys.modules, sframe_spark.SArray([1, 2]).sum(), 'pyspark' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=True)
-    assert done.stdout.split() == ["False", "3", "False"]
-
-
 def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = SessionHolder()
     users = object()
