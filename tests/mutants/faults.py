@@ -36,7 +36,7 @@ class Fault:
 FAULTS = (
     # values
     Fault("cast-int-at-limit", "values", "(numbers < -float(SMALLEST_INT))", "(numbers <= -float(SMALLEST_INT))"),
-    Fault("cast-nan-kept", "values", "values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)", "values = values"),
+    Fault("cast-nan-kept", "values", "values = if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)", "values = values"),
     Fault(
         "offset-subtracted",
         "values",
@@ -66,7 +66,7 @@ FAULTS = (
     # expressions
     Fault("divide-by-zero", "functions", "missing | missing_divisor | zero, rows)", "missing | missing_divisor, rows)"),
     Fault("floor-truncates", "functions", "pc.floor(pc.divide(left, right))", "pc.trunc(pc.divide(left, right))"),
-    Fault("equal-null", "functions", "return to_ints(pc.if_else(pc.is_null(same), both_missing, same))", "return to_ints(same)"),
+    Fault("equal-null", "functions", "return to_ints(if_else(pc.is_null(same), both_missing, same))", "return to_ints(same)"),
     Fault("nan-below-nan", "functions", 'if name.endswith("equal") and pa.types.is_float64(first.type):', "if pa.types.is_float64(first.type):"),
     Fault("int-sum-monotone", "functions", 'FLOAT in types and (is_finite(constant) or (name == "add"', '(is_finite(constant) or (name == "add"'),
     Fault("trim-drops-missing", "functions", "compare(items, pa.scalar(bound)).fill_null(True)", "compare(items, pa.scalar(bound)).fill_null(False)"),
@@ -256,7 +256,7 @@ FAULTS = (
     # session and process
     Fault("others-removed", "session", "if owner == mark_of_this_process():", "if owner is not None:"),
     Fault("cores-rounded-down", "session", "return -(-int(quota) // int(period))", "return int(quota) // int(period)"),
-    Fault("cache-counts-as-used", "session", "- used + reclaimable)", "- used)"),
+    Fault("cache-counts-as-used", "session", "limit - max(0, used - reclaimable))", "limit - used)"),
     Fault("sticky-ignored", "session", "bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX", "bool(mode & stat.S_IWOTH)"),
     Fault("threads-without-room", "session", "return left is None or left.size >= MIN_MEMORY", "return True"),
     # explain
