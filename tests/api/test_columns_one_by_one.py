@@ -10,6 +10,9 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions, direct_execution_of_few_rows as execution_without_plan
+from sframe_spark.engine.execution.materialize_count_and_read_rows import read_all
+from sframe_spark.errors import LengthMismatchError
+from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.rewrite_laws import optimize
 from tests.work import calls_of
@@ -215,3 +218,10 @@ def test_thousands_of_names_are_unpacked() -> None:
     rows = SFrame({"d": [{f"k{number}": number for number in range(row, row + 5)} for row in range(20)]})
     wide = rows.unpack("d", limit=[f"k{number}" for number in range(3_000)])
     assert wide.num_columns() == 3_000 and wide["d.k3"].sum() == 12 and wide["d.k2999"].countna() == 20
+
+
+def test_few_rows_of_different_numbers_do_not_stand_side_by_side() -> None:
+    column = SArray([1, 2, 3, 4])
+    node = zip_columns(column[column > 1]._node, column[column > 2]._node)
+    with pytest.raises(LengthMismatchError, match="columns of 2 and 3 rows"):
+        read_all(node)
