@@ -6,6 +6,7 @@ import json
 import random
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -107,3 +108,9 @@ def test_what_is_unsure_is_not_read() -> None:
     for odd in ODD:
         found = typed_members(f"{GOOD}\n{odd}\n{GOOD}", KNOWN, on_lines=True)
         assert found is None or len(found.counts) == 3
+
+
+@pytest.mark.parametrize(("text", "end"), [('[{"i":1}] \n', 8), ('[{"i":1}] x', None), ('[{"i":1}]]x', None)])
+def test_text_behind_an_array_leaves_it_to_the_parser_that_tells(text: str, end: int | None) -> None:
+    whole = SimpleNamespace(_is_last=True, _text=text, _block_bytes=100)
+    assert block_reader.JsonText._end_of_block(whole, 0) == end  # type: ignore[arg-type]

@@ -211,3 +211,9 @@ def test_what_a_long_line_is_looked_at_grows_with_it(long: str, monkeypatch: pyt
     monkeypatch.setattr(CsvText, "_text", lambda self: looked.append(len(self.pending)) or text(self))
     header, rows, bad = read(long, CsvOptions(), 64, 2)
     assert len(header) == 2 and len(rows) == 1 and not bad and sum(looked) < 10 * len(long)
+
+
+@pytest.mark.parametrize(("pending", "is_last", "starts"), [(b"a\r", False, []), (b"a\r", True, [2]), (b"a\r\nb", False, [3]), (b"a\n", True, [2])])
+def test_a_line_is_not_guessed_to_begin_amid_its_end(pending: bytes, is_last: bool, starts: list[int]) -> None:
+    """A carriage return that was read may be followed by a line feed that was not."""
+    assert CsvText("file.csv", CsvOptions(), io.BytesIO(), 10, pending, is_last)._starts(0) == starts
