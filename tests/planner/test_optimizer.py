@@ -244,3 +244,14 @@ def test_firings_of_the_built_in_laws_grow_linearly() -> None:
 
     small, large = firings(50), firings(500)
     assert 0 < large <= 11 * small
+
+
+@pytest.mark.parametrize(("laws", "left"), [([], "low"), ([relabel("low", "lower")], "lower")], ids=["as it is", "rewritten itself"])
+def test_a_law_that_computes_its_input_in_another_form_fires_only_where_nobody_else_reads_it(laws: list[Law], left: str) -> None:
+    merge = law("high(low(x)) = high(x)", stage="first", on="sample_step", alone=True)(
+        lambda node: step(*node.inputs[0].inputs, "high") if node.operator == Step("high") and node.inputs[0].operator == Step(left) else None
+    )
+    optimizer, below = Optimizer([FIRST], [*laws, merge]), step(leaf(), "low")
+    assert labels(optimizer.optimize(step(below, "high"))) == ["high"]
+    shared = optimizer.optimize(Pair("both").make_planner_node(step(below, "high"), step(below, "other")))
+    assert [labels(branch) for branch in shared.inputs] == [[left, "high"], [left, "other"]]
