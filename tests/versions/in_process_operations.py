@@ -564,12 +564,12 @@ def cut(text: str) -> str:
     return text if len(text) <= 1_000 else f"{text[:600]} ... {len(text)} {hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def values_in(directory: Path) -> dict[str, dict[str, str]]:
-    """Return the values of all operations, by the way in which few rows are computed."""
+def values_in(directory: Path, by_turns: bool = False) -> dict[str, dict[str, str]]:
+    """Return the values of all operations, by the way in which few rows are computed; by turns, each operation is computed in one of the two ways."""
     values: dict[str, dict[str, str]] = {}
-    for way, limit in (("directly", costs.MAX_ROWS_RUN_DIRECTLY), ("by a plan", -1)):
+    for turn, (way, limit) in enumerate((("directly", costs.MAX_ROWS_RUN_DIRECTLY), ("by a plan", -1))):
         costs.MAX_ROWS_RUN_DIRECTLY, values[way] = limit, {}
-        for name, function in OPERATIONS.items():
+        for name, function in list(OPERATIONS.items())[turn::2] if by_turns else OPERATIONS.items():
             try:
                 values[way][name] = cut(text_of(function(directory)))
             except Exception as error:
