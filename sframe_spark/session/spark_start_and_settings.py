@@ -24,6 +24,7 @@ from sframe_spark.process.memory import all_memory
 from sframe_spark.process.temporary_file_leases import require_directory
 from sframe_spark.process.worker_python_start import environment_of_tasks, interpreter
 from sframe_spark.session.java import find_java
+from sframe_spark.session.java_in_containers import directory_of_exchanges, name_user, options_of_java, variables_of_spark
 from sframe_spark.session.jvm_class_archive_lookup import JVM_OPTIONS, ClassArchive, JvmStart, find_archive
 from sframe_spark.session.spark_versions import error_condition, new_session, require_supported, settings_of, silence_query_loggers, text_of_settings
 from sframe_spark.session.worker_sockets import socket_settings
@@ -150,7 +151,7 @@ def start_spark() -> tuple[SparkSession, bool]:
     # find it; PYTHONPATH is unset as the JVM would pass it on to workers.
     variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": python_of_tasks(), "SPARK_HOME": str(start.spark_home), "PYTHONPATH": None}
     silence_spark()
-    with environment_variables(variables):
+    with environment_variables({**variables, **variables_of_spark()}):
         return _start_local(find_archive(start))
 
 
@@ -168,8 +169,10 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(f"local[{available_cores()}]").appName("sframe_spark")
-    for key, value in {**local_settings(archive), **socket_settings()}.items():
+    named = {"spark.master": f"local[{available_cores()}]", "spark.app.name": "sframe_spark"}
+    settings = {**named, **local_settings(archive), **socket_settings()}
+    builder = SparkSession.builder
+    for key, value in settings.items():
         builder = builder.config(key, value)
     try:
         # The user's own builders wait for PySpark's lock. If the user has just started a session, getOrCreate would change its settings, and the
@@ -177,6 +180,7 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
         with SparkSession.Builder._lock:
             if SparkContext._active_spark_context is not None:
                 return SparkSession.builder.getOrCreate(), False
+            name_user(settings)
             return builder.getOrCreate(), True
     except PySparkRuntimeError as error:
         if archive is None or error_condition(error) != GATEWAY_EXITED:
@@ -208,7 +212,8 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     """Return the settings of a local session that this package starts, with a class archive if there is one."""
     logging = _logging_settings().as_uri()
     # The user's options come last, so they take precedence.
-    extra = " ".join(["" if archive is None else archive.options, *options_of_cores(), os.environ.get(JVM_OPTIONS, "")]).strip()
+    own = ["" if archive is None else archive.options, *options_of_cores(), *options_of_java()]
+    extra = " ".join([*own, os.environ.get(JVM_OPTIONS, "")]).strip()
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -223,7 +228,7 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     settings.update({f"spark.executorEnv.{name}": value for name, value in environment_of_tasks(sys.path).items()})
-    directory = config.temporary_directory
+    directory = directory_of_exchanges()
     if directory is not None:
         # Otherwise Spark would start, and then end without giving a reason.
         require_directory(directory)
