@@ -7,13 +7,21 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import MagicMock, call
 
 import pytest
 
 from sframe_spark import config
 from sframe_spark.process.temporary_file_leases import owner_in
 from sframe_spark.session import java_in_containers
-from sframe_spark.session.java_in_containers import directory_of_exchanges, directory_of_programs, has_account, options_of_java, variables_of_spark
+from sframe_spark.session.java_in_containers import (
+    directory_of_exchanges,
+    directory_of_programs,
+    has_account,
+    name_user,
+    options_of_java,
+    variables_of_spark,
+)
 from sframe_spark.session.spark_start_and_settings import local_settings
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="about containers of Linux")
@@ -99,3 +107,20 @@ def test_exchanges_are_where_python_has_temporary_files(tmp_path: Path, monkeypa
     assert local_settings()["spark.local.dir"] == str(tmp_path)
     config.temporary_directory = str(tmp_path / "chosen")
     assert local_settings()["spark.local.dir"] == str(tmp_path / "chosen")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_user_without_an_account_gets_a_name(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark import SparkContext
+
+    monkeypatch.setattr(java_in_containers, "has_account", lambda: known)
+    started, java = [], MagicMock()
+    monkeypatch.setattr(SparkContext, "_ensure_initialized", lambda conf: started.append(dict(conf.getAll())))
+    monkeypatch.setattr(SparkContext, "_jvm", java)
+    # Without a JVM, as before the first session, settings are kept in Python.
+    monkeypatch.setattr("pyspark.conf.SparkConf.__init__", lambda self: vars(self).update(_jconf=None, _conf={}))
+    name_user({"spark.app.name": "mine", "spark.driver.memory": "1g"})
+    users = java.org.apache.hadoop.security.UserGroupInformation
+    assert started == ([] if known else [{"spark.app.name": "mine", "spark.driver.memory": "1g"}])
+    assert users.createRemoteUser.call_args_list == ([] if known else [call(str(os.getuid()))])
+    assert users.setLoginUser.call_args_list == ([] if known else [call(users.createRemoteUser.return_value)])
