@@ -300,13 +300,19 @@ def finding_of(answer: Answer) -> Diagnosis:
     return Diagnosis(subject, f"Python {answer.python}, pyarrow {answer.pyarrow}, sframe_spark {answer.package}{sent}")
 
 
+NO_DIRECTORY = (
+    "none is named; results larger than config.memory_budget go to the object store of spark.sql.warehouse.dir, or are refused. "
+    "To name one: SFRAME_SPARK_TMP=/a/directory"
+)
+
+
 def _shared() -> Diagnosis:
     """Return the result of checking whether executors see the directory of temporary data."""
     subject, directory = "shared directory", config.temporary_directory
     if is_one_process(get_session()):
         return Diagnosis(subject, "this machine does all work")
     if directory is None:
-        return Diagnosis(subject, "none is named; results larger than config.memory_budget are refused. To name one: SFRAME_SPARK_TMP=/a/directory")
+        return Diagnosis(subject, NO_DIRECTORY)
     handle = temporary_store().new_dataset()
     try:
         require_writable(handle.directory)

@@ -19,6 +19,7 @@ from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import require_memory_for_thread
+from sframe_spark.process.place_of_cluster import PLACE_OF_CLUSTER
 from sframe_spark.process.python_worker_pool_and_message_channel import WorkerProcesses
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session.progress import ProgressBar, covering_progress
@@ -178,6 +179,7 @@ class SessionHolder:
         self.reached: set[tuple[str, str]] = set()
         # Directories that they were found not to share, each with what failed ("read" or "written"), and why.
         self.unshared: dict[tuple[str, str], str] = {}
+        PLACE_OF_CLUSTER.uri = None
         self.packages = Packages()
 
     def start_over(self) -> None:

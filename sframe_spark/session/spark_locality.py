@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
+from sframe_spark.process.place_of_cluster import PLACE_OF_CLUSTER
 from sframe_spark.session.session import active_session, get_session, is_started
 from sframe_spark.session.spark_start_and_settings import is_attached, is_on_this_machine, is_remote
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def reads_our_files(session: SparkSession) -> bool:
-    """Return whether Spark is expected to see this process's temporary data: on this machine, or if the user has set its directory."""
-    return config.temporary_directory is not None or (not is_remote(session) and is_on_this_machine(session))
+    """Return whether Spark is expected to see this process's temporary data: on this machine, or in a place that the user or the cluster names."""
+    return config.temporary_directory is not None or PLACE_OF_CLUSTER.uri is not None or (not is_remote(session) and is_on_this_machine(session))
 
 
 def is_one_process(session: SparkSession) -> bool:

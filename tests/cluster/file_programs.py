@@ -202,3 +202,21 @@ def package_of_executors(place: Place) -> tuple[Any, Any]:
     (origin,) = frame["place"].unique()
     is_sent = "bare" in Path(os.environ["PYSPARK_PYTHON"]).parts
     return [list(frame["total"])[-1], ".zip/sframe_spark/" in origin, sys.path == before], [sum(range(ROWS)), is_sent, True]
+
+
+def temporary_data_on_the_object_store_of_the_cluster(place: Place) -> tuple[Any, Any]:
+    """What is too large to be collected goes where the cluster's warehouse is; nobody has named a place for temporary data."""
+    found: list[Any] = []
+    with config.using(temporary_directory=None, memory_budget=20_000):
+        few = SFrame(place.spark.range(0, 100, 1, 2))
+        few.materialize()
+        found += [type(few._node.operator).__name__, few["id"].sum()]
+        many = place.from_spark()
+        many.materialize()
+        manifest = many._node.operator.manifest
+        found += [manifest.directory.startswith(f"{place.path('warehouse')}/_sframe_spark_temporary/"), sorted(many["n"])]
+        made = many.sort("n")
+        made["square"] = made["n"].apply(lambda n: n * n, dtype=int)
+        found += [list(made["square"]), list(made["k"].cumulative_sum())[-1]]
+    sums = [ROWS * (ROWS - 1) // 2, sum(map(key, range(ROWS)))]
+    return [found, sum(found[3])], [["MemorySource", 4950, True, list(range(ROWS)), [n * n for n in range(ROWS)], sums[1]], sums[0]]

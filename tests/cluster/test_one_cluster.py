@@ -19,7 +19,11 @@ from tests.cluster.test_packages import PROGRAM, bare_python, without_project
 pytestmark = [needs_namespaces, pytest.mark.spark]
 
 BY_TASKS, BY_THE_DRIVER = "file_programs:read_by_tasks", "file_programs:read_by_the_driver"
-ON_AN_OBJECT_STORE = ("file_programs:frames_on_an_object_store", "file_programs:temporary_data_on_an_object_store")
+ON_AN_OBJECT_STORE = (
+    "file_programs:frames_on_an_object_store",
+    "file_programs:temporary_data_on_an_object_store",
+    "file_programs:temporary_data_on_the_object_store_of_the_cluster",
+)
 # What an object store holds in the end, when no session has temporary data there.
 NAMES_THAT_STAY = {"good", "kept", "made", "out", "saved", "table", "table.csv", "odd.csv", "bad.csv", "odd.json"}
 
@@ -50,7 +54,8 @@ def found(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> dict[
         found["one"] = one.endings((*SHORTEST, BY_THE_DRIVER), DRIVER)
         cluster.end_first_worker()
         cluster.start_workers([False])
-        found["none"] = one.endings(SHORT, DRIVER, stays=True)
+        # Spark itself has no connector to the store.
+        found["none"] = one.endings(SHORT, {**DRIVER, "spark.sql.warehouse.dir": "s3a://bucket/cluster/warehouse"}, stays=True)
         found["none, small budget"] = one.endings(SHORTEST, SMALL_BUDGET, stays=True)
         found["none, object store"] = one.endings(ON_AN_OBJECT_STORE, None, f"{store.uri}/cluster", store.options)
     return found

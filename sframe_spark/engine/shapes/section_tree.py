@@ -144,7 +144,10 @@ class Alternative(enum.Enum):
     WITHOUT_SPARK = (
         "this process computes it, in threads or Python processes, if Spark's machines do not see the files or share no directory for its rows"
     )
-    BROUGHT_HERE = "its rows come to this process, if Spark's machines share no directory for them, and are refused beyond config.memory_budget"
+    BROUGHT_HERE = (
+        "its rows come to this process, if Spark's machines share no directory for them; more than config.memory_budget go to the cluster's "
+        "object store, or are refused"
+    )
     STAYS_IN_MEMORY = "rows stay in memory as long as there is room, and go to disk if they find none"
     FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have {few_rows}"
     MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"

@@ -20,6 +20,7 @@ from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, Section, Shape, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, fits_driver, rows_fit
 from sframe_spark.engine.spark import query
+from sframe_spark.engine.spark.object_store_of_cluster import is_object_store_of_cluster_used
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared, require_readable
 from sframe_spark.errors import NotSharedError
 from sframe_spark.message_text import in_words
@@ -80,16 +81,20 @@ QUERY: Shape = QueryShape()
 
 def has_shared_place(options: MaterializeOptions) -> bool:
     """Return whether Spark's machines, as far as is known, share the directory that rows are written to."""
-    return is_shared(temporary_directory_in_use() if options.directory is None else os.path.dirname(options.directory))
+    if options.directory is None:
+        return is_shared(temporary_directory_in_use()) and not is_object_store_of_cluster_used()
+    return is_shared(os.path.dirname(options.directory))
 
 
 def without_shared_place(node: PlannerNode, runner: SectionRunner) -> PlannerNode:
-    """Return a source of the rows of a query, brought to this process as they are computed, where there is no place to which Spark could write them.
+    """Return a source of the rows of a query, brought to this process as they are computed, where Spark shares no directory.
+
+    Rows that take more than the memory budget go to the object store of the cluster, if it has one.
 
     Raises
     ------
     NotSharedError
-        If they take more than the memory budget.
+        If they take more than the memory budget, and there is no other place.
     """
     # If files that the query reads are not seen, either, it is planned again without Spark.
     require_readable(node)
@@ -100,7 +105,7 @@ def without_shared_place(node: PlannerNode, runner: SectionRunner) -> PlannerNod
         runner.log.append(f"collected: {node.operator_type}, as Spark's machines share no place for its rows")
         return runner.keep(rows, node)
     try:
-        # Asks once more, as the directory may be shared by now.
+        # To the object store of the cluster, or to the directory, which may be shared by now: it is asked for once more.
         return write_query(node, runner.options)
     except NotSharedError as error:
         what = f"the rows of {node.operator.called()} take more than config.memory_budget ({in_words(budget)}), and find no place but in this process"

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.engine.spark.error_translation import is_of_spark, run_spark
 from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, require_same_versions
+from sframe_spark.engine.spark.object_store_of_cluster import use_object_store_of_cluster
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.base_and_segment_source import Source
@@ -425,10 +426,15 @@ def _check(answer: Answer, expected: str, above: str, advice: str = SHARED_DIREC
 
 
 def _not_shared(what: str, directory: str, advice: str, checks: Sequence[str] = CHECKS) -> NotSharedError:
-    """Return the error of a directory that is not shared, and remember for the session which checks of the directory failed."""
+    """Return the error of a directory that is not shared, and remember for the session which checks of the directory failed.
+
+    If it is that of temporary data, which the user has not named, the session uses the object store of the cluster from then on.
+    """
+    is_for_temporary_data = directory == temporary_directory_in_use()
     error = NotSharedError(f"{directory} is not shared with Spark: {what}; {advice}")
     get_unshared().update(((directory, check), str(error)) for check in checks)
-    return error
+    trouble = use_object_store_of_cluster() if is_for_temporary_data else ""
+    return NotSharedError(f"{error}; the object store of the cluster is not used: {trouble}") if trouble else error
 
 
 def _holds(file: str, content: str) -> bool:

@@ -27,6 +27,7 @@ from sframe_spark.paths_and_uris import is_remote_location, normalised
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
+from sframe_spark.process.place_of_cluster import PLACE_OF_CLUSTER
 from sframe_spark.process.temporary_file_leases import (
     CLAIMS,
     SECONDS_BETWEEN_HEARTBEATS,
@@ -364,8 +365,8 @@ keep_whole_at_fork(_STORES_LOCK, "temporary data")
 
 
 def temporary_root() -> str:
-    """Return the location for temporary data: ``config.temporary_directory``, local or remote, or else the temporary directory of the system."""
-    return config.temporary_directory or directory_of_system()
+    """Return the location for temporary data: ``config.temporary_directory``, the object store of the cluster, or the system's directory."""
+    return config.temporary_directory or PLACE_OF_CLUSTER.uri or directory_of_system()
 
 
 def scratch_root() -> str:
