@@ -6,6 +6,7 @@ later versions to their builds; a version is compared only for messages.
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 import importlib.util
 import inspect
@@ -234,8 +235,10 @@ def new_session(base: SparkSession) -> SparkSession:
     """Return a session of the same application, or server, that shares no settings, views or functions."""
     if hasattr(type(base), "newSession"):
         return base.newSession()
-    # A remote session, which has the method since Spark 4.3.
-    return type(base)(connection=base.client._builder)
+    # A remote session, which has the method since Spark 4.3. An address may name the session: another one with that name would be the same.
+    address = copy.deepcopy(base.client._builder)
+    address._params.pop("session_id", None)
+    return type(base)(connection=address, userId=base.client._user_id)
 
 
 def clone_of_remote(session: SparkSession) -> SparkSession:

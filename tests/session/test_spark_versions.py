@@ -93,13 +93,15 @@ def test_what_is_missing_is_refused_by_the_first_version_with_it(monkeypatch: py
         require_variant()
 
 
-def test_a_remote_session_without_the_method_connects_anew() -> None:
+def test_a_remote_session_without_the_method_connects_anew_under_no_name() -> None:
     class Remote:
-        def __init__(self, connection: str) -> None:
-            self.client = SimpleNamespace(_builder=connection)
+        def __init__(self, connection: Any, userId: str) -> None:
+            self.client = SimpleNamespace(_builder=connection, _user_id=userId)
 
-    made: Any = new_session(Remote("sc://place"))  # type: ignore[arg-type]
-    assert made.client._builder == "sc://place"
+    given: Any = Remote(SimpleNamespace(_params={"session_id": "mine", "token": "t"}), "me")
+    made: Any = new_session(given)
+    assert (made.client._builder._params, made.client._user_id) == ({"token": "t"}, "me")
+    assert given.client._builder._params == {"session_id": "mine", "token": "t"}
 
 
 class ScalaMap:
