@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from sframe_spark import config
+from sframe_spark import SFrame, config
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical import site
 from sframe_spark.engine.physical.site import Site
+from sframe_spark.engine.shapes import plan_part_and_gathered_rows
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import bytes_gathered, ranges_for
+from sframe_spark.engine.shapes.section_planner import SectionPlanner
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.rewrite_laws import optimize
+from tests.strategies import WHOLE_BY_THREADS
 
 GIB = 1 << 30
 
@@ -33,3 +38,13 @@ def test_rows_that_are_many_and_short_are_not_more_ranges_than_there_may_be() ->
     with config.using(work_memory=4096 * GIB):
         assert ranges_for(PlanSize(10**12, 8.0 * 10**12), Site.now()) > costs.MAX_RANGES
         assert ranges_for(PlanSize(10**11, 10.0**11), Site.now()) <= costs.MAX_RANGES
+
+
+def test_how_a_sort_runs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two shapes ask how large its rows are, and the planner and the section how it runs."""
+    asked, plan_size = list[PlannerNode](), plan_part_and_gathered_rows.plan_size_of
+    monkeypatch.setattr(plan_part_and_gathered_rows, "plan_size_of", lambda below: asked.append(below) or plan_size(below))
+    rows = SFrame({"v": [3, 1, 2] * 100})
+    with config.using(small_rows=1):
+        section = SectionPlanner(Site.now()).plan(optimize(rows.sort("v")._node))
+    assert section.strategy == WHOLE_BY_THREADS and len(asked) == 1
