@@ -27,9 +27,22 @@ ORC_TIMESTAMPS_ARE_CHECKED = VERSION >= (25,)
 # Before 26 a missing list of fixed size cannot be read from Parquet.
 _READS_MISSING_FIXED_LISTS = VERSION >= (26,)
 
+# Before 18 views of strings and bytes are not cast.
+_CASTS_VIEWS = VERSION >= (18,)
 # Before 19 there is no class for the extension, and batches are not concatenated at once.
 JSON_TYPE: pa.DataType = pa.json_() if VERSION >= (19,) else pa.string()
 _CONCATENATES_BATCHES = VERSION >= (19,)
+
+
+def cast_of_views(values: Any, data_type: pa.DataType) -> Any:
+    """Cast views of strings or bytes.
+
+    Examples
+    --------
+    >>> cast_of_views(pa.array(["a", None], pa.string_view()), pa.string()).to_pylist()
+    ['a', None]
+    """
+    return values.cast(data_type) if _CASTS_VIEWS else pa.array(values.to_pylist(), data_type)
 
 
 def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

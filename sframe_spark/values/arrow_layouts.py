@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
+from sframe_spark.pyarrow_versions import cast_of_views
 from sframe_spark.values.datetimes import arrow_microseconds
 
 MAX_BYTES = (1 << 31) - 1
@@ -190,7 +191,7 @@ def _widened(values: pa.Array) -> pa.Array:
         runs = np.searchsorted(ends, np.arange(values.offset, values.offset + len(values)), "right")
         return _widened(values.values).take(pa.array(runs))
     if types.is_string_view(data_type) or types.is_binary_view(data_type):
-        return values.cast(pa.large_string() if types.is_string_view(data_type) else pa.large_binary())
+        return cast_of_views(values, pa.large_string() if types.is_string_view(data_type) else pa.large_binary())
     if types.is_string(data_type) or types.is_binary(data_type):
         wide = pa.large_string() if types.is_string(data_type) else pa.large_binary()
         return _array(wide, len(values), [_validity(values), pa.py_buffer(_offsets(values)), _content(values.buffers()[2])])

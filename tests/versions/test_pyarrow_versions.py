@@ -33,7 +33,7 @@ def test_guarded_kernels_are_called_by_way_of_their_guards() -> None:
 def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether all guards are on, whatever is installed."""
     if request.param:
-        for name in ("_IF_ELSE_TAKES_SLICES", "_REPLACEMENT_TAKES_SLICES", "_CONCATENATES_BATCHES"):
+        for name in ("_IF_ELSE_TAKES_SLICES", "_REPLACEMENT_TAKES_SLICES", "_CONCATENATES_BATCHES", "_CASTS_VIEWS"):
             assert isinstance(getattr(pyarrow_versions, name), bool)
             monkeypatch.setattr(pyarrow_versions, name, False)
     return bool(request.param)
@@ -65,6 +65,12 @@ def test_slices_are_what_copies_are(data_type: pa.DataType, values: list[Any]) -
         replaced = pyarrow_versions.replace_with_mask(column, pa.array(chosen), pa.array(new, data_type)).to_pylist()
         news = iter(new)
         assert replaced == [next(news) if m else v for v, m in zip(kept, chosen, strict=True)]
+
+
+@pytest.mark.usefixtures("guarded")
+def test_views_are_cast() -> None:
+    texts = ["a", None, "long enough to be out of line", ""]
+    assert pyarrow_versions.cast_of_views(pa.array(texts, pa.string_view()).slice(1), pa.large_string()).to_pylist() == texts[1:]
 
 
 @pytest.mark.usefixtures("guarded")
