@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
@@ -29,6 +30,9 @@ _READS_MISSING_FIXED_LISTS = VERSION >= (26,)
 
 # Before 18 views of strings and bytes are not cast.
 _CASTS_VIEWS = VERSION >= (18,)
+# Before 22 offsets are no time zones.
+_KNOWS_OFFSETS = VERSION >= (22,)
+_OFFSET = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
 # Before 19 there is no class for the extension, and batches are not concatenated at once.
 JSON_TYPE: pa.DataType = pa.json_() if VERSION >= (19,) else pa.string()
 _CONCATENATES_BATCHES = VERSION >= (19,)
@@ -43,6 +47,21 @@ def cast_of_views(values: Any, data_type: pa.DataType) -> Any:
     ['a', None]
     """
     return values.cast(data_type) if _CASTS_VIEWS else pa.array(values.to_pylist(), data_type)
+
+
+def local_timestamp(instants: pa.Array) -> pa.Array:
+    """Return the wall clock's times of instants in microseconds, as ``pyarrow.compute.local_timestamp`` does.
+
+    Examples
+    --------
+    >>> local_timestamp(pa.array([0, None], pa.timestamp("us", "-05:30"))).to_pylist()
+    [datetime.datetime(1969, 12, 31, 18, 30), None]
+    """
+    offset = None if _KNOWS_OFFSETS else _OFFSET.fullmatch(instants.type.tz)
+    if offset is None:
+        return pc.local_timestamp(instants)
+    microseconds = (int(offset[2]) * 60 + int(offset[3])) * (-60_000_000 if offset[1] == "-" else 60_000_000)
+    return pc.add(instants.cast(pa.int64()), microseconds).cast(pa.timestamp("us"))
 
 
 def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

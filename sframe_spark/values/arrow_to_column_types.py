@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, InexactDecimalWarning, SchemaError, listed, users_level
 from sframe_spark.message_text import visible
+from sframe_spark.pyarrow_versions import local_timestamp
 from sframe_spark.types import (
     ARRAY,
     DATETIME,
@@ -290,7 +291,7 @@ def _zoned_values(values: pa.Array) -> pa.Array:
         return zoned_array(arrow_microseconds(values.field(0)).cast(pa.int64()), values.field(1).cast(pa.int32()), valid)
     _check_microseconds(values)
     instant = arrow_microseconds(values)
-    wall = pc.local_timestamp(instant).cast(pa.int64())
+    wall = local_timestamp(instant).cast(pa.int64())
     utc = instant.cast(pa.int64())
     # Before about 1900 the offsets of zones have seconds; they are rounded down to minutes. The instant is not rounded.
     offset = floored(pc.subtract(wall, utc), MINUTE).cast(pa.int32())

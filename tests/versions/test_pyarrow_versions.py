@@ -33,7 +33,7 @@ def test_guarded_kernels_are_called_by_way_of_their_guards() -> None:
 def guarded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether all guards are on, whatever is installed."""
     if request.param:
-        for name in ("_IF_ELSE_TAKES_SLICES", "_REPLACEMENT_TAKES_SLICES", "_CONCATENATES_BATCHES", "_CASTS_VIEWS"):
+        for name in ("_IF_ELSE_TAKES_SLICES", "_REPLACEMENT_TAKES_SLICES", "_CONCATENATES_BATCHES", "_CASTS_VIEWS", "_KNOWS_OFFSETS"):
             assert isinstance(getattr(pyarrow_versions, name), bool)
             monkeypatch.setattr(pyarrow_versions, name, False)
     return bool(request.param)
@@ -71,6 +71,14 @@ def test_slices_are_what_copies_are(data_type: pa.DataType, values: list[Any]) -
 def test_views_are_cast() -> None:
     texts = ["a", None, "long enough to be out of line", ""]
     assert pyarrow_versions.cast_of_views(pa.array(texts, pa.string_view()).slice(1), pa.large_string()).to_pylist() == texts[1:]
+
+
+@pytest.mark.usefixtures("guarded")
+@pytest.mark.parametrize(("zone", "minutes"), [("+05:30", 330), ("-12:00", -720), ("UTC", 0), ("Asia/Kolkata", 330)])
+def test_times_of_the_wall_clock(zone: str, minutes: int) -> None:
+    instants = pa.array([0, None, -1], pa.timestamp("us", zone))
+    start = dt.datetime(1970, 1, 1) + dt.timedelta(minutes=minutes)
+    assert pyarrow_versions.local_timestamp(instants).to_pylist() == [start, None, start - dt.timedelta(microseconds=1)]
 
 
 @pytest.mark.usefixtures("guarded")
