@@ -101,7 +101,7 @@ class Frames:
         """Join two frames of which each row has one match."""
         if way == BY_HAND:
             left, right = (self.spark.read.parquet(*map(str, (self.directory / name).glob("segment-*"))).drop("_key") for name in ("left", "right"))
-            left.join(right, "c0").write.mode("overwrite").parquet(str(self.directory / "by hand"))
+            left.join(right.toDF("c0", "b", "g"), "c0").write.mode("overwrite").parquet(str(self.directory / "by hand"))
             return
         with crossing(way):
             materialize(self.load("left").join(self.load("right"), on="k")._node, MaterializeOptions(in_memory=0))
