@@ -79,7 +79,8 @@ def quantile_of(values: Sequence[Any]) -> Any:
     ordered = sorted(
         (float(value) for value in values if value is not None), key=lambda value: (math.isnan(value), 0.0 if math.isnan(value) else value)
     )
-    return array.array("d", [ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0.0 for share in SHARES])
+    # A zero has no sign.
+    return array.array("d", [ordered[min(int(share * len(ordered)), len(ordered) - 1)] + 0.0 if ordered else 0.0 for share in SHARES])
 
 
 def counts_of(values: Sequence[Any]) -> dict[Any, int]:
