@@ -114,7 +114,7 @@ def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
     # Functions that workers cannot import are pickled by value.
     pickler: Any = import_cloudpickle().Pickler
 
-    class TaskPickler(pickler):  # type: ignore[misc]
+    class TaskPickler(pickler):
         def persistent_id(self, value: Any) -> int | None:
             return number_of(value)
 

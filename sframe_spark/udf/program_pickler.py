@@ -34,6 +34,7 @@ from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable
 from sframe_spark.udf.received_program import HASHED_TEXT, UsersProgram, module_of, owner_of, variables_of
 
 cloudpickle = import_cloudpickle()
+_Pickler: Any = cloudpickle.Pickler
 _MAX_LEFT_OUT = 200
 _MAX_CULPRIT_DEPTH = 6
 
@@ -61,7 +62,7 @@ class _Limited(io.BytesIO):
         return super().write(content)
 
 
-class ProgramPickler(cloudpickle.Pickler):
+class ProgramPickler(_Pickler):
     """Pickles a function, and then one after the other the variables that it reaches.
 
     Parameters
