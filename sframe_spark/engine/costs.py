@@ -76,6 +76,8 @@ MAX_BRANCHES_IN_SPARK = 64
 MAX_ROWS_AT_HAND = 16_777_216
 # The largest size of rows that are in memory already, as a multiple of the memory budget.
 BUDGETS_AT_HAND = 4
+# A column that Spark computes may be narrower than the type that this package has for it, so a row may take fewer bytes than its types say.
+TIMES_WIDER_THAN_COLUMNS_OF_SPARK = 2
 # The largest size of rows that the driver streams to disk in less time than Spark needs to start, as a multiple of the memory budget.
 BUDGETS_STREAMED = 8
 

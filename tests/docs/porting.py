@@ -78,7 +78,9 @@ def plain(value: Any, one_missing: bool) -> Any:
     if isinstance(value, Mapping) or hasattr(value, "asDict"):
         items = value.items() if isinstance(value, Mapping) else value.asDict().items()
         return {plain(key, one_missing): plain(item, one_missing) for key, item in items}
-    if isinstance(value, SArray | np.ndarray | list | tuple | array) or (kind in ("pandas", "polars") and hasattr(value, "to_list")):
+    if isinstance(value, SArray | np.ndarray | list | tuple | array) or (
+        kind in ("pandas", "polars") and (hasattr(value, "to_list") or hasattr(value, "tolist"))
+    ):
         return [plain(item, one_missing) for item in value]
     return plain_scalar(value, one_missing)
 

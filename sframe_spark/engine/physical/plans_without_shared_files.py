@@ -42,7 +42,7 @@ def is_computed_alone(root: PlannerNode, site: Site, directory: str | None) -> b
 
 def bytes_of(leaves: Sequence[PlannerNode]) -> float:
     """Estimate the bytes of the rows of sources; those of unknown length count nothing."""
-    return sum(bytes_of_rows(leaf, leaf.length.rows or 0) for leaf in leaves)
+    return sum(bytes_of_rows(leaf, rows) for leaf in leaves if (rows := leaf.length.rows) is not None)
 
 
 def is_unshared_target(directory: str | None, site: Site) -> bool:

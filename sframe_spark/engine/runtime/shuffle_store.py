@@ -249,13 +249,13 @@ def packed_runs(full: Sequence[SplitRows], schema: Schema, max_bytes: int = MAX_
 
 
 def slices_of(batch: pa.RecordBatch, max_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Yield a record batch in slices of at most ``max_bytes`` bytes, or of a single row.
+    """Yield a record batch in halves, and halves of these, until each has at most ``max_bytes`` bytes or a single row.
 
     Examples
     --------
     >>> batch = pa.record_batch({"text": ["a" * 50, "b", "c", "d" * 9]})
     >>> [part.num_rows for part in slices_of(batch, 40)]
-    [1, 2, 1]
+    [1, 1, 2]
     """
     if batch.nbytes <= max_bytes or batch.num_rows <= 1:
         yield batch

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 
+from sframe_spark.engine import costs
 from sframe_spark.errors import ExecutionError, MemoryReservationError
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.session import is_remote
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 BITS_OF_ROW_IN_PARTITION = 33
 # Bytes of a value of variable length, at least: its offset.
 BYTES_OF_OFFSET = 4
-# A column that Spark computes may be narrower than this package's type.
-TIMES_NARROWER = 2
 
 
 def table_within(df: DataFrame, schema: Schema, budget: int) -> pa.Table | None:
@@ -58,7 +57,7 @@ def with_bounded_partitions(df: DataFrame, schema: Schema, budget: int) -> DataF
     """Return a DataFrame without the rows of a partition that alone exceed a budget, so that no executor prepares more for this process."""
     from pyspark.sql import functions as F
 
-    most = TIMES_NARROWER * budget // max(1, min_bytes_of_row(schema)) + 1
+    most = costs.TIMES_WIDER_THAN_COLUMNS_OF_SPARK * budget // max(1, min_bytes_of_row(schema)) + 1
     number = F.monotonically_increasing_id().bitwiseAND((1 << BITS_OF_ROW_IN_PARTITION) - 1)
     return df.where(number <= most)
 
