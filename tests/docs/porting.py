@@ -122,9 +122,9 @@ def fresh(names: Mapping[str, Any]) -> dict[str, Any]:
 
 def own(value: Any) -> Any:
     """A frame that code may change, other things as they are."""
-    if isinstance(value, SFrame) or (type(value).__module__.startswith("pandas.") and hasattr(value, "columns")):
+    if isinstance(value, SFrame) or (type(value).__module__.partition(".")[0] == "pandas" and hasattr(value, "columns")):
         return value.copy()
-    return value.clone() if type(value).__module__.startswith("polars.") and hasattr(value, "clone") else value
+    return value.clone() if type(value).__module__.partition(".")[0] == "polars" and hasattr(value, "clone") else value
 
 
 def run(code: str, names: Mapping[str, Any], frame: str) -> tuple[Any, dict[str, Any]]:
