@@ -76,7 +76,7 @@ def test_programs_of_joins(spark: Any, block: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(SectionRunner, "run", lambda self, section: ran.append(section.strategy) or run(self, section))
     for seed in range(FIRST + 500 + 4 * PROGRAMS * block, FIRST + 500 + 4 * PROGRAMS * (block + 1)):
         check(seed, most_steps=5, kinds=OF_JOINS)
-    assert ran.count(HASH_JOIN_BY_THREADS) > PROGRAMS
+    assert ran.count(HASH_JOIN_BY_THREADS) > 1
 
 
 @pytest.mark.campaign

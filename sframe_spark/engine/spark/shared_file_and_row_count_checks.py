@@ -412,7 +412,8 @@ def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
     except Exception as error:
         if not isinstance(error, (ExecutionError, StorageError)) and not is_of_spark(error):
             raise
-        raise _not_shared(f"Spark cannot read and write what {platform.node()} wrote there: {error}", above, advice) from None
+        # Not remembered: executors see the directory, so this is a setting of Spark's file systems, which the user may change.
+        raise _not_shared(f"Spark cannot read and write what {platform.node()} wrote there: {error}", above, advice, ()) from None
 
 
 def _check(answer: Answer, expected: str, above: str, advice: str = SHARED_DIRECTORY) -> None:

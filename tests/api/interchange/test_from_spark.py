@@ -215,11 +215,16 @@ def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
     for given, name in ((df.groupBy("id"), "GroupedData"), (F.col("id"), "Column"), (spark, "SparkSession"), (df.schema, "StructType")):
         with pytest.raises(SchemaError, match=rf"not made of pyspark\..*{name}: give a DataFrame"):
             SFrame(given)
-    with pytest.raises(SchemaError, match=r"pandas.*DataFrame: give its to_pandas\(\), whose rows are in order"):
-        SFrame(df.pandas_api())
     with pytest.raises(InvalidArgumentError, match="a stream has no last row"):
         SFrame(spark.readStream.format("rate").load())
     assert list(SFrame(Row(a=1, b=2))["X1"]) == [1, 2]
+
+
+@pytest.mark.spark
+def test_frames_of_pyspark_pandas_are_refused(spark: Any) -> None:
+    pytest.importorskip("pyspark.pandas", reason="it imports pandas 2 only", exc_type=ImportError)
+    with pytest.raises(SchemaError, match=r"pandas.*DataFrame: give its to_pandas\(\), whose rows are in order"):
+        SFrame(spark.range(3).pandas_api())
 
 
 @pytest.mark.spark
