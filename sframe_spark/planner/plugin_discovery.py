@@ -57,11 +57,11 @@ def _loaded(entry: EntryPoint) -> Any:
     Raises
     ------
     PlanInvariantError
-        If it cannot be imported. (Errors of this package's own classes pass unchanged.)
+        If it cannot be imported. (Errors of this package's own classes, and a lack of memory, pass unchanged.)
     """
     try:
         return entry.load()
-    except SFrameError:
+    except (SFrameError, MemoryError):
         raise
     except Exception as error:
         message = f"the entry point {entry.name!r} = {entry.value!r} of {entry.group} cannot be loaded: {type(error).__name__}: {error}"
