@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import attrs
 import numpy as np
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.compute.key_runs import run_numbers
 from sframe_spark.compute.sorting_and_searching import order_of, ranks_of
 

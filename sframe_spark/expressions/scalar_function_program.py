@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from operator import is_
 from typing import Any
 
@@ -16,6 +15,7 @@ import attrs
 import pyarrow as pa
 
 import sframe_spark.expressions.functions  # noqa: F401 - importing fills the table of functions
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.compute.spark_columns import Column, kernel_column, literal_column
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction

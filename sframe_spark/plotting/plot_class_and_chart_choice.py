@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -18,6 +17,7 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.error_hints import with_call_hints
 from sframe_spark.api.node_value_conversion import equal_length, row_count
 from sframe_spark.api.sarray.plotting import LABEL_DEFAULT
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError, UnsupportedOperationError
 from sframe_spark.message_text import brief, visible
 from sframe_spark.paths_and_uris import location_of

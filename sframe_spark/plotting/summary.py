@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.node_value_conversion import reduce_values, row_count
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.expressions.aggregates.histograms_summaries_and_rank_counts import bin_numbers
 from sframe_spark.message_text import visible
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -419,7 +419,7 @@ class FrameSummary(Plot):
         columns = zip(self._names, self._facts, strict=True)
         return {"values": [_reference_summary(index, name, facts) for index, (name, facts) in enumerate(columns)], "progress": 100.0}
 
-    @functools.cached_property
+    @cached_property
     def _facts(self) -> Sequence[ColumnFacts]:
         return self._facts_made()
 

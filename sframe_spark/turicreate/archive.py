@@ -12,6 +12,7 @@ from operator import itemgetter
 
 import attrs
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import BrokenPayload, InvalidArgumentError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised
@@ -111,7 +112,7 @@ class ArchiveColumn:
     column_type: ColumnType
     parts: tuple[ColumnPart, ...]
 
-    @functools.cached_property
+    @cached_property
     def starts(self) -> tuple[int, ...]:
         """Row number of the first row of each part, followed by the number of all rows."""
         return tuple(itertools.accumulate((part.rows for part in self.parts), initial=0))

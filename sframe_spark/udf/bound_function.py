@@ -7,13 +7,13 @@ before the loop has ended. (Turi Create sends a copy of the function to other pr
 from __future__ import annotations
 
 import contextvars
-import functools
 import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf import captured_locale_decimal_and_time_zone_state as process_state
 from sframe_spark.udf.captured_locale_decimal_and_time_zone_state import state_now
@@ -140,12 +140,12 @@ class FunctionAsNow:
         kept = self._saved or pack_program(self.now(), self._state, self._context)
         return addressed(description, kept)
 
-    @functools.cached_property
+    @cached_property
     def hashes(self) -> bool:
         """Whether code that the function reaches uses hashes: hashes of strings differ between processes."""
         return self._does(lambda code: code.hashes)
 
-    @functools.cached_property
+    @cached_property
     def makes_sets(self) -> bool:
         """Whether code that the function reaches makes sets: their order differs between processes."""
         return self._does(lambda code: code.makes_sets)

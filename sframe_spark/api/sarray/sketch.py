@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sframe_spark.api.node_value_conversion import node_from_values, reduce_valu
 from sframe_spark.api.sarray.items import unpacked
 from sframe_spark.api.sarray.number_search_by_rank import Ranks
 from sframe_spark.api.unpacked_columns import merged_type, types_of_keys
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.expressions.functions.element_access import item_type
 from sframe_spark.expressions.scalar_function_program import Literal

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import attrs
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import local_threads
 from sframe_spark.process.memory import memory_budget, result_memory_left, work_memory

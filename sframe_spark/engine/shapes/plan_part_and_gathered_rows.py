@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
 import attrs
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_for_threads, makes_plainly, placement_of, suits_threads
 from sframe_spark.engine.physical.site import Site
@@ -49,7 +49,7 @@ class PlanPart:
         """Whether kernels over row ranges cannot compute the part, over inputs that can be read as they are."""
         return self.placement is not None and not self.placement.segment
 
-    @functools.cached_property
+    @cached_property
     def gathered_size(self) -> PlanSize | None:
         """The size of the input of a kernel that needs all rows; None if threads of this process cannot compute the input or run the kernel."""
         root, site = self.root, self.site

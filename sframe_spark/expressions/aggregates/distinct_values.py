@@ -6,13 +6,13 @@ Missing and NaN are values like others, -0.0 equals 0.0, and the offset of a dat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.compute.exact_running_sums_in_two_words import grouped_cumsum
 from sframe_spark.compute.key_equality_and_codes import codes_of, comparable, comparable_values
 from sframe_spark.compute.key_runs import differs

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.compute.key_runs import plain_numbers
 
 # A range of rows, or their positions.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import attrs
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.compute.bytes_of_array_values import uneven_bytes
 from sframe_spark.compute.key_equality_and_codes import comparable_values, matched_codes
 from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array

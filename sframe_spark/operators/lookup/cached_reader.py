@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, TypeVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.compute.bytes_of_array_values import uneven_bytes
 from sframe_spark.compute.sorting_and_searching import order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError

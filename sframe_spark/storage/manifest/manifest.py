@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import functools
 import hashlib
 import itertools
 import operator
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 import attrs
 import pyarrow as pa
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.message_text import is_unicode
 from sframe_spark.storage.filesystem.local_files import Seen
@@ -329,12 +329,12 @@ class Manifest:
             object.__setattr__(self, "stored", None)
         check(self)
 
-    @functools.cached_property
+    @cached_property
     def rows(self) -> int:
         """The number of rows."""
         return sum(entry.rows for entry in self.segments) + sum(self.left_out)
 
-    @functools.cached_property
+    @cached_property
     def column_bytes(self) -> tuple[int | None, ...]:
         """The bytes that all values of each column take in memory; None for a column of which some are unknown."""
         if self.stored is not None:
@@ -343,23 +343,23 @@ class Manifest:
         columns = zip(*(entry.column_bytes or unknown for entry in self.segments), strict=True)
         return tuple(sum(known) if len(known := [size for size in sizes if size is not None]) == len(sizes) else None for sizes in columns) or unknown
 
-    @functools.cached_property
+    @cached_property
     def has_sizes(self) -> bool:
         """Whether the sizes of all files are known."""
         return all(entry.size is not None for entry in self.segments)
 
-    @functools.cached_property
+    @cached_property
     def decoded(self) -> DecodedColumns:
         """The cache of decoded columns of this object, which is not pickled."""
         return DecodedColumns()
 
-    @functools.cached_property
+    @cached_property
     def offsets(self) -> tuple[int, ...]:
         """The row number of the first row of each segment."""
         starts = itertools.accumulate((entry.rows for entry in self.segments), initial=self.left_out[0])
         return tuple(itertools.islice(starts, len(self.segments)))
 
-    @functools.cached_property
+    @cached_property
     def offset_of_number(self) -> dict[int, int]:
         """The row number of position 0, by segment number: the row with a key has the number ``offset[_key >> 33] + (_key & mask)``."""
         starts: dict[int, int] = {}
@@ -376,12 +376,12 @@ class Manifest:
         types = self.types if not ends else None
         return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version, types)
 
-    @functools.cached_property
+    @cached_property
     def watched(self) -> tuple[SegmentEntry, ...]:
         """The non-empty external files, which may be rewritten, and are checked for changes before their statistics are used."""
         return tuple(entry for entry in self.segments if entry.seen is not None and entry.rows)
 
-    @functools.cached_property
+    @cached_property
     def version(self) -> str | None:
         """A hash of the names and states of the external files, which changes when one of them is rewritten; None if there are none."""
         if not self.watched:

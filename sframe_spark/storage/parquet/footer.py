@@ -16,6 +16,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import BrokenThrift, EncryptedColumnsError, SchemaError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import is_remote_location
@@ -188,25 +189,25 @@ class Footer:
     verified: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
     unknown: dict[str, str] = attrs.field(factory=dict, repr=False)
 
-    @functools.cached_property
+    @cached_property
     def starts(self) -> tuple[int, ...]:
         """The first row of each row group, followed by the number of rows."""
         groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         return tuple(itertools.accumulate((group.num_rows for group in groups), initial=0))
 
-    @functools.cached_property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the file, with the types that Spark has noted in the metadata, and INT96 columns as instants."""
         schema = self._stored_schema
         fields = [field.with_type(self.meant.get(field.name, field.type)) for field in schema]
         return pa.schema(fields, schema.metadata) if self.meant else schema
 
-    @functools.cached_property
+    @cached_property
     def _stored_schema(self) -> pa.Schema:
         """The Arrow schema of the file as pyarrow reads it."""
         return self.metadata.schema.to_arrow_schema()
 
-    @functools.cached_property
+    @cached_property
     def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
         """The types of columns that differ from those that pyarrow reads, and the columns that cannot have the type that Spark noted."""
         int96 = int96_columns(self.metadata)
@@ -219,12 +220,12 @@ class Footer:
         """The types of the columns, by name, whose type is not the one that pyarrow reads."""
         return self._by_notes[0]
 
-    @functools.cached_property
+    @cached_property
     def refused(self) -> dict[str, str]:
         """The columns that cannot be read, by name, with the reason."""
         return {**self._by_notes[1], **geometries_by_note(self.metadata.metadata), **self.unknown}
 
-    @functools.cached_property
+    @cached_property
     def _hybrid(self) -> HybridColumns | None:
         return hybrid_columns(self.metadata.metadata)
 
@@ -240,12 +241,12 @@ class Footer:
             values = self._hybrid.to_gregorian(values, self._stored_schema.field(name).type)
         return values.cast(self.meant[name]) if name in self.meant else values
 
-    @functools.cached_property
+    @cached_property
     def places(self) -> dict[str, int]:
         """The index of each Parquet leaf column, by its path."""
         return leaf_indices(self.metadata)
 
-    @functools.cached_property
+    @cached_property
     def leaves(self) -> dict[str, list[int]]:
         """The indices of the Parquet leaf columns of each column, by column name, which may contain dots."""
         leaves: dict[str, list[int]] = {name: [] for name in self.schema.names}

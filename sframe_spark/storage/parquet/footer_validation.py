@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import pyarrow.parquet as pq
 
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import BrokenThrift, EncryptedColumnsError
 from sframe_spark.storage.parquet import thrift
 from sframe_spark.storage.parquet.thrift import FieldReader, field_readers, read_fields
@@ -106,7 +107,7 @@ class _Leaf:
     max_repetition: int
     max_definition: int
 
-    @functools.cached_property
+    @cached_property
     def chunk_readers(self) -> dict[int, FieldReader]:
         bounds = {} if self.width is None else field_readers(dict.fromkeys(_BOUNDS, ((thrift.BINARY,), self._read_bound)))
         levels = ((_REPETITIONS, self.max_repetition), (_DEFINITIONS, self.max_definition))

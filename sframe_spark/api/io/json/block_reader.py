@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, TypeVar, overload
 
 import attrs
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.api.io.json.vectorized_parser import JsonMembers, TypedMembers, members_of, typed_members
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
+from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WholeLines, open_bytes
