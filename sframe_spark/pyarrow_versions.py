@@ -14,11 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return the leading numbers of the version string of a library.
+
+    Examples
+    --------
+    >>> version_numbers("4.3.0.dev1")
+    (4, 3, 0)
+    """
     return tuple(map(int, takewhile(str.isdigit, version.split("."))))
 
 
-VERSION = _numbers(pa.__version__)
+VERSION = version_numbers(pa.__version__)
 # Before 24 the result for strings that are a slice has the slice's offsets, and not all of their bytes.
 _IF_ELSE_TAKES_SLICES = VERSION >= (24,)
 # Before 25 the bits of a slice that does not start at a byte are shifted.

@@ -25,12 +25,13 @@ from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import all_memory, available_memory, is_in_memory
 from sframe_spark.process.temporary_file_leases import directory_of_system
 from sframe_spark.process.threads import POLL_SECONDS
+from sframe_spark.pyarrow_versions import version_numbers
 from sframe_spark.session import get_session, is_started, stop
 from sframe_spark.session.java import MINIMUM_VERSION, install_command, search_java
 from sframe_spark.session.session import get_base, get_packages
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.spark_start_and_settings import connect
-from sframe_spark.session.spark_versions import FIRST_VERSION, missing_in, supported_versions, version_numbers
+from sframe_spark.session.spark_versions import FIRST_VERSION, missing_in, supported_versions
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 MINIMUM_PYTHON = (3, 11)

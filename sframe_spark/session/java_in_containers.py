@@ -59,12 +59,18 @@ def has_account() -> bool:
 
 def directory_of_exchanges() -> str | None:
     """Return the directory to which Spark writes the rows that it exchanges; None for Spark's default."""
-    chosen = config.temporary_directory
-    if chosen is not None and not is_remote_location(chosen):
+    chosen = _chosen_directory()
+    if chosen is not None:
         return chosen
     # Spark does not know TMPDIR, and without a directory in which Java can write it would not start.
     directory = directory_of_system()
     return None if directory == TEMPORARY_DIRECTORY_OF_JAVA or not _is_of_linux() else directory
+
+
+def _chosen_directory() -> str | None:
+    """Return the directory of this machine that the user has named for temporary data; None if there is none."""
+    chosen = config.temporary_directory
+    return None if chosen is None or is_remote_location(chosen) else chosen
 
 
 def _temporary_directory_of_java() -> str | None:
@@ -90,8 +96,8 @@ def directory_of_programs() -> str | None:
 
 def _parents() -> Iterator[str]:
     """Yield the directories in which this package makes files."""
-    chosen = config.temporary_directory
-    if chosen is not None and not is_remote_location(chosen):
+    chosen = _chosen_directory()
+    if chosen is not None:
         yield chosen
     yield directory_of_system()
     try:

@@ -12,13 +12,13 @@ import importlib.util
 import inspect
 import threading
 from collections.abc import Callable, Iterator
-from itertools import takewhile
 from typing import IO, TYPE_CHECKING, Any
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.pyarrow_versions import version_numbers
 from sframe_spark.session.arrow_functions_of_old_workers import ArrowBatches
 from sframe_spark.session.worker_sockets import OnArrival
 
@@ -65,15 +65,10 @@ FIRST_VERSION = (3, 5)
 FIRST_WITHOUT_DISTUTILS = (4, 0)
 
 
-def version_numbers(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version string.
-
-    Examples
-    --------
-    >>> version_numbers("4.3.0.dev1")
-    (4, 3, 0)
-    """
-    return tuple(map(int, takewhile(str.isdigit, version.split("."))))
+def release_of(version: str) -> SparkRelease | None:
+    """Return the release line of a version of Spark; None for a later one than the known ones."""
+    line = ".".join(version.split(".")[:2])
+    return next((release for release in RELEASES if release.version == line), None)
 
 
 def missing_in(version: str) -> tuple[str, ...]:
@@ -84,17 +79,17 @@ def missing_in(version: str) -> tuple[str, ...]:
     >>> missing_in("4.0.5")
     ('sql() of Spark Connect',)
     """
-    line = ".".join(version.split(".")[:2])
-    return next((release.lacks for release in RELEASES if release.version == line), ())
+    release = release_of(version)
+    return () if release is None else release.lacks
 
 
 def newest_java() -> int | None:
     """Return the newest Java with which the PySpark that is installed starts; None if no limit is known. PySpark is not imported."""
     try:
-        line = ".".join(importlib.metadata.version("pyspark").split(".")[:2])
+        release = release_of(importlib.metadata.version("pyspark"))
     except importlib.metadata.PackageNotFoundError:
         return None
-    return next((release.newest_java for release in RELEASES if release.version == line), None)
+    return None if release is None else release.newest_java
 
 
 def supported_versions() -> str:

@@ -245,11 +245,11 @@ def exchanged_by_messages(runner: SectionRunner, exchange: ExchangeOfTasks, work
     sending = RowSending(exchange.partitioner, schema, room, np.arange(count) * segments // count)
     receiving = RowReceiving(schema, exchange.passed, costs.MAX_BYTES_OF_RANGE_OF_TASK, room, exchange.kernel, node.schema)
     with new_dataset(node.schema, runner.options, recorded_order(node)) as dataset:
-        entries = shuffled_by_messages(workers, exchange.tasks, sending, receiving, dataset.directory, exchange.description)
-        runner.spilled = entries.sent
+        written = shuffled_by_messages(workers, exchange.tasks, sending, receiving, dataset.directory, exchange.description)
+        runner.spilled = written.sent
         runner.log.append(f"exchanged by Spark's shuffle: {node.operator_type}, {runner.spilled} bytes, in {count} ranges of their keys")
-        if entries.are_all:
-            return segment_source(dataset.publish(entries.entries), dataset.handle)
+        if written.are_all:
+            return segment_source(dataset.publish(written.entries), dataset.handle)
         runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
         dataset.discard()
         return None

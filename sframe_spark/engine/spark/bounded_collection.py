@@ -39,7 +39,8 @@ def table_within(df: DataFrame, schema: Schema, budget: int) -> pa.Table | None:
     budget
         The limit in bytes.
     """
-    rows, session, tag = with_bounded_partitions(df, schema, budget), df.sparkSession, f"sframe_spark-{uuid.uuid4().hex}"
+    most = max_rows_within(schema, budget)
+    rows, session, tag = with_bounded_partitions(df, most), df.sparkSession, f"sframe_spark-{uuid.uuid4().hex}"
     # `to_arrow` fetches rows by one of these methods, and converts them to the types of the DataFrame.
     if is_remote(session):
         rows._to_table = lambda: (table_of_server(rows, budget, tag), None)
@@ -50,14 +51,19 @@ def table_within(df: DataFrame, schema: Schema, budget: int) -> pa.Table | None:
             table = to_arrow(rows)
         except MemoryReservationError:
             return None
-    return table if table.nbytes <= budget else None
+    # A partition that was cut has given more rows than fit. They may take few bytes, if columns are narrower than was assumed.
+    return table if table.nbytes <= budget and table.num_rows <= most else None
 
 
-def with_bounded_partitions(df: DataFrame, schema: Schema, budget: int) -> DataFrame:
-    """Return a DataFrame without the rows of a partition that alone exceed a budget, so that no executor prepares more for this process."""
+def max_rows_within(schema: Schema, budget: int) -> int:
+    """Return an upper limit for the number of rows that a number of bytes holds."""
+    return costs.TIMES_WIDER_THAN_COLUMNS_OF_SPARK * budget // max(1, min_bytes_of_row(schema)) + 1
+
+
+def with_bounded_partitions(df: DataFrame, most: int) -> DataFrame:
+    """Return a DataFrame with at most one row more than ``most`` of each partition, so that no executor prepares more for this process."""
     from pyspark.sql import functions as F
 
-    most = costs.TIMES_WIDER_THAN_COLUMNS_OF_SPARK * budget // max(1, min_bytes_of_row(schema)) + 1
     number = F.monotonically_increasing_id().bitwiseAND((1 << BITS_OF_ROW_IN_PARTITION) - 1)
     return df.where(number <= most)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.engine.spark.bounded_collection import table_within, with_bounded_partitions
+from sframe_spark.engine.spark.bounded_collection import max_rows_within, table_within, with_bounded_partitions
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.session import get_unshared
@@ -67,9 +67,17 @@ def test_the_jobs_end_as_soon_as_too_much_has_come(spark: Any, tmp_path: Path) -
 
 
 def test_of_a_partition_no_more_is_fetched_than_the_budget_holds(spark: Any) -> None:
-    kept = with_bounded_partitions(spark.range(0, 100 * ROWS, 1, 2), (INT,), 8 * ROWS)
+    kept = with_bounded_partitions(spark.range(0, 100 * ROWS, 1, 2), max_rows_within((INT,), 8 * ROWS))
     assert 2 * ROWS < kept.count() <= 4 * (ROWS + 1)
     assert table_within(spark.range(0, 100 * ROWS, 1, 2), (INT,), 8 * ROWS) is None
+
+
+def test_columns_that_are_narrower_than_their_types_lose_no_rows(spark: Any) -> None:
+    df = spark.range(0, 100, 1, 1).selectExpr("cast(id as tinyint) AS id")
+    assert max_rows_within((INT,), 200) < 100
+    assert table_within(df, (INT,), 200) is None
+    found = table_within(df, (INT,), 8 * 100)
+    assert found is not None and found.num_rows == 100
 
 
 def test_an_error_of_the_query_is_told(spark: Any, unshared: None) -> None:
