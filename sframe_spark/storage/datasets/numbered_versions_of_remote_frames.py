@@ -241,7 +241,7 @@ class NewVersion:
         return join(self.root, self.data)
 
     def commit(self, written: Manifest, names: Sequence[str], kind: str) -> Manifest:
-        """Create the manifest of this version, which makes it the newest one, and return it.
+        """Create the manifest of this version, which makes it the newest one, and return it. Files of failed attempts are then removed.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class NewVersion:
         """
         segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in written.segments if entry.rows)
         complete = Manifest(written.types, segments, self.root, names=tuple(names), kind=kind, order=written.order)
-        self._require_whole(complete)
+        unnamed = self._unnamed_files(complete)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         text = complete.to_json({SAVED: now}, self._upload_sidecar(complete)).encode()
         uri = manifest_location(self.root, self.number)
@@ -263,13 +263,16 @@ class NewVersion:
             # The manifest may have been written although there was no response.
             if not _holds(uri, text):
                 raise StorageError(f"{error}; nobody knows whether it was saved: load it, or save it again") from None
-            return complete
+            is_created = True
         # If a request is retried, the manifest that exists already may be the one that the first try has written.
         if not is_created and not _holds(uri, text):
             self.is_tried = False
             raise ConcurrentSaveError(
                 f"somebody else saved {self.root} meanwhile, as version {self.number}: nothing of theirs was changed; look at it, or save again"
             )
+        # The version is saved; a vacuum removes what cannot be removed now.
+        with contextlib.suppress(StorageError):
+            in_threads(remove, unnamed, available_cores())
         return complete
 
     def _upload_sidecar(self, manifest: Manifest) -> dict[str, Any] | None:
@@ -282,8 +285,14 @@ class NewVersion:
             upload(join(delivery.directory, reference["file"]), join(self.directory, reference["file"]))
         return {**reference, "file": f"{self.data}/{reference['file']}"}
 
-    def _require_whole(self, manifest: Manifest) -> None:
-        """Raise if a file of the version is missing or has another size: a copy may have been cut short, or a vacuum may have removed it."""
+    def _unnamed_files(self, manifest: Manifest) -> list[str]:
+        """Return the URIs of the version's files that its manifest does not name: of attempts of tasks that failed, or were too late.
+
+        Raises
+        ------
+        StorageError
+            If a file of the manifest is missing or has another size: a copy may have been cut short, or a vacuum may have removed it.
+        """
         sizes = {file.uri: file.size for file in listed(self.directory)}
         for entry in manifest.segments:
             size = sizes.get(join(self.root, entry.file))
@@ -293,6 +302,7 @@ class NewVersion:
                 raise StorageError(
                     f"cannot save to {self.root}: {entry.file}, which was written for it, {has}: {why}; load the rows anew, or save again"
                 )
+        return list(sizes.keys() - {join(self.root, entry.file) for entry in manifest.segments})
 
 
 def _holds(uri: str, text: bytes) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+import pyarrow as pa
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
@@ -17,6 +18,9 @@ from sframe_spark import SFrame, history, load_sframe, vacuum
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.storage.datasets import numbered_versions_of_remote_frames as remote_versions
 from sframe_spark.storage.datasets.numbered_versions_of_remote_frames import versions_at
+from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.segments.writer import write_segment
+from sframe_spark.types import INT
 from tests.interpreters import run_program
 from tests.storage.datasets.conftest import Bucket
 
@@ -239,3 +243,13 @@ def test_what_a_vacuum_removes_amid_a_save_is_not_saved(place: str, monkeypatch:
     with pytest.raises(StorageError, match="somebody has removed it"):
         SFrame({"a": [2]}).save(place)
     assert list(load_sframe(place, verify=True)["a"]) == [1]
+
+
+def test_files_of_attempts_that_failed_are_gone_when_the_version_is_saved(bucket: Bucket) -> None:
+    place = f"{bucket.uri}/frame"
+    with remote_versions.saving_version(place) as new:
+        # A task that ended before its result was heard of has run twice.
+        _, entry = (write_segment(new.directory, 0, [INT], [[pa.array([1, 2])]]) for _ in range(2))
+        new.commit(Manifest((INT,), (entry,), new.directory), ["a"], "sframe")
+    assert [name.rpartition("/")[2] for name in bucket.names() if "/data/" in name] == [entry.file]
+    assert list(load_sframe(place)["a"]) == [1, 2]
