@@ -483,6 +483,13 @@ class Configuration:
         "SFRAME_SPARK_DISABLED_LAWS",
     )
 
+    disabled_plugins: Option[frozenset[str]] = Option(
+        frozenset(),
+        set_of_names,
+        "Names of the installed packages whose plug-ins are not loaded, * for all; of those that are loaded already, the laws are left out.",
+        "SFRAME_SPARK_DISABLED_PLUGINS",
+    )
+
     def __init__(self) -> None:
         self._assigned: Mapping[str, Any] = {}
         self._lock = threading.Lock()

@@ -28,10 +28,10 @@ __all__ = [
     "MissingArgumentColumnError", "MissingColumnError", "MissingLibraryError", "MixedTypesError", "NarrowTypeError", "NegativeCountError",
     "NegativeSizeError", "NoArchiveError", "NoAttributeError", "NoColumnTypeError", "NoMemoryError", "NoPictureError", "NoSubsetError",
     "NonConvergenceError", "NotAColumnError", "NotANameError", "NotCallableError", "NotOneColumnError", "NotSavedError", "NotSharedError",
-    "NotValuesError", "NumbersLeftOutError", "PictureFormatError", "PlanInvariantError", "RowKeyError", "RowNotFoundError", "RowNumberError",
-    "RunTooLongError", "SFrameError", "SchemaError", "SeedError", "SessionClosedError", "SettingError", "StateNotSharedError", "StorageError",
-    "TakenKeyError", "TakenNameError", "TimeFormatError", "TooLargeError", "UnknownColumnTypeError", "UnknownNameError", "UnknownResultError",
-    "UnorderedError", "UnsupportedOperationError", "UserFunctionError", "ZeroStepError",
+    "NotValuesError", "NumbersLeftOutError", "PictureFormatError", "PlanInvariantError", "PluginWarning", "RowKeyError", "RowNotFoundError",
+    "RowNumberError", "RunTooLongError", "SFrameError", "SchemaError", "SeedError", "SessionClosedError", "SettingError", "StateNotSharedError",
+    "StorageError", "TakenKeyError", "TakenNameError", "TimeFormatError", "TooLargeError", "UnknownColumnTypeError", "UnknownNameError",
+    "UnknownResultError", "UnorderedError", "UnsupportedOperationError", "UserFunctionError", "ZeroStepError",
 ]  # fmt: skip
 
 # Longer lists of names in messages are cut.
@@ -371,6 +371,10 @@ class InexactWarning(UserWarning):
     def __str__(self) -> str:
         # The message quotes names from data.
         return visible(redacted(super().__str__()), lines=True)
+
+
+class PluginWarning(UserWarning):
+    """A plug-in of an installed package is left out, as it cannot be loaded. Everything else works; ``sframe_spark.plugins()`` has the traceback."""
 
 
 class LostNanosecondsWarning(InexactWarning):

@@ -67,7 +67,7 @@ A scalar function and an aggregate:
 >>> reduce("example_spread", SArray([3, None, 8]))
 5
 >>> sf = SFrame({"k": [1, 2, 1], "v": [3, 4, 8]})
->>> sf.groupby("k", {"spread": aggregate("example_spread", "v")}).sort("k")["spread"].to_numpy().tolist()
+>>> sf.groupby("k", {"spread": aggregate_of("example_spread", "v")}).sort("k")["spread"].to_numpy().tolist()
 [5, 0]
 
 Plans are converted to JSON by :func:`graph_to_json`, and back by :func:`graph_from_json`, if the parameters of their operators are plain values
@@ -89,6 +89,7 @@ from sframe_spark.api.node_value_conversion import literal_of, require_pairs, ro
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.compute.exact_sum_and_variance import ExactSum
+from sframe_spark.compute.key_equality_and_codes import key_codes
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, define_aggregate
@@ -106,16 +107,29 @@ from sframe_spark.operators.elementwise import RowWise, apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
+from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import GroupCodes
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.order import derive
-from sframe_spark.order.properties import RelationProperties
+from sframe_spark.order.order_facts import FunctionalDependency, Monotone, OrderingItem
+from sframe_spark.order.properties import OrderingProperties, RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.law import Law, Stage, law
+from sframe_spark.planner.law_registry import RegisteredLaw, register_law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
-from sframe_spark.planner.operator import DecomposableOperator, ExpandingOperator, Need, Operator, Origin, SequentialOperator, any_parameter
+from sframe_spark.planner.operator import (
+    TOO_LARGE,
+    DecomposableOperator,
+    ExpandingOperator,
+    Need,
+    Operator,
+    Origin,
+    SequentialOperator,
+    any_parameter,
+)
 from sframe_spark.planner.operator_capabilities import (
     Joining,
     MatchCounting,
@@ -125,7 +139,7 @@ from sframe_spark.planner.operator_capabilities import (
     RowCounting,
     WholeKernel,
 )
-from sframe_spark.planner.operator_declarations import QueryWork, RowChoice, RowSlice, SparkCost
+from sframe_spark.planner.operator_declarations import FunctionCalls, QueryWork, RowChoice, RowSlice, SourceKind, SparkCost
 from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
@@ -135,17 +149,18 @@ from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode
 
 __all__ = [
-    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk", "CollectedValues",
-    "ColumnAggregate", "ColumnType", "Count", "CountMissing", "DecomposableOperator", "Decomposition", "ExactSum", "ExpandingOperator", "Facts",
-    "FloatSum", "GroupsOfRows", "Growth", "HasValue", "InputRows", "InvalidArgumentError", "Joining", "KeyColumn", "Law", "Length",
-    "LengthMismatchError", "Literal", "LoweringContext", "MatchCounting", "Need", "Operator", "Origin", "PartitionJoining", "PartitionPairRows",
-    "PlannerNode", "ProductSum", "Program", "QueryWork", "RangeSplit", "Register", "Relation", "RelationProperties", "RowChoice", "RowCounting",
-    "RowDomain", "RowSlice", "RowWindows", "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError", "SequentialOperator",
-    "SparkCost", "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WholeKernel", "WrappedSum", "aggregate", "any_parameter", "append",
-    "apply_program", "call", "column_names", "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive", "dict_of",
-    "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json", "group_by", "law", "list_of", "node_of",
-    "planner_node_name_to_type", "project", "reduce", "reduce_columns", "register", "registered_names", "reverse", "slice_rows", "sort_rows",
-    "zip_columns",
+    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "TOO_LARGE", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk",
+    "CollectedValues", "ColumnAggregate", "ColumnType", "Count", "CountMissing", "DecomposableOperator", "Decomposition", "ExactSum",
+    "ExpandingOperator", "Facts", "FloatSum", "FunctionCalls", "FunctionalDependency", "GroupCodes", "GroupsOfRows", "Growth", "HasValue",
+    "InputRows", "InvalidArgumentError", "Joining", "KeyColumn", "Law", "Length", "LengthMismatchError", "Literal", "Lookup", "LoweringContext",
+    "MatchCounting", "Monotone", "Need", "Operator", "OrderingItem", "OrderingProperties", "Origin", "PartitionJoining", "PartitionPairRows",
+    "PlannerNode", "ProductSum", "Program", "QueryWork", "RangeSplit", "Register", "RegisteredLaw", "Relation", "RelationProperties", "RowChoice",
+    "RowCounting", "RowDomain", "RowSlice", "RowWindows", "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError",
+    "SequentialOperator", "SourceKind", "SparkCost", "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WholeKernel", "WrappedSum",
+    "aggregate_of", "any_parameter", "append", "apply_program", "as_lookup", "call", "column_names", "column_of", "concatenate", "decode",
+    "define_aggregate", "define_function", "derive", "dict_of", "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json",
+    "group_by", "key_codes", "law", "list_of", "node_of", "planner_node_name_to_type", "project", "reduce", "reduce_columns", "register",
+    "register_law", "registered_names", "reverse", "slice_rows", "sort_rows", "zip_columns",
 ]  # fmt: skip
 
 
@@ -249,7 +264,7 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
     return column_of(apply_program(zip_columns(*columns), Program(len(columns), (step,), (Register(len(columns)),))))
 
 
-def aggregate(function: str, *columns: str, parameters: Sequence[Any] = (), label: str | None = None) -> AggregateRequest:
+def aggregate_of(function: str, *columns: str, parameters: Sequence[Any] = (), label: str | None = None) -> AggregateRequest:
     """Return a request for an aggregate of each group, for ``groupby`` and for every method that takes the same aggregates.
 
     Parameters
@@ -270,12 +285,16 @@ def aggregate(function: str, *columns: str, parameters: Sequence[Any] = (), labe
 
     Examples
     --------
-    >>> aggregate("sum", "v").label
+    >>> aggregate_of("sum", "v").label
     'sum of v'
     """
     AGGREGATES.named(function)
     default = f"{function} of {', '.join(map(str, columns))}" if columns else function
     return request(function, default if label is None else label, *columns, parameters=parameters)
+
+
+# The former name, which packages import; it is not in ``__all__``, as it would hide the module ``sframe_spark.aggregate``.
+aggregate = aggregate_of
 
 
 def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> Any:

@@ -11,12 +11,13 @@ from sframe_spark.api.saved_frame_maintenance import history, optimize, vacuum
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.clock_frames import uniform_clock
 from sframe_spark.api.sql import sql
+from sframe_spark.planner.plugin_loading import plugins
 from sframe_spark.process.control_groups import fit_arrow
 from sframe_spark.visualization import plot, show
 
 __all__ = [
     "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "data_structures", "history", "load_sarray", "load_sframe",
-    "optimize", "plot", "show", "sql", "uniform_clock", "util", "vacuum", "visualization",
+    "optimize", "plot", "plugins", "show", "sql", "uniform_clock", "util", "vacuum", "visualization",
 ]  # fmt: skip
 
 fit_arrow()

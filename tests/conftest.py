@@ -144,10 +144,10 @@ def pytest_collect_file(file_path: Path) -> Iterator[list[pytest.Collector]]:  #
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let no module have run a query, and leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
-    from sframe_spark.planner.plugin_discovery import load_operators
+    from sframe_spark.planner.plugin_loading import _LOADER
 
     gc.enable()
-    if load_operators.cache_info().currsize:
+    if _LOADER.is_loaded():
         raise pytest.UsageError(
             "a test module runs a query when it is imported, which loads installed plug-ins, by whose functions other tests would be parametrized: "
             "let a test or a fixture run it"
@@ -239,14 +239,25 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """
     from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
     from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
-    from sframe_spark.planner import plugin_discovery, registry
+    from sframe_spark.planner import law_registry, plugin_loading, registrations, registry
 
     registry.import_builtin_operators()
-    plugin_discovery.load_operators()
-    plugin_discovery.plugin_laws()
+    plugin_loading.load_plugins()
     monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
+    monkeypatch.setattr(registrations, "_REGISTERED", dict(registrations._REGISTERED))
+    monkeypatch.setattr(law_registry._LAWS, "_added", law_registry._LAWS._added)
     tables = [(table, set(table)) for table in (FUNCTIONS, AGGREGATES)]
     yield
     for table, names in tables:
         for name in set(table) - names:
             del table[name]
+
+
+@pytest.fixture
+def installed(own_registry: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Installs packages with plug-ins for the test (``tests/plugin_packages.py``); they are looked for when they are first needed."""
+    from tests.plugin_packages import InstalledPackages
+
+    packages = InstalledPackages(tmp_path, monkeypatch)
+    yield packages
+    packages.remove()

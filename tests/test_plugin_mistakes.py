@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,7 +20,6 @@ from sframe_spark.engine.execution.action_planning_and_function_call_claims impo
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.planner import plugin_discovery
 from sframe_spark.plugin import (
     INT,
     Chunk,
@@ -156,14 +154,6 @@ def test_laws_that_fail_are_named() -> None:
         other = law("f(x) = x", stage="pushdown", on="transform")(lambda node, wrong=wrong: wrong)
         with pytest.raises(PlanInvariantError, match=r"the law 'f\(x\) = x' gave a \w+: it gives a node, or None"):
             other(node)
-
-
-@pytest.mark.parametrize("module", ["numpy:pi", "there.is.none:LAWS"])
-def test_packages_that_announce_something_else_are_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    entry = EntryPoint("mine", module, plugin_discovery.LAW_GROUP)
-    monkeypatch.setattr(plugin_discovery, "announced", lambda group: [entry] if group == plugin_discovery.LAW_GROUP else [])
-    with pytest.raises(PlanInvariantError, match="entry point 'mine'"):
-        plugin_discovery.plugin_laws.__wrapped__()
 
 
 def test_wrong_arguments_of_doors() -> None:

@@ -1,4 +1,4 @@
-"""``python -m sframe_spark doctor``: checks Python, Java, Spark and the temporary directory, or a cluster and the packages of its executors."""
+"""``python -m sframe_spark doctor``: checks Python, Java, Spark, the temporary directory and plug-ins, or a cluster and its executors' packages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 import attrs
@@ -18,9 +19,10 @@ from sframe_spark.config import config
 from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark
 from sframe_spark.engine.spark.executor_version_checks import SAME_VERSIONS, Answer, answers, difference, is_without_package
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import SHARED_DIRECTORY, require_writable
-from sframe_spark.errors import NotSharedError, SFrameError
+from sframe_spark.errors import NotSharedError, PluginWarning, SFrameError
 from sframe_spark.message_text import in_words
 from sframe_spark.paths_and_uris import is_remote_location
+from sframe_spark.planner.plugin_loading import plugins
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import all_memory, available_memory, is_in_memory
 from sframe_spark.process.temporary_file_leases import directory_of_system
@@ -137,6 +139,16 @@ def check_temporary_directory() -> Diagnosis:
     return Diagnosis("temporary directory", detail, None if free >= MINIMUM_FREE_BYTES else fix)
 
 
+def check_plugins() -> Iterator[Diagnosis]:
+    """Yield the result of loading each installed package that announces plug-ins."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)
+        found = plugins()
+    for plugin in found:
+        fix = f"mend or uninstall it, or switch it off: SFRAME_SPARK_DISABLED_PLUGINS={plugin.distribution}" if plugin.fault else None
+        yield Diagnosis("plug-in", str(plugin), fix)
+
+
 def check_spark() -> Diagnosis:
     """Return the result of a tiny Spark job, which runs in the JVM and in a Python worker."""
     started = time.monotonic()
@@ -177,6 +189,7 @@ def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterat
     yield check_java()
     yield check_machine()
     yield check_temporary_directory()
+    yield from check_plugins()
     yield from [check_spark()] if cluster is None else cluster()
 
 

@@ -100,6 +100,25 @@ def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
     return result
 
 
+def key_codes(columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> npt.NDArray[np.int64]:
+    """Return an int code for each row of key columns; two rows have the same code exactly if their keys are equal by the rule of *values*.
+
+    Codes are consecutive from zero. They hold for these rows only: for the keys of two inputs, give one column of the keys of both.
+
+    Parameters
+    ----------
+    columns, types
+        One or more key columns of equal length, and their types.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import FLOAT
+    >>> key_codes([pa.array([0.0, float("nan"), None, -0.0, float("nan")])], [FLOAT]).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    return codes_of([array for column, column_type in zip(columns, types, strict=True) for array in comparable_values(column, column_type)])
+
+
 def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
     """Dictionary-encode an array: the index of each row's value among the distinct values (a missing value counts as one), and the distinct values.
 

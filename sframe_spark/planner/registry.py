@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registrations import record
 
 _OPERATORS: dict[str, type[Operator]] = {}
 OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
@@ -80,12 +82,24 @@ def register(operator_class: OperatorClass) -> OperatorClass:
             f"the operator class {operator_class.__qualname__} is no frozen value: decorate it with @attrs.frozen, between @register and the class"
         )
     _require_flag(operator_class)
-    holder = _OPERATORS.get(name)
+    is_of_package = is_builtin(operator_class)
+    # A built-in operator has its name before its module is imported.
+    holder = _OPERATORS.get(name) if is_of_package or name not in BUILTIN_MODULES else planner_node_name_to_type(name)
     # Reloading a module defines its classes again, with the same names.
     if holder is not None and (holder.__module__, holder.__qualname__) != (operator_class.__module__, operator_class.__qualname__):
         raise PlanInvariantError(f"the operator name {name!r} is taken by {holder.__module__}.{holder.__qualname__}")
     _OPERATORS[name] = operator_class
+    if not is_of_package:
+        record("operator", name, operator_class, lambda: _restore(operator_class, holder))
     return operator_class
+
+
+def _restore(operator_class: type[Operator], before: type[Operator] | None) -> None:
+    """Put what had the name of a class before in its place, unless another one has the name by now."""
+    if _OPERATORS.get(operator_class.name) is operator_class:
+        del _OPERATORS[operator_class.name]
+        if before is not None:
+            _OPERATORS[operator_class.name] = before
 
 
 def _require_flag(operator_class: type[Operator]) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from sframe_spark.config import config
-from sframe_spark.errors import PlanInvariantError, listed, near_names
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.law import Law, Stage
+from sframe_spark.planner.law_registry import declare_laws, require_known_operators
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
-from sframe_spark.planner.plugin_discovery import load_operators, plugin_laws
-from sframe_spark.planner.registry import registered_names
+from sframe_spark.planner.plugin_loading import active_laws, are_all_loaded, load_plugins
 from sframe_spark.rewrite_laws import (
     aggregation,
     filter_pushdown,
@@ -106,6 +106,8 @@ LAWS: tuple[Law, ...] = (
     sort_elimination.shift_of_shift,
 )
 
+declare_laws(STAGES, LAWS)
+
 
 def builtin_laws() -> list[Law]:
     """Return the laws of this package, in the order in which they are tried."""
@@ -113,12 +115,20 @@ def builtin_laws() -> list[Law]:
 
 
 @lru_cache(maxsize=32)
-def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True) -> Optimizer:
-    """Return the optimizer with the built-in laws and the laws of installed plug-ins."""
-    load_operators()
-    laws = (*builtin_laws(), *plugin_laws())
+def _optimizer(added: tuple[Law, ...], disabled: frozenset[str], check: bool) -> Optimizer:
+    laws = (*builtin_laws(), *added)
     require_sound_laws(laws)
     return Optimizer(STAGES, laws, disabled, check)
+
+
+def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True) -> Optimizer:
+    """Return the optimizer with the built-in laws and those of plug-ins and scripts."""
+    load_plugins()
+    added = active_laws()
+    if disabled and not are_all_loaded():
+        # A law that is disabled by name may be of a plug-in that is not loaded.
+        disabled &= {rule.equation for rule in (*LAWS, *added)}
+    return _optimizer(added, disabled, check)
 
 
 def require_sound_laws(laws: Sequence[Law]) -> None:
@@ -129,12 +139,9 @@ def require_sound_laws(laws: Sequence[Law]) -> None:
     PlanInvariantError
         If two laws have the same name, or a law names an unknown operator.
     """
-    known, seen = registered_names(), set()
+    require_known_operators(laws)
+    seen = set()
     for rule in laws:
-        if unknown := sorted(rule.operators.difference(known)):
-            near = near_names(unknown[0], known)
-            meant = f": did you mean {listed(near)}?" if near else ": import the module that registers it"
-            raise PlanInvariantError(f"the law {rule.equation!r} is about the operator {unknown[0]!r}, which nobody has registered{meant}")
         if rule.equation in seen:
             raise PlanInvariantError(f"two laws are named {rule.equation!r}: a law's equation is its name")
         seen.add(rule.equation)

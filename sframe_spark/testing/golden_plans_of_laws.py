@@ -34,7 +34,7 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer
-from sframe_spark.planner.plugin_discovery import load_operators, plugin_laws
+from sframe_spark.planner.plugin_loading import active_laws, load_plugins
 from sframe_spark.planner.printed_plans import plan_text
 from sframe_spark.rewrite_laws import STAGES, builtin_laws
 from sframe_spark.testing.plan_parser import Declared, read_declarations, read_plan
@@ -191,8 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if not any(chosen.directory.glob("*.txt")):
         parser.error(f"there is no fixture file (*.txt) in {chosen.directory}")
-    load_operators()
-    stale = stale_files(chosen.directory, (*builtin_laws(), *plugin_laws()), STAGES)
+    load_plugins()
+    stale = stale_files(chosen.directory, (*builtin_laws(), *active_laws()), STAGES)
     for path, text in stale.items():
         sys.stdout.write(f"{path}: {'rewritten' if chosen.update else 'differs; --update rewrites it'}\n")
         if chosen.update:

@@ -19,6 +19,7 @@ from sframe_spark.cli.doctor import (
     check_machine,
     check_module,
     check_pictures,
+    check_plugins,
     check_python,
     check_spark,
     check_temporary_directory,
@@ -29,6 +30,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import JavaNotFoundError
 from sframe_spark.process.memory import AvailableMemory
 from sframe_spark.session.java import INSTALL_COMMAND
+from tests.plugin_packages import FUNCTION, PLUGIN, InstalledPackages
 
 
 def test_good_lines() -> None:
@@ -150,3 +152,18 @@ def test_what_this_process_may_use_is_shown(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_temporary_directory_in_memory_is_said_to_be(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "is_in_memory", lambda directory: in_memory)
     assert ("SFRAME_SPARK_TMP can name a directory on a disk" in check_temporary_directory().detail) is in_memory
+
+
+def test_plugins_are_listed_and_those_that_are_left_out_are_wrong(installed: InstalledPackages, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("bad", "1 / 0"), ("good", FUNCTION.format(name="test_good")), ("off", "")):
+        installed.install(f"sframe-{name}", PLUGIN.format(namespace=name, module=f"module_{name}"), **{f"module_{name}": text})
+    monkeypatch.setenv("SFRAME_SPARK_DISABLED_PLUGINS", "sframe-off")
+    lines = [str(finding) for finding in check_plugins() if "sframe-lag" not in finding.detail]
+    place = installed.directory / "first"
+    fault = "its entry point bad = module_bad of sframe_spark.plugins fails: ZeroDivisionError: division by zero"
+    assert lines == [
+        f"WRONG  plug-in: sframe-bad 1.0 ({place}): left out: {fault}\n"
+        "       fix: mend or uninstall it, or switch it off: SFRAME_SPARK_DISABLED_PLUGINS=sframe-bad",
+        f"ok     plug-in: sframe-good 1.0 ({place}): scalar functions test_good",
+        f"ok     plug-in: sframe-off 1.0 ({place}): switched off by config.disabled_plugins",
+    ]

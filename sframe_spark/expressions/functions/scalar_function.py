@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from sframe_spark import errors
 from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_type
-from sframe_spark.planner.plugin_discovery import load_operators
+from sframe_spark.planner.plugin_loading import hint_of_left_out, load_plugins
+from sframe_spark.planner.registrations import location_of, record
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
 from sframe_spark.values.arrow_to_python import scalar_array
@@ -62,7 +63,16 @@ class FunctionTable(dict[str, Entry]):
                 f"the name {entry.name!r} is taken by the {self.kind} of {location_of(holder.infer)}: choose another name"
             )
         self[entry.name] = entry
+        if self._built_in:
+            record(self.kind, entry.name, entry, lambda: self._restore(entry, holder))
         return entry
+
+    def _restore(self, entry: Entry, before: Entry | None) -> None:
+        """Put what had the name of an entry before in its place, unless another one has the name by now."""
+        if self.get(entry.name) is entry:
+            del self[entry.name]
+            if before is not None:
+                self[entry.name] = before
 
     def close(self) -> None:
         """Mark the present entries as built in, which means that every process has them."""
@@ -94,12 +104,13 @@ class FunctionTable(dict[str, Entry]):
                 raise errors.ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {packed}")
             self[name] = load_function(*packed)
             return self[name]
-        load_operators()
+        load_plugins()
         if name in self:
             return self[name]
         near = errors.near_names(name, self)
         meant = f": did you mean {errors.listed(near)}?" if near else "."
-        raise errors.InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} One of a plug-in is known once its module is imported")
+        known = "One of a plug-in is known once its module is imported"
+        raise errors.InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} {known}{hint_of_left_out(self.kind, name)}")
 
     def inferred(self, name: str, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         """Return the result type that an entry infers.
@@ -144,11 +155,6 @@ class FunctionTable(dict[str, Entry]):
             return pack_function(entry, f"the {self.kind} {entry.name!r}")
         except Exception as error:
             return f"it cannot be pickled ({error})"
-
-
-def location_of(code: Callable[..., Any]) -> str:
-    """Return the module and qualified name of a function, which are the same for a later version of it."""
-    return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
 
 
 # Scalar functions, which compute one value from one row.

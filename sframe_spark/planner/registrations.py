@@ -1,0 +1,110 @@
+"""Records what code outside of this package registers, so that a plug-in that fails is taken back whole, and what each registers can be listed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import attrs
+
+PACKAGE = __name__.partition(".")[0]
+
+
+@attrs.frozen(eq=False)
+class Registration:
+    """Something that code outside of this package has registered under a name.
+
+    Parameters
+    ----------
+    kind
+        What it is, such as ``operator``.
+    name
+        The name; no other registration of the kind has it.
+    value
+        What was registered.
+    module
+        Name of the module whose code registered it.
+    plugin, namespace
+        The plug-in that was being loaded meanwhile, and the namespace of its names; empty if none was.
+    take_back
+        Makes the name free again, or restores what had it before.
+    """
+
+    kind: str
+    name: str
+    value: Any
+    module: str
+    plugin: str
+    namespace: str
+    take_back: Callable[[], None]
+
+
+@attrs.define
+class Transaction:
+    """What one plug-in registers while it is loaded."""
+
+    plugin: str
+    namespace: str = ""
+    made: list[Registration] = attrs.Factory(list)
+
+
+_REGISTERED: dict[tuple[str, str], Registration] = {}
+_TRANSACTION: ContextVar[Transaction | None] = ContextVar("sframe_spark_plugin_transaction", default=None)
+
+
+def record(kind: str, name: str, value: Any, take_back: Callable[[], None]) -> None:
+    """Record that something has been registered, with the module whose code did it."""
+    transaction = _TRANSACTION.get()
+    plugin, namespace = ("", "") if transaction is None else (transaction.plugin, transaction.namespace)
+    registration = Registration(kind, name, value, _calling_module(), plugin, namespace, take_back)
+    _REGISTERED[kind, name] = registration
+    if transaction is not None:
+        transaction.made.append(registration)
+
+
+def forget(kind: str, name: str, value: Any) -> None:
+    """Remove the record of a value that is no longer registered; that of another value under the name stays."""
+    if (kind, name) in _REGISTERED and _REGISTERED[kind, name].value is value:
+        del _REGISTERED[kind, name]
+
+
+def registrations() -> list[Registration]:
+    """Return what is registered by code outside of this package, in the order of registration."""
+    return list(_REGISTERED.values())
+
+
+def is_loading_plugin() -> bool:
+    """Return whether this thread is loading a plug-in, or works for a thread that does."""
+    return _TRANSACTION.get() is not None
+
+
+@contextmanager
+def registering(plugin: str) -> Iterator[Transaction]:
+    """Let what is registered in this block belong to a plug-in; if the block fails, all of it is taken back."""
+    transaction = Transaction(plugin)
+    token = _TRANSACTION.set(transaction)
+    try:
+        yield transaction
+    except BaseException:
+        for registration in reversed(transaction.made):
+            registration.take_back()
+            forget(registration.kind, registration.name, registration.value)
+        raise
+    finally:
+        _TRANSACTION.reset(token)
+
+
+def location_of(code: Callable[..., Any]) -> str:
+    """Return the module and qualified name of a function, which are the same for a later version of it."""
+    return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
+
+
+def _calling_module() -> str:
+    """Return the name of the innermost module that is not of this package."""
+    frame = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == PACKAGE:
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if frame is None else str(frame.f_globals.get("__name__"))
