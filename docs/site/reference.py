@@ -109,7 +109,7 @@ def contents() -> Iterator[str]:
 
 def pages() -> dict[str, str]:
     """All pages of the reference by name."""
-    names = ("load_sframe", "load_sarray", "history", "vacuum", "optimize", "sql", "plot", "show", "uniform_clock")
+    names = ("load_sframe", "load_sarray", "history", "vacuum", "optimize", "sql", "plot", "show", "uniform_clock", "plugins")
     functions = [f"sframe_spark.{name}" for name in names]
     options = [f"sframe_spark.config.Configuration.{name}" for name in dir(config) if not name.startswith("_")]
     functions += [*public(util), "sframe_spark.data_structures.serialization.enable_sframe_serialization"]

@@ -193,8 +193,8 @@ def hint_of_left_out(kind: str, name: str) -> str:
             return f"; {outcome.package} has it, and was left out: {outcome.fault}"
     off = [package for package in plugin_packages() if is_disabled(package, config.disabled_plugins)]
     lists = {"left out": [outcome.package for outcome in outcomes], "switched off": off}
-    told = [f"; plug-ins that are {how}: {listed(packages, str)}" for how, packages in lists.items() if packages]
-    return "".join([*told, "; see sframe_spark.plugins()"]) if told else ""
+    parts = [f"; plug-ins that are {how}: {listed(packages, str)}" for how, packages in lists.items() if packages]
+    return "".join([*parts, "; see sframe_spark.plugins()"]) if parts else ""
 
 
 def namespaces_of(package: PluginPackage) -> list[str]:

@@ -226,14 +226,14 @@ def test_warnings_that_are_errors_leave_plugins_out_all_the_same(installed: Inst
 
 @pytest.mark.parametrize("stop", ["KeyboardInterrupt", "MemoryError"])
 def test_what_says_nothing_of_the_package_stops_and_is_tried_again(stop: str, installed: InstalledPackages) -> None:
-    text = FUNCTION.format(name="test_again") + f"import os\nif 'TEST_AGAIN' not in os.environ:\n    raise {stop}"
+    text = FUNCTION.format(name="test_tried_again") + f"import os\nif 'TEST_AGAIN' not in os.environ:\n    raise {stop}"
     installed.install("sframe-again", PLUGIN.format(namespace="again", module="again_one"), again_one=text)
     with pytest.raises((KeyboardInterrupt, MemoryError)):
         load_plugins()
-    assert "test_again" not in FUNCTIONS
+    assert "test_tried_again" not in FUNCTIONS
     os.environ["TEST_AGAIN"] = "1"
     try:
-        assert list(call("test_again", SArray([1]))) == [2]
+        assert list(call("test_tried_again", SArray([1]))) == [2]
     finally:
         del os.environ["TEST_AGAIN"]
 
