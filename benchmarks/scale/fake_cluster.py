@@ -119,7 +119,7 @@ class FakeCluster:
                 f"{engine}.physical.site.is_spark_local": lambda: False,
                 f"{engine}.physical.site.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
-                f"{engine}.costs.MAX_TASKS_TIMES_RANGES": 0,
+                f"{engine}.costs.MAX_RUNS_OF_SHUFFLE": 0,
                 f"{engine}.runtime.result_storage.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.checksums.VERIFIED_COLUMNS": VerifiedColumns(),

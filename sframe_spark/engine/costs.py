@@ -96,9 +96,9 @@ ROWS_OF_RANGE = 524_288
 # Target and limit for the bytes of a range that one Spark task sorts.
 BYTES_OF_RANGE_OF_TASK = 64 << 20
 MAX_BYTES_OF_RANGE_OF_TASK = 256 << 20
-# Limit for the number of tasks times the number of ranges. The rows of one task in one range take a tenth of a millisecond to read, and 300 bytes of
-# the driver's memory.
-MAX_TASKS_TIMES_RANGES = 262_144
+# Limit for the number of runs of rows that the tasks of a shuffle write or send: the rows of one task in one range, or as many as it buffers. A run
+# takes a tenth of a millisecond to read, as long as its rows take if it has 100 kB, and 300 bytes of the driver's memory.
+MAX_RUNS_OF_SHUFFLE = 524_288
 # The largest number of rows among which a join that others read looks up rows: among 4 million that takes half the time of an exchange by hash, among
 # 10 million, which no cache holds, up to 2.4 times of it.
 MAX_ROWS_SEARCHED = 4_194_304

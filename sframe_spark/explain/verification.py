@@ -328,9 +328,9 @@ class RecordingSectionRunner(SectionRunner):
 
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
-    def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner, shuffled: int | None = None) -> list[RangeTask]:
         """Return the tasks of a section, and record their row ranges."""
-        tasks = super().tasks_of(node, placement, workers)
+        tasks = super().tasks_of(node, placement, workers, shuffled)
         self.ranges[:] = [(task.start, task.stop) for task in tasks]
         return tasks
 

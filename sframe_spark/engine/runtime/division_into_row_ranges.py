@@ -23,15 +23,15 @@ from sframe_spark.planner.row_sizes import fixed_size, row_bytes
 from sframe_spark.process.threads import even_ranges
 
 
-def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: TaskRunner) -> list[RangeTask]:
-    """Divide a section of ``rows`` base rows into tasks: into ``segments`` tasks if given, else into as many as are worth it."""
+def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: TaskRunner, shuffled: int | None = None) -> list[RangeTask]:
+    """Divide a section of ``rows`` base rows into tasks: into ``segments`` tasks if given, else into as many as are worth it; see `row_ranges`."""
     workers.require_readable(node)
     plan = Pipeline.of(node)
     size = int(max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True)))
     # If all values have a fixed size and no user's function is called, computing is fast for its bytes.
     is_fast = all(fixed_size(kind) is not None for facts in plan.facts for kind in facts.schema) and not calls_user_functions(node)
     most = size // costs.MIN_BYTES_FOR_THREADS if not workers.is_out_of_process and is_fast else None
-    ranges = row_ranges(rows, size, segments, workers, most)
+    ranges = row_ranges(rows, size, segments, workers, most, shuffled)
     # Tasks of this process share the plan with all its segments.
     divided = DividedPlan.of(plan) if workers.is_out_of_process else DividedPlan(plan, plan, (), PipelineRunner(plan))
     if workers.is_on_this_machine and len(ranges) > 1 and (segments or config.default_segments) is None:
@@ -77,17 +77,24 @@ def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int)
     return tasks[::-1]
 
 
-def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, most: int | None = None) -> list[tuple[int, int]]:
+def row_ranges(
+    rows: int, size: int, segments: int | None, workers: TaskRunner, most: int | None = None, shuffled: int | None = None
+) -> list[tuple[int, int]]:
     """Return the row ranges of tasks, given the bytes of all rows and the largest number of ranges that is worth it.
 
-    There are ``segments`` ranges if given; else enough for all cores, but none too small or too large.
+    There are ``segments`` ranges if given; else enough for all cores, but none too small or too large. Tasks that give their rows to a shuffle need
+    not each have the rows of a segment: ``shuffled`` is how many of them may be made for the cores' sake.
     """
     count = segments or config.default_segments
     if count is None:
         cores = workers.parallelism()
         worth = max(-(-rows // costs.MIN_ROWS_OF_TASK), size // costs.MIN_BYTES_OF_TASK)
         threads = worth if most is None else min(worth, most)
-        count = max(1, min(rows, cores, threads), -(-rows // config.segment_rows), min(rows, size // costs.MAX_BYTES_OF_TASK))
+        least = max(1, min(rows, size // costs.MAX_BYTES_OF_TASK))
+        if shuffled is None:
+            count = max(least, min(rows, cores, threads), -(-rows // config.segment_rows))
+        else:
+            count = max(least, min(rows, costs.TASKS_OF_A_CORE * cores, threads, shuffled))
     return even_ranges(rows, count)
 
 

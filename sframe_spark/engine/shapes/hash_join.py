@@ -22,7 +22,7 @@ from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunn
 from sframe_spark.engine.shapes.hash_join_by_messages import joined_by_messages
 from sframe_spark.engine.shapes.partitioned_operators import PartitionedJoin, from_partitions
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, ranges_for, runs_over_row_ranges, size_of_all
-from sframe_spark.engine.shapes.range_shuffle import is_result_shared_with, is_temporary_data_shared_with
+from sframe_spark.engine.shapes.range_shuffle import is_result_shared_with, is_temporary_data_shared_with, least_tasks, runs_of_tasks, tasks_for
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
@@ -105,9 +105,9 @@ def partitions_of_tasks(node: PlannerNode, site: Site) -> int | None:
         return None
     sizes = [plan_size_of(side, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for side in node.inputs]
     together = sum(size.size for size in sizes if size is not None)
-    tasks = max(sum(-(-size.rows // site.segment_rows) for size in sizes if size is not None), site.default_segments or 0)
+    tasks = sum(least_tasks(size.size, site) for size in sizes if size is not None)
     count = 1 + int(together // costs.BYTES_OF_RANGE_OF_TASK)
-    return count if None not in sizes and count * tasks <= costs.MAX_TASKS_TIMES_RANGES else None
+    return count if None not in sizes and count * runs_of_tasks(together, tasks) <= costs.MAX_RUNS_OF_SHUFFLE else None
 
 
 def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
@@ -124,9 +124,12 @@ def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | R
     # Less may be known of the sides, as their rows have been computed.
     least = partitions_of_tasks(node, runner.site) or 1
     node = node.with_inputs([with_stored_tables(side) for side in node.inputs])
-    tasks = [runner.tasks_of(side, placement_of(side), workers) for side in node.inputs]
+    sizes = [plan_size_of(side, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for side in node.inputs]
+    size = sum(size.size for size in sizes if size is not None)
+    shuffled = tasks_for(size, least) // len(node.inputs)
+    tasks = [runner.tasks_of(side, placement_of(side), workers, shuffled) for side in node.inputs]
     runner.tasks = sum(map(len, tasks))
-    most = costs.MAX_TASKS_TIMES_RANGES // runner.tasks
+    most = costs.MAX_RUNS_OF_SHUFFLE // runs_of_tasks(size, runner.tasks)
     count = max(least, min(most, workers.parallelism()))
     if count > most:
         runner.log.append(f"too many: {runner.tasks} tasks would give rows of {node.operator_type} to {count} pieces each")

@@ -102,8 +102,22 @@ def is_exchanged_by_tasks(root: PlannerNode, site: Site) -> bool:
     plan_size = plan_size_of(below, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) if runs_over_row_ranges(below) else None
     if plan_size is None:
         return False
-    tasks = max(-(-plan_size.rows // site.segment_rows), site.default_segments or 0)
-    return ranges_of_tasks(plan_size, site) * tasks <= costs.MAX_TASKS_TIMES_RANGES
+    return ranges_of_tasks(plan_size, site) * runs_of_tasks(plan_size.size, least_tasks(plan_size.size, site)) <= costs.MAX_RUNS_OF_SHUFFLE
+
+
+def least_tasks(size: float, site: Site) -> int:
+    """Return the least number of tasks that give rows of so many bytes to a shuffle."""
+    return site.default_segments or 1 + int(size // costs.MAX_BYTES_OF_TASK)
+
+
+def runs_of_tasks(size: float, tasks: int) -> int:
+    """Return the most runs that tasks write, or send, for each range: one of each task, and one whenever the buffer of a task is full."""
+    return tasks + int(size // costs.BYTES_BUFFERED_BY_SHUFFLE_TASK)
+
+
+def tasks_for(size: float, ranges: int) -> int:
+    """Return the largest number of tasks that may give rows of so many bytes to so many ranges."""
+    return costs.MAX_RUNS_OF_SHUFFLE // ranges - int(size // costs.BYTES_BUFFERED_BY_SHUFFLE_TASK)
 
 
 def ranges_of_tasks(plan_size: PlanSize, site: Site) -> int:
@@ -169,10 +183,11 @@ class ExchangeOfTasks:
         assert plan_size is not None
         # A large table in memory is written to files first, so that the tasks that sample the keys can read it, too.
         node = node.with_inputs([below := with_stored_tables(node.inputs[0])])
-        tasks, least = runner.tasks_of(below, placement_of(below), workers), ranges_of_tasks(plan_size, runner.site)
+        least = ranges_of_tasks(plan_size, runner.site)
+        tasks = runner.tasks_of(below, placement_of(below), workers, tasks_for(plan_size.size, least))
         # The number of tasks was not known when the section was planned. The least number of ranges is needed; one range for each core is only
         # desirable.
-        most = costs.MAX_TASKS_TIMES_RANGES // len(tasks)
+        most = costs.MAX_RUNS_OF_SHUFFLE // runs_of_tasks(plan_size.size, len(tasks))
         if least > most:
             runner.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
             return None

@@ -95,13 +95,16 @@ class SectionRunner:
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
         return self.written(node, workers, [partial(part.write, node.schema) for part in produced])
 
-    def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
-        """Divide a section into tasks. If they run in other processes, large tables in memory are written to files first."""
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner, shuffled: int | None = None) -> list[RangeTask]:
+        """Divide a section into tasks. If they run in other processes, large tables in memory are written to files first.
+
+        ``shuffled`` is the number of tasks that may be made for the cores' sake if they give their rows to a shuffle of tasks.
+        """
         if workers.is_out_of_process:
             require_owned(node, self.owned)
             node = with_stored_tables(node, workers.is_on_this_machine)
             node = node if workers.is_on_this_machine else with_rows_sent(node)
-        tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers)
+        tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers, shuffled)
         self.tasks = len(tasks)
         return tasks
 

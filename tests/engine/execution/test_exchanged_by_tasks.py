@@ -58,6 +58,7 @@ def tasks(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(costs, "MAX_BYTES_OF_MESSAGE", 2_000)
     monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 9_000)
     monkeypatch.setattr(costs, "BYTES_BUFFERED_BY_SHUFFLE_TASK", 10_000)
+    monkeypatch.setattr(costs, "MIN_ROWS_OF_TASK", 300)
     monkeypatch.setattr(range_shuffle, "is_result_shared_with", lambda workers, directory: request.param == MESSAGES)
     directory = str(tmp_path / "temporary")
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, memory_budget=0, progress="off", temporary_directory=directory):
@@ -110,7 +111,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
         "too many segments": {"default_segments": 100_000},
     }.get(why, {})
     if why == "too many pieces":
-        monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 20)
+        monkeypatch.setattr(costs, "MAX_RUNS_OF_SHUFFLE", 20)
     if why == "here":
         monkeypatch.setattr(site, "is_spark_local", lambda: True)
     with config.using(**changed):
@@ -240,7 +241,7 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
-    monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 300)
+    monkeypatch.setattr(costs, "MAX_RUNS_OF_SHUFFLE", 300)
     expected, made, pieces, of = expected_of("by texts", frame), made_of("by texts", frame), list[int](), range_shuffle.ExchangeOfTasks.of
 
     def counted(*given: Any) -> Any:
@@ -261,7 +262,7 @@ def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.Mo
     if why == "no room":
         monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_OF_TASK", 100)
     elif why == "too many tasks":
-        monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 100)
+        monkeypatch.setattr(costs, "MAX_RUNS_OF_SHUFFLE", 100)
     else:
         for name in ("is_shared_with", "is_result_shared_with"):
             monkeypatch.setattr(range_shuffle, name, lambda workers, directory: False)

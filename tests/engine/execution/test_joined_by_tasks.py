@@ -45,7 +45,12 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in (hash_join, range_shuffle):
         monkeypatch.setattr(module, "is_result_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(range_shuffle, "is_shared_with", lambda workers, directory: False)
-    for name, value in (("BYTES_OF_RANGE_OF_TASK", 4_000), ("BYTES_BUFFERED_BY_SHUFFLE_TASK", 5_000), ("MAX_BYTES_OF_MESSAGE", 2_000)):
+    for name, value in (
+        ("BYTES_OF_RANGE_OF_TASK", 4_000),
+        ("BYTES_BUFFERED_BY_SHUFFLE_TASK", 5_000),
+        ("MAX_BYTES_OF_MESSAGE", 2_000),
+        ("MIN_ROWS_OF_TASK", 100),
+    ):
         monkeypatch.setattr(costs, name, value)
     options = {"temporary_directory": str(tmp_path / "temporary"), "progress": "off"}
     with config.using(small_rows=50, segment_rows=SEGMENT_ROWS, batch_rows=60, memory_budget=0, **options):
@@ -125,7 +130,7 @@ def test_otherwise_it_is_a_query(sides: tuple[SFrame, SFrame], why: str, monkeyp
         monkeypatch.setattr(hash_join, "is_result_shared_with", lambda workers, directory: False)
         monkeypatch.setattr(hash_join, "is_temporary_data_shared_with", lambda workers: False)
     elif why == "too many tasks":
-        monkeypatch.setattr(costs, "MAX_TASKS_TIMES_RANGES", 100)
+        monkeypatch.setattr(costs, "MAX_RUNS_OF_SHUFFLE", 100)
     else:
         monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_OF_TASK", 100 if why == "no room" else 12_000)
     one = SFrame({"k": [1, 0] * 60, "v": range(120)}), SFrame({"k": [0, 1] * 55, "w": range(110)})
