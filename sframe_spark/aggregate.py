@@ -33,6 +33,7 @@ from sframe_spark.api.aggregate import (
     VARIANCE,
 )
 from sframe_spark.api.error_hints import no_aggregate
+from sframe_spark.api.plugin_namespaces import plugin_aggregates
 
 __all__ = [
     "ARGMAX", "ARGMIN", "AVG", "CONCAT", "CORRELATION", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FREQ_COUNT", "MAX", "MEAN", "MIN",
@@ -41,5 +42,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Raise an error for any other name, with a hint for aggregates of other libraries."""
-    raise AttributeError(name) if name.startswith("__") else no_aggregate(name, __all__)
+    """Return an aggregate of a plug-in; for other names, raise an error with a hint for aggregates of other libraries."""
+    if name.startswith("_"):
+        raise AttributeError(f"there is no aggregate {name!r}")
+    found = plugin_aggregates()
+    if name in found:
+        return found[name]
+    raise no_aggregate(name, [*__all__, *found])
+
+
+def __dir__() -> list[str]:
+    """Return the names of the module, with the aggregates of plug-ins."""
+    return sorted({*globals(), *plugin_aggregates()})

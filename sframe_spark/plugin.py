@@ -80,19 +80,19 @@ and the classes of their operators are registered:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sframe_spark import errors
-from sframe_spark.api.aggregate import AggregateRequest, request
+from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.column_names import require_distinct
-from sframe_spark.api.node_value_conversion import literal_of, require_pairs, row_tuples
+from sframe_spark.api.plugin_calls import aggregate_of, call, reduce
+from sframe_spark.api.plugin_namespaces import public_aggregate, public_function
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.compute.exact_sum_and_variance import ExactSum
 from sframe_spark.compute.key_equality_and_codes import key_codes
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, define_aggregate
+from sframe_spark.expressions.aggregates.aggregate_function import AggregateFunction, define_aggregate
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues
 from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
@@ -100,7 +100,7 @@ from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows
 from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, StateColumn
-from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, define_function
+from sframe_spark.expressions.functions.scalar_function import ScalarFunction, define_function
 from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import RowWise, apply_program
@@ -159,9 +159,12 @@ __all__ = [
     "SequentialOperator", "SourceKind", "SparkCost", "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WholeKernel", "WrappedSum",
     "aggregate_of", "any_parameter", "append", "apply_program", "as_lookup", "call", "column_names", "column_of", "concatenate", "decode",
     "define_aggregate", "define_function", "derive", "dict_of", "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json",
-    "group_by", "key_codes", "law", "list_of", "node_of", "planner_node_name_to_type", "project", "reduce", "reduce_columns", "register",
-    "register_law", "registered_names", "reverse", "slice_rows", "sort_rows", "zip_columns",
+    "group_by", "key_codes", "law", "list_of", "node_of", "planner_node_name_to_type", "project", "public_aggregate", "public_function", "reduce",
+    "reduce_columns", "register", "register_law", "registered_names", "reverse", "slice_rows", "sort_rows", "zip_columns",
 ]  # fmt: skip
+
+# The former name, which packages import; it is not in ``__all__``, as it would hide the module ``sframe_spark.aggregate``.
+aggregate = aggregate_of
 
 
 def node_of(data: SArray | SFrame) -> PlannerNode:
@@ -224,116 +227,3 @@ def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
         raise SchemaError(f"the plan has {node.facts.width} column(s), and a name for each is needed, not {names!r:.80}")
     require_distinct(names)
     return SFrame(_node=node, _names=names)
-
-
-def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArray:
-    """Return the results of calling a scalar function on columns.
-
-    Parameters
-    ----------
-    function
-        Name of a scalar function.
-    arguments
-        One or more columns of equal length, and values that are the same in every row.
-    parameters
-        Static parameters of the function.
-
-    Raises
-    ------
-    ValueError
-        If no function has the name.
-    RuntimeError
-        If the columns have different lengths.
-    TypeError
-        If there is no column, or the function does not take the arguments' types.
-
-    Examples
-    --------
-    >>> list(call("add", SArray([1, 2]), 10))
-    [11, 12]
-    """
-    FUNCTIONS.named(function)
-    columns = [argument._node for argument in arguments if isinstance(argument, SArray)]
-    if not columns:
-        raise SchemaError(f"{function!r} is called with a column at least: SArray(values) makes one")
-    for number, column in enumerate(columns[1:], start=2):
-        require_pairs(columns[0], column, f"the first column that {function!r} is called with", f"column {number}")
-    positions = iter(range(len(columns)))
-    operands = tuple(Register(next(positions)) if isinstance(argument, SArray) else literal_of(argument) for argument in arguments)
-    step = Step(function, operands, _as_tuple(function, parameters))
-    return column_of(apply_program(zip_columns(*columns), Program(len(columns), (step,), (Register(len(columns)),))))
-
-
-def aggregate_of(function: str, *columns: str, parameters: Sequence[Any] = (), label: str | None = None) -> AggregateRequest:
-    """Return a request for an aggregate of each group, for ``groupby`` and for every method that takes the same aggregates.
-
-    Parameters
-    ----------
-    function
-        Name of an aggregate function.
-    columns
-        Names of the argument columns.
-    parameters
-        Static parameters of the function.
-    label
-        Name of the output column if the caller gives none; by default it is made of the names of the function and the columns.
-
-    Raises
-    ------
-    ValueError
-        If no aggregate has the name.
-
-    Examples
-    --------
-    >>> aggregate_of("sum", "v").label
-    'sum of v'
-    """
-    AGGREGATES.named(function)
-    default = f"{function} of {', '.join(map(str, columns))}" if columns else function
-    return request(function, default if label is None else label, *columns, parameters=parameters)
-
-
-# The former name, which packages import; it is not in ``__all__``, as it would hide the module ``sframe_spark.aggregate``.
-aggregate = aggregate_of
-
-
-def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> Any:
-    """Return an aggregate of all rows.
-
-    Parameters
-    ----------
-    function
-        Name of an aggregate function.
-    columns
-        One or more argument columns of equal length.
-    parameters
-        Static parameters of the function.
-
-    Raises
-    ------
-    ValueError
-        If no aggregate has the name.
-    RuntimeError
-        If the columns have different lengths.
-
-    Examples
-    --------
-    >>> reduce("argmax", SArray([1, 7, 3]), SArray(["a", "b", "c"]))
-    'b'
-    """
-    AGGREGATES.named(function)
-    if wrong := [column for column in columns if not isinstance(column, SArray)]:
-        raise SchemaError(f"{function!r} is given columns, not a {type(wrong[0]).__name__}: SArray(values) makes one")
-    nodes = [column._node for column in columns]
-    if not nodes:
-        raise LengthMismatchError(f"{function!r} is given columns of one length, one at least")
-    for number, node in enumerate(nodes[1:], start=2):
-        require_pairs(nodes[0], node, f"the first column that {function!r} is given", f"column {number}")
-    aggregation = Aggregation(function, tuple(range(len(nodes))), _as_tuple(function, parameters))
-    return row_tuples(reduce_columns(zip_columns(*nodes), [aggregation]))[0][0]
-
-
-def _as_tuple(function: str, parameters: Any) -> tuple[Any, ...]:
-    if not isinstance(parameters, (list, tuple)):
-        raise InvalidArgumentError(f"the parameters of {function!r} are a list, one for each, not {parameters!r:.80}")
-    return tuple(parameters)

@@ -2,22 +2,25 @@
 
 import sframe_spark.aggregate as aggregate
 import sframe_spark.data_structures as data_structures
+import sframe_spark.functions as functions
 import sframe_spark.util as util
 import sframe_spark.visualization as visualization
 from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
+from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.sarray import SArray, load_sarray
 from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.api.saved_frame_maintenance import history, optimize, vacuum
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.clock_frames import uniform_clock
 from sframe_spark.api.sql import sql
-from sframe_spark.planner.plugin_loading import plugins
+from sframe_spark.planner.plugin_loading import plugins as plugins_without_hint
 from sframe_spark.process.control_groups import fit_arrow
 from sframe_spark.visualization import plot, show
 
 __all__ = [
-    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "data_structures", "history", "load_sarray", "load_sframe",
-    "optimize", "plot", "plugins", "show", "sql", "uniform_clock", "util", "vacuum", "visualization",
+    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "data_structures", "functions", "history", "load_sarray",
+    "load_sframe", "optimize", "plot", "plugins", "show", "sql", "uniform_clock", "util", "vacuum", "visualization",
 ]  # fmt: skip
 
+plugins = call_hint(plugins_without_hint)
 fit_arrow()

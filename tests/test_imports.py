@@ -45,7 +45,10 @@ LAYERS = (
     # Optional parts: what is below names them in `lazily_imported_subpackages` only, and imports them when something of theirs is asked for.
     ("turicreate",),
     ("plotting",),
-    ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "public_api", "pyinstaller_hooks", "__init__", "__main__"),
+    (
+        *("plugin", "testing", "cli", "aggregate", "data_structures", "functions", "util", "visualization"),
+        *("public_api", "pyinstaller_hooks", "__init__", "__main__"),
+    ),
 )
 OPTIONAL_PARTS = ("turicreate", "plotting")
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -57,7 +60,11 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "expressions": (("functions",), ("aggregates", NO_ROOM)),
     "operators": (("sources",), (NO_ROOM,), ("groupby",), ("window",), ("lookup",), ("joins",), ("user_function_calls_and_result_memos",)),
     "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("shapes",), ("execution",)),
-    "api": ((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "saved_frame_maintenance")),
+    "api": (
+        *((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",)),
+        ("sql", "builders", "random_frames", "saved_frame_maintenance", "plugin_calls"),
+        ("plugin_namespaces",),
+    ),
 }
 # As many modules as one looks through.
 SCREENFUL = 25

@@ -539,6 +539,17 @@ def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     return NoAttributeError(f"there is no aggregate {name!r}" + _suggestion(name, AGGREGATE, members))
 
 
+def no_function(place: str, name: str, members: Iterable[str], why: str = "") -> NoAttributeError:
+    """Return the error to raise for a name that ``sframe_spark.functions``, or a namespace in it, does not have; ``why`` ends the message.
+
+    Examples
+    --------
+    >>> print(no_function("sframe_spark.functions.geo", "haversin", ["haversine"]))
+    sframe_spark.functions.geo has no 'haversin', did you mean 'haversine'?
+    """
+    return NoAttributeError(f"{place} has no {name!r}" + _suggestion(name, {}, members) + why)
+
+
 def no_util_member(name: str) -> NoAttributeError:
     """Return the error to raise for a name that ``sframe_spark.util`` does not have."""
     hint = UTIL.get(name)

@@ -129,6 +129,11 @@ class PluginLoader:
         """Return whether no package was left out or is switched off."""
         return not config.disabled_plugins and not self.left_out()
 
+    def loaded(self) -> list[PluginPackage]:
+        """Return the packages that are loaded and not switched off."""
+        disabled = config.disabled_plugins
+        return [outcome.package for outcome in self._outcomes.values() if not outcome.fault and not is_disabled(outcome.package, disabled)]
+
     def left_out(self) -> list[PluginOutcome]:
         """Return the packages that were left out."""
         return [outcome for outcome in self._outcomes.values() if outcome.fault]
@@ -180,6 +185,12 @@ def plugins() -> list[Plugin]:
     return _LOADER.plugins()
 
 
+def loaded_packages() -> list[PluginPackage]:
+    """Load plug-ins, and return the packages that are loaded and not switched off."""
+    load_plugins()
+    return _LOADER.loaded()
+
+
 def is_disabled(package: PluginPackage, disabled: frozenset[str]) -> bool:
     """Return whether the names of plug-ins that are switched off include a package, or stand for all."""
     return bool(disabled) and (ALL in disabled or package.key in map(normalised, disabled))
@@ -189,7 +200,7 @@ def hint_of_left_out(kind: str, name: str) -> str:
     """Return the end of the message that a name is unknown: which plug-ins are not loaded, or the one that had the name; empty if all are."""
     outcomes = _LOADER.left_out()
     for outcome in outcomes:
-        if any((made.kind, made.name) == (kind, name) for made in outcome.lost):
+        if any((made.kind, made.name) == (kind, name) for made in outcome.lost) or (kind == "namespace" and name in namespaces_of(outcome.package)):
             return f"; {outcome.package} has it, and was left out: {outcome.fault}"
     off = [package for package in plugin_packages() if is_disabled(package, config.disabled_plugins)]
     lists = {"left out": [outcome.package for outcome in outcomes], "switched off": off}
