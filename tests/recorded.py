@@ -48,6 +48,9 @@ for name, module in list(sys.modules.items()):
     if name.startswith("sframe_spark"):
         for attribute, value in list(vars(module).items()):
             names.setdefault(id(value), attribute)
+            if isinstance(value, type(sys)):
+                # Some load plug-ins when they are asked for a name.
+                continue
             for inner in ("lock", "_lock"):
                 if hasattr(value, inner):
                     names.setdefault(id(getattr(value, inner)), f"{attribute}.{inner}")

@@ -50,6 +50,8 @@ def geo(installed: InstalledPackages) -> Any:
     installed.install("mine-of-places", PLUGIN.format(namespace="geo", module="places_of_mine"), version="3.1", places_of_mine=GEO)
     yield functions.geo
     sys.modules.pop("sframe_spark.functions.geo", None)
+    # An import assigns what it has imported.
+    vars(functions).pop("geo", None)
 
 
 def test_functions_of_a_package_are_in_its_namespace(geo: Any) -> None:
