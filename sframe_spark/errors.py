@@ -763,7 +763,35 @@ class MisfitError(Exception):
 
 
 class ContractBroken(AssertionError):
-    """An operator breaks a rule that it declares to keep."""
+    """A function, an aggregate, an operator or a law is not what it declares, or not what is expected of it.
 
-    def __init__(self, node: Any, rule: str, found: str) -> None:
-        super().__init__(f"{node.operator_type}[{node.operator.describe()}] breaks the rule that {rule}: {found}")
+    Parameters
+    ----------
+    subject
+        A node, or the name of what is checked.
+    rule
+        The rule that does not hold.
+    found
+        What was found instead.
+    remedy
+        What an author probably has to change; empty if only the rule says it.
+    rows
+        The rows on which it was found, as text; empty if the rule is not about rows.
+    """
+
+    def __init__(self, subject: Any, rule: str, found: str, remedy: str = "", rows: str = "") -> None:
+        name = subject if isinstance(subject, str) else f"{subject.operator_type}[{subject.operator.describe()}]"
+        self.subject, self.rule, self.found, self.remedy, self.rows = name, rule, found, remedy, rows
+        super().__init__(name, rule, found, remedy, rows)
+
+    def __str__(self) -> str:
+        parts = [f"{self.subject} breaks the rule that {self.rule}: {self.found}", self.rows, self.remedy]
+        return "\n".join(part for part in parts if part)
+
+    def of(self, subject: str = "", rows: str = "") -> ContractBroken:
+        """Return the error with another name of what is checked, and with the rows on which it was found, unless it has them."""
+        return ContractBroken(subject or self.subject, self.rule, self.found, self.remedy, self.rows or rows)
+
+
+class UncheckedWarning(UserWarning):
+    """The contract kit says what it could not check."""

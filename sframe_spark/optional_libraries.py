@@ -14,6 +14,7 @@ REMEDIES = {
     "pyspark": "queries and DataFrames of Spark need PySpark: pip install 'sframe_spark[java]'",
     "pandas": "tables of pandas need pandas: pip install pandas",
     "networkx": "pictures and graphs of plans need networkx, but print(frame.explain()) does not: pip install networkx",
+    "hypothesis": "the contract kit makes rows of its own with Hypothesis: pip install 'sframe_spark[testing]', or say generated=0",
     "cloudpickle": "functions are sent to other processes by cloudpickle: pip install cloudpickle (PySpark has it, too)",
 }
 

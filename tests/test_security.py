@@ -53,7 +53,8 @@ ALLOWED = {
     ("engine/runtime/worker_process_main_loop.py", "pickle"): "works that the process which started this one sends, over such pipes",
     ("process/python_worker_pool_and_message_channel.py", "Popen"): "this very Python, with a fixed program; data is no part of its arguments",
     ("planner/operator_parameters.py", "pickle"): "writes a parameter to compare it, and never reads one",
-    ("testing/contract.py", "pickle"): "the check that operators and partial states pickle reads what it has written a line before",
+    ("testing/kernel_checks.py", "pickle"): "the check that operators pickle reads what it has written a line before",
+    ("testing/kernel_runs.py", "pickle"): "states of row ranges, read where they were written",
     ("storage/datasets/atomic_directory_save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("cli/doctor.py", "import_module"): "modules of a fixed list",
     ("testing/missing_declarations.py", "import_module"): "a module that whoever runs the command names on its command line",
@@ -79,7 +80,7 @@ ALLOWED = {
     ("operators/groupby/resampling.py", "from_stream"): "the same",
     ("operators/groupby/partial_groups.py", "from_stream"): "the same, of groups and rows so far",
     ("expressions/aggregates/python_aggregates.py", "pickle"): "parts that our own tasks send each other, within pickles of theirs",
-    ("testing/function_and_aggregate_contracts.py", "pickle"): "the check that state columns pickle reads what it has just written",
+    ("testing/state_column_checks.py", "pickle"): "the check that state columns pickle reads what it has just written",
 }
 
 
@@ -128,9 +129,9 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
         ("engine/runtime/task_runners.py", "_answer"),
         ("engine/runtime/worker_process_main_loop.py", "serve"),
         ("engine/runtime/worker_process_main_loop.py", "_enter_environment"),
-        ("testing/contract.py", "check_pickle"),
-        ("testing/contract.py", "check_parts"),
-        ("testing/function_and_aggregate_contracts.py", "check_state_columns"),
+        ("testing/kernel_checks.py", "check_pickle"),
+        ("testing/kernel_runs.py", "sent"),
+        ("testing/state_column_checks.py", "check_state_columns"),
         ("expressions/aggregates/python_aggregates.py", "PartsOfGroups"),
         ("expressions/aggregates/python_aggregates.py", "of_arrow"),
     }

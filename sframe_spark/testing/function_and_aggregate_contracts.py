@@ -1,114 +1,187 @@
-"""The contract kit for scalar functions and aggregates: checks on example values that what they declare is true."""
+"""The contract kit for scalar functions and aggregates: what they declare is true, and their values are the expected ones.
+
+Both are checked on the values of an example and on values that the kit makes from the types of the arguments: missing ones, NaN, infinities, -0.0,
+the ends of ints, empty and long texts, date-times with and without offsets, ties, no rows and one row, in arrays that begin within longer ones.
+"""
 
 from __future__ import annotations
 
 import itertools
-import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
-import numpy as np
-import pyarrow as pa
 
 from sframe_spark.api.node_value_conversion import literal_of
-from sframe_spark.compute.row_groups import GroupsOfRows
-from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.errors import ContractBroken, InvalidArgumentError, SFrameError, TooLargeError, UserFunctionError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State, StateColumn, joined, take
-from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FinishedKernel, FunctionTable, ScalarFunction
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.operators.program_and_filter_properties import monotone_step
-from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, read_all, same_value
+from sframe_spark.planner.node_facts import Schema
+from sframe_spark.testing.contract import RANDOM_TABLES, Example, as_column, check_all, check_lowering, check_value, warn_unchecked
+from sframe_spark.testing.generated_inputs import Tables, check_generated, chunk_of, fixed_tables, tables_text
+from sframe_spark.testing.kernel_runs import in_memory, read_all, run_kernel
 from sframe_spark.testing.order_claims import rank
+from sframe_spark.testing.row_comparison import Rows, counted, demand, rows_of, same_value, shown
+from sframe_spark.testing.state_checks import places_to_cut
+from sframe_spark.testing.state_column_checks import check_state_columns, ranges_within
+from sframe_spark.types import INT_KIND, ColumnType, type_of_class
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.python_to_arrow import encode, infer_type
+from sframe_spark.values.python_to_arrow import infer_type
+
+# ``expected(value, ...)`` of a row; ``expected(values, ...)``, a list for each column, of the rows of a group.
+Expected = Callable[..., Any]
+# More rows take long on Spark, where a function or an aggregate is tried on all values at once.
+MAX_SPARK_ROWS = 60
 
 
-def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
-    """Check a scalar function on some values: rows are independent, types are as inferred, Spark agrees, declared monotonicity holds.
+def check_function(
+    name: str,
+    *arguments: Any,
+    parameters: tuple[Any, ...] = (),
+    spark: bool = True,
+    expected: Expected | None = None,
+    generated: int = RANDOM_TABLES,
+) -> None:
+    """Check a scalar function: rows are independent, types are as inferred, Spark agrees, ``monotone`` holds, and values are the expected ones.
+
+    Warns with :class:`~sframe_spark.errors.UncheckedWarning` if no ``expected`` is given: two implementations may be wrong in the same way.
 
     Parameters
     ----------
     name
         Name of the function.
     arguments
-        For each argument a list with one value per row, or a value that is the same in every row; at least one list. The values should include
-        missing values, NaN, and the smallest and largest values.
+        For each argument a list with one value per row, a column type, of which values are made, or a value that is the same in every row; at least
+        one list or type.
     parameters
         Static parameters.
     spark
         Whether to check the function on Spark, too.
+    expected
+        A plain Python function from the arguments of a row to the value of the row, given None for missing values. Where it raises an error, the
+        function must raise one. Where it returns ``NotImplemented``, the value is not compared.
+    generated
+        How many random tables are tried, besides some that are always the same; 0: only the given rows.
 
     Raises
     ------
     ContractBroken
-        If the function does not do what it declares.
+        If the function does not do what it declares, or does not give the expected values.
+    MissingLibraryError
+        If rows are to be made and Hypothesis is not installed.
 
     Examples
     --------
-    >>> check_function("negate", [3, None, -1, 3], spark=False)
+    >>> check_function("negate", [3, None, -1, 3], spark=False, expected=lambda value: None if value is None else -value)
     """
-    FUNCTIONS.named(name)
-    columns = [argument for argument in arguments if isinstance(argument, list)]
-    positions = iter(range(len(columns)))
-    operands = tuple(Register(next(positions)) if isinstance(argument, list) else literal_of(argument) for argument in arguments)
-    step = Step(name, operands, tuple(parameters))
-    outputs = tuple(Register(position) for position in range(len(columns) + 1))
+    function = FUNCTIONS.named(name)
+    columns = [argument for argument in arguments if isinstance(argument, (list, ColumnType))]
+    rows, schema = given_rows(columns)
+    positions = itertools.count()
+    operands = tuple(Register(next(positions)) if isinstance(argument, (list, ColumnType)) else literal_of(argument) for argument in arguments)
+    checks = _FunctionChecks(function, Step(name, operands, tuple(parameters)), schema, expected)
+    with_subject = _about(checks.subject)
+    with_subject(lambda: checks.check_sent())
+    with_subject(lambda: check_value(checks.node(rows)))
+    tables = [rows] if rows else []
+    for given in tables:
+        with_subject(lambda given=given: checks.check([given]), given)
+    if expected is None:
+        warn_unchecked(f"values of the scalar function {name!r} were compared with no others: expected= takes a plain Python function of a row")
+    if generated or not rows:
+        with_subject(lambda: check_generated(checks.check, [schema], False, generated))
+        rows = [*rows, *max((made[0] for made in fixed_tables([schema], False)), key=len)]
+    if spark:
+        some = checks.rows_that_do_not_fail(rows[:: max(1, -(-len(rows) // MAX_SPARK_ROWS))])
+        with_subject(lambda: check_lowering(Example("generalized_transform", name, lambda: checks.node(some))))
 
-    def build() -> PlannerNode:
-        return apply_program(table_of(columns), Program(len(columns), (step,), outputs))
 
-    _check(Example("generalized_transform", name, build), spark)
-    _check_monotone(build(), step)
-
-
-def check_aggregate(name: str, *columns: list[Any], parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
-    """Check an aggregate on some values: over all rows, groups and no rows, from partial states of any ranges of rows, and on Spark.
+def check_aggregate(
+    name: str,
+    *columns: Any,
+    parameters: tuple[Any, ...] = (),
+    spark: bool = True,
+    expected: Expected | None = None,
+    generated: int = RANDOM_TABLES,
+) -> None:
+    """Check an aggregate: over all rows, groups, windows and no rows, from partial states of any ranges of rows, and on Spark.
 
     The state columns of an aggregate that has ``of_columns`` are checked too: whatever the groups, the cuts and the order of merges, for rows so far
-    and for all windows they are what ``lift`` makes of the same rows, and equal states are equal Arrow columns.
+    and for all windows they are what ``lift`` makes of the same rows, and equal states are equal Arrow columns. Warns with
+    :class:`~sframe_spark.errors.UncheckedWarning` if no ``expected`` is given.
 
     Parameters
     ----------
     name
         Name of the aggregate.
     columns
-        A list of values for each argument column, of at least six values. For the check of groups, the rows are divided into two groups.
+        For each argument column a list of values, at least six, or a column type, of which values are made.
     parameters
         Static parameters.
     spark
         Whether to check the aggregate on Spark, too.
+    expected
+        A plain Python function of the rows of a group: from a list of values for each argument column, in row order and with None for missing values,
+        to the value of the group. Errors and ``NotImplemented`` are as for :func:`check_function`.
+    generated
+        How many random tables are tried, besides some that are always the same; 0: only the given rows.
 
     Raises
     ------
     ContractBroken
-        If the aggregate does not do what it declares.
+        If the aggregate does not do what it declares, or does not give the expected values.
+    MissingLibraryError
+        If rows are to be made and Hypothesis is not installed.
 
     Examples
     --------
-    >>> check_aggregate("sum", [3, None, -1, 3, 5, 9], spark=False)
+    >>> check_aggregate("max", [3, None, -1, 3, 5, 9], spark=False, expected=lambda values: max((v for v in values if v is not None), default=None))
     """
     AGGREGATES.named(name)
-    rows = len(columns[0]) if columns else 0
-    whole = Aggregation(name, tuple(range(len(columns))), tuple(parameters))
-    grouped = Aggregation(name, tuple(range(1, len(columns) + 1)), tuple(parameters))
-    keys = [row * row % 3 for row in range(rows)]
+    rows, schema = given_rows(columns)
+    checks = _AggregateChecks(name, tuple(parameters), schema, expected)
+    with_subject = _about(checks.subject)
+    with_subject(lambda: _require_sent(AGGREGATES, name, checks.subject))
+    if rows:
+        with_subject(lambda: checks.check([rows]), rows)
+    if expected is None:
+        warn_unchecked(f"values of the aggregate {name!r} were compared with no others: expected= takes a plain Python function of a group's rows")
+    if generated or not rows:
+        with_subject(lambda: check_generated(checks.check, [schema], False, generated, to_add=True))
+        rows = rows or max((made[0] for made in fixed_tables([schema], False, to_add=True)), key=len)[:MAX_SPARK_ROWS]
+    if spark:
+        with_subject(lambda: check_lowering(Example("reduce", name, lambda: checks.reduced(rows))))
+        with_subject(lambda: check_lowering(Example("group_by", name, lambda: checks.grouped(rows))))
 
-    def reduced() -> PlannerNode:
-        return reduce_columns(table_of(columns), [whole])
 
-    _check(Example("reduce", name, reduced), spark)
-    _check(Example("group_by", name, lambda: group_by(table_of([keys, *columns]), [0], [grouped])), spark)
-    _check_parts(name, parameters, reduced())
-    check_state_columns(whole, reduced())
+def given_rows(columns: Sequence[Any]) -> tuple[Rows, Schema]:
+    """Return the rows that lists of values make, and their types; no rows if the columns are types.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are no columns, or they have different lengths, or only some are lists.
+    """
+    lists = [column for column in columns if isinstance(column, list)]
+    if (
+        not columns
+        or (lists and len(lists) < len(columns))
+        or len(set(map(len, lists))) > 1
+        or not all(isinstance(c, (list, ColumnType)) for c in columns)
+    ):
+        raise InvalidArgumentError("columns of an example are lists of values, one at least, and all of one length, or all of them column types")
+    if not lists:
+        return [], tuple(columns)
+    return list(zip(*lists, strict=True)), tuple(map(infer_type, lists))
 
 
 def table_of(columns: Sequence[list[Any]]) -> PlannerNode:
@@ -119,192 +192,318 @@ def table_of(columns: Sequence[list[Any]]) -> PlannerNode:
     InvalidArgumentError
         If there are no columns, or they have different lengths.
     """
-    if not columns or len(set(map(len, columns))) > 1:
-        raise InvalidArgumentError("examples are lists of values, one at least, and all of one length")
-    types = [infer_type(values) for values in columns]
-    # Values are encoded as those of users are, so that lists of numbers become arrays.
-    return memory_source([encode(values, kind) for values, kind in zip(columns, types, strict=True)], types)
+    rows, schema = given_rows(columns)
+    return in_memory(chunk_of(rows, schema), schema)
 
 
-def _check(example: Example, spark: bool) -> None:
-    check_operator(example)
-    if spark:
-        check_lowering(example)
+def _about(subject: str) -> Callable[..., None]:
+    """Return a function that runs a check, and says in its errors what was checked, and on which rows."""
+
+    def run(check: Callable[[], None], rows: Rows | None = None) -> None:
+        try:
+            check()
+        except ContractBroken as error:
+            raise error.of(subject, "" if rows is None else tables_text([rows])) from error.__cause__
+
+    return run
 
 
-def _check_monotone(node: PlannerNode, step: Step) -> None:
-    """Check that a function of one column is monotone if it declares so, over all rows; missing values sort first, NaN last."""
-    declared = monotone_step(step, node.inputs[0].schema)
-    if declared is None or len(node.inputs[0].schema) > 1:
+def _require_sent(table: FunctionTable[Any], name: str, subject: str) -> None:
+    """Require that a function of a plug-in can be sent to other processes."""
+    reason = table.why_not_sent(name)
+    remedy = "Open files, locks and connections within the function, not where it is defined"
+    demand(reason is None, subject, "it reaches other processes and Spark's workers, so it pickles", str(reason), remedy)
+
+
+def _compared(subject: str, call: str, found: Any, expected: Expected, arguments: Sequence[Any], column_type: ColumnType) -> None:
+    """Compare a value with the expected one.
+
+    Raises
+    ------
+    ContractBroken
+        If they differ.
+    """
+    try:
+        wanted = expected(*arguments)
+    except Exception as error:
+        rule = "a value is the expected one"
+        raise ContractBroken(subject, rule, f"{call} is {shown(found)}, and expected() raises {type(error).__name__}: {error}") from error
+    if wanted is NotImplemented:
         return
-    direction, strict = declared
-    rows = sorted({rank(row[0]): (row[0], row[-1]) for row in kernel_rows(node)}.items())
-    for (_, (low, below)), (_, (high, above)) in itertools.pairwise(rows):
-        first, second = (below, above) if direction == "inc" else (above, below)
-        found = f"{low!r} becomes {below!r}, {high!r} becomes {above!r}"
-        if low is None or above is None or below is None:
-            demand((below is None) == (low is None) and above is not None, node, "missing values stay missing, and no others become so", found)
-        else:
-            demand(rank(first) <= rank(second), node, f"the function is monotone ({direction})", found)
-            demand(not strict or rank(below) != rank(above), node, "the function is strictly monotone", found)
-
-
-def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> None:
-    """Check that partial states of ranges of rows, divided anywhere, combine to the value for all rows."""
-    parts = AGGREGATES.named(name).decomposition
-    if parts is None:
+    wanted = as_column(wanted, column_type.kind)
+    if column_type.kind == INT_KIND and type(wanted) is int and not -(2**63) <= wanted < 2**63:
+        # Ints have 64 bits; what becomes of larger ones is not the author's to say.
         return
-    chunk, types = read_all(node.inputs[0]), node.inputs[0].schema
-    rows, whole = chunk.rows, parts.reduce(chunk.columns, types, parameters)
-
-    def lifted(start: int, stop: int) -> Any:
-        return parts.lift(chunk.slice(start, stop).columns, stop - start, types, parameters)
-
-    for cut in range(rows + 1):
-        for end in range(cut, rows + 1):
-            runs = [lifted(0, cut), lifted(cut, end), lifted(end, rows)]
-            left = parts.combine(parts.combine(runs[0], runs[1], types), runs[2], types)
-            right = parts.combine(runs[0], parts.combine(runs[1], runs[2], types), types)
-            for part in (left, right):
-                value = parts.finish(part, types, parameters)
-                rule = "parts of runs that are combined are the part of all rows, in any grouping, of no rows too"
-                demand(same_value(value, whole), node, rule, f"cut at {cut} and {end}: {value!r} and not {whole!r}")
+    demand(same_value(found, wanted), subject, "a value is the expected one", f"{call} is {shown(found)}, and expected() gives {shown(wanted)}")
 
 
-def check_state_columns(aggregation: Aggregation, node: PlannerNode) -> None:
-    """Check each state column of an aggregate, and its values for windows."""
-    below = node.inputs[0]
-    aggregate, again = aggregation.on_columns(below.schema), aggregation.on_columns(below.schema)
-    if aggregate.calls_python:
-        return
-    demand(aggregate.states == again.states, node, "state columns made twice are equal", f"{aggregate.states}, but {again.states}")
-    for column in aggregate.states:
-        demand(hash(pickle.loads(pickle.dumps(column))) == hash(column), node, "a pickled state column is the same one", repr(column))
-        _StatesOfColumn(node, column, read_all(below).columns, read_all(below).rows).check()
-    _check_windows(aggregate, node)
+# Scalar functions.
 
 
 @attrs.frozen(eq=False)
-class _StatesOfColumn:
-    """The checks of one state column on some rows."""
+class _FunctionChecks:
+    """The checks of one scalar function: one step over columns of some types."""
 
-    node: PlannerNode
-    column: StateColumn
-    arrays: Sequence[pa.Array]
-    count: int
+    function: ScalarFunction
+    step: Step
+    schema: Schema
+    expected: Expected | None
 
-    def check(self) -> None:
-        self._check_sent()
-        self._check_merge()
-        self._check_groups()
-        self._check_running()
-        self._check_windows()
+    @property
+    def subject(self) -> str:
+        return f"the scalar function {self.function.name!r}"
 
-    def rows(self, start: int, stop: int) -> InputRows:
-        return InputRows([array.slice(start, stop - start) for array in self.arrays], stop - start)
+    def node(self, rows: Rows, step: Step | None = None) -> PlannerNode:
+        """Return a plan of the function over rows; its last column has the results."""
+        width = len(self.schema)
+        outputs = tuple(Register(position) for position in range(width + 1))
+        return apply_program(in_memory(chunk_of(rows, self.schema), self.schema), Program(width, (step or self.step,), outputs))
 
-    def lifted(self, start: int, stop: int) -> State:
-        """Return the state of one group of a range of rows."""
-        rows = self.rows(start, stop)
-        return self.column.lift(rows, GroupsOfRows.of_all(rows.count)) if stop > start else self.column.empty(1)
+    def called(self, row: Sequence[Any]) -> str:
+        """Return a call with the values of a row, as text."""
+        return f"{self.function.name}({', '.join(shown(value) for value in self.arguments(row))})"
 
-    def merged(self, *states: State) -> State:
-        return self.column.merge(joined(states), GroupsOfRows(np.zeros(len(states), dtype=np.int64), 1))
+    def arguments(self, row: Sequence[Any]) -> list[Any]:
+        """Return the arguments of a call: the values of a row, and constants."""
+        return [row[operand.index] if isinstance(operand, Register) else operand.value for operand in self.step.operands]
 
-    def require_same(self, found: State, wanted: State, rule: str, where: str) -> None:
-        """Require that two states are equal Arrow columns."""
-        first, second = self.column.to_arrow(found), self.column.to_arrow(wanted)
-        # NaN is equal to NaN here, and -0.0 is not equal to 0.0.
-        same = [repr(array.to_pylist()) for array in first] == [repr(array.to_pylist()) for array in second]
-        demand(same, self.node, f"{rule} ({type(self.column).__name__})", f"{where}: {first} and not {second}")
+    def check_sent(self) -> None:
+        _require_sent(FUNCTIONS, self.function.name, self.subject)
 
-    def _check_sent(self) -> None:
-        for start, stop in ((0, self.count), (0, 1), (0, 0)):
-            state = self.lifted(start, stop)
-            sent = self.column.to_arrow(state)
-            demand(len(sent) == self.column.arrow_width, self.node, "a state has arrow_width Arrow columns", f"{len(sent)}")
-            self.require_same(self.column.of_arrow(sent), state, "a state that was sent is the same state", f"rows {start} to {stop}")
+    def check(self, tables: Tables) -> None:
+        """Check the function on some rows."""
+        rows = self.rows_that_do_not_fail(tables[0])
+        self.check_type_of_kernel(rows)
+        node = self.node(rows)
+        chunk = run_kernel(node)
+        found = rows_of(chunk, node.schema)
+        values = [row[-1] for row in found]
+        for row, value in zip(rows, values, strict=True):
+            if self.expected is not None:
+                _compared(self.subject, self.called(row), value, self.expected, self.arguments(row), node.schema[-1])
+        self.check_alone(rows, values)
+        self.check_constants(rows, values)
+        self.check_monotone(node, found)
+        check_all(node, chunk, found)
 
-    def _check_merge(self) -> None:
-        whole, same = self.lifted(0, self.count), self.lifted(0, self.count)
-        self.merged(whole)
-        self.require_same(whole, same, "a state that is merged stays as it is", "all rows")
-        for cut in range(self.count + 1):
-            for end in range(cut, self.count + 1):
-                parts = [self.lifted(0, cut), self.lifted(cut, end), self.lifted(end, self.count)]
-                before = [self.column.to_arrow(part) for part in parts]
-                ways = {
-                    "the first two first": self.merged(self.merged(parts[0], parts[1]), parts[2]),
-                    "the last two first": self.merged(parts[0], self.merged(parts[1], parts[2])),
-                    "all at once": self.merged(*parts),
-                    "sent": self.merged(*(self.column.of_arrow(sent) for sent in before)),
-                }
-                for way, found in ways.items():
-                    rule = "merged states are the same in any grouping: merge is associative, and equal states are equal Arrow columns"
-                    self.require_same(found, whole, rule, f"rows cut at {cut} and {end}, {way}")
+    def rows_that_do_not_fail(self, rows: Rows) -> Rows:
+        """Return the rows for which the function gives a value; it may fail for others only if that is said or expected."""
+        failure = self.failure_of(rows)
+        if failure is None:
+            return rows
+        failures = [(row, self.failure_of([row])) for row in rows]
+        if rows and self.expected is None and not self.function.may_fail and all(error is not None for _, error in failures):
+            self.require_some_call(rows, failure)
+        for row, error in failures:
+            if error is not None and not isinstance(error, TooLargeError):
+                self.require_meant(row, error)
+        good = [row for row, error in failures if error is None]
+        if len(good) < len(rows):
+            return self.rows_that_do_not_fail(good)
+        text = f"{type(failure).__name__}: {failure}"
+        raise ContractBroken(self.subject, "it takes rows together that it takes one by one", text, rows=tables_text([rows])) from failure
 
-    def _check_groups(self) -> None:
-        """Check states of two groups whose rows alternate, and whose states are merged in another order than that of the groups."""
-        codes = np.arange(self.count) * np.arange(self.count) % 3 % 2
-        state = self.column.lift(self.rows(0, self.count), GroupsOfRows(codes, 2))
-        for cut in range(1, self.count):
-            lower, upper = codes[:cut], codes[cut:]
-            parts = [self._of_codes(0, cut, lower), self._of_codes(cut, self.count, upper)]
-            groups = GroupsOfRows(np.concatenate([np.unique(lower), np.unique(upper)]), 2)
-            self.require_same(self.column.merge(joined(parts), groups), state, "states of groups merge by group", f"rows cut at {cut}")
-        for group in (0, 1):
-            rows = np.flatnonzero(codes == group)
-            alone = self.column.lift(self.rows(0, self.count).take(rows), GroupsOfRows.of_all(len(rows)))
-            self.require_same(take(state, np.array([group])), alone, "the state of a group is that of its rows alone", f"rows {rows.tolist()}")
+    def require_some_call(self, rows: Rows, failure: Exception) -> None:
+        """Say why every call fails: the engine explains what a kernel gave, and else the number or the types of arguments are wrong."""
+        kinds = ", ".join(str(self.schema[o.index] if isinstance(o, Register) else o.type) for o in self.step.operands)
+        text = f"{self.called(rows[0])} raises {type(failure).__name__}: {failure}, and so does every other call"
+        is_explained = isinstance(failure, SFrameError) and not isinstance(failure, UserFunctionError)
+        rule = "its kernel gives one value a row" if is_explained else f"it takes {counted(len(self.step.operands), 'argument')} ({kinds})"
+        raise ContractBroken(self.subject, rule, str(failure) if is_explained else text) from failure
 
-    def _of_codes(self, start: int, stop: int, codes: np.ndarray) -> State:
-        present, places = np.unique(codes, return_inverse=True)
-        return self.column.lift(self.rows(start, stop), GroupsOfRows(places, len(present)))
+    def failure_of(self, rows: Rows) -> Exception | None:
+        try:
+            run_kernel(self.node(rows))
+        except Exception as error:
+            return error
+        return None
 
-    def _check_running(self) -> None:
-        """Check the states of all rows so far: of one group after a first part of its rows, and of two groups."""
-        for start in range(self.count):
-            every, after = self.column.running(self.rows(start, self.count), np.zeros(1, dtype=np.int64), self.lifted(0, start))
-            for row in range(start, self.count):
-                found = take(every, np.array([row - start]))
-                self.require_same(found, self.lifted(0, row + 1), "running gives the state of all rows so far", f"row {row} after row {start}")
-            self.require_same(after, self.lifted(0, self.count), "running gives the state after the last row", f"from row {start}")
-        half = self.count // 2
-        every, _ = self.column.running(self.rows(0, self.count), np.array([0, half]), self.column.empty(2))
-        for row in range(self.count):
-            wanted = self.lifted(0 if row < half else half, row + 1)
-            self.require_same(take(every, np.array([row])), wanted, "running gives the state of the rows of its group", f"row {row}")
+    def require_meant(self, row: Sequence[Any], error: Exception) -> None:
+        """Require that an error is one that the function may raise."""
+        if isinstance(error, ContractBroken):
+            raise error
+        said = f"{self.called(row)} raises {type(error).__name__}: {error}"
+        if self.expected is not None:
+            try:
+                wanted = self.expected(*self.arguments(row))
+            except Exception:
+                wanted = NotImplemented
+            found = f"{said}; expected() gives {shown(wanted)}"
+            demand(wanted is NotImplemented, self.subject, "a value is the expected one", found)
+        remedy = "Say may_fail=True where that is meant: no law then calls it for rows that a filter leaves out"
+        if not self.function.may_fail:
+            raise ContractBroken(self.subject, "it fails for no value of its types, since may_fail is False", said, remedy) from error
 
-    def _check_windows(self) -> None:
-        starts, stops = ranges_within(self.count)
-        rolling = [RowWindows.rolling(self.count, width) for width in range(1, self.count + 1)]
-        for windows in (RowWindows(starts, stops), *rolling):
-            found = self.column.windows(self.rows(0, self.count), windows)
-            for number, (start, stop) in enumerate(zip(windows.starts.tolist(), windows.stops.tolist(), strict=True)):
-                rule = "windows gives the state of the rows of each window"
-                self.require_same(take(found, np.array([number])), self.lifted(start, stop), rule, f"rows {start} to {stop}")
+    def check_type_of_kernel(self, rows: Rows) -> None:
+        """Check that the kernel's own result is of the inferred kind: a cast makes texts of all values, and ints of truth values."""
+        kernel = self.function.kernel
+        if not isinstance(kernel, FinishedKernel) or not rows:
+            return
+        node = self.node(rows)
+        types = [self.schema[operand.index] if isinstance(operand, Register) else operand.type for operand in self.step.operands]
+        columns = read_all(node.inputs[0]).columns
+        arguments = [columns[operand.index] if isinstance(operand, Register) else operand.to_scalar() for operand in self.step.operands]
+        prepared = self.step.parameters if kernel.prepare is None else kernel.prepare(types, self.step.parameters)
+        given = kernel.compute(arguments, types, prepared, len(rows))
+        wanted = node.schema[-1]
+        texts = [str(kind).startswith(("string", "large_string", "null", "dictionary<values=string")) for kind in (given.type, wanted.physical)]
+        found = f"it gives Arrow's {given.type}, and infer() says {wanted}, of which Arrow makes texts"
+        remedy = "Infer another type, or cast the result where texts are meant"
+        demand(texts[0] or not texts[1], self.subject, "the kernel gives values of the inferred type", found, remedy)
+
+    def check_alone(self, rows: Rows, values: Sequence[Any]) -> None:
+        """Check that each value is made of its own row."""
+        for row, value in zip(rows, values, strict=True):
+            node = self.node([row])
+            alone = rows_of(run_kernel(node), node.schema)[0][-1]
+            found = f"{self.called(row)} is {shown(value)} among {len(rows)} rows, and {shown(alone)} alone"
+            demand(same_value(alone, value), self.subject, "a value is made of its own row, and the same each time", found)
+
+    def check_constants(self, rows: Rows, values: Sequence[Any]) -> None:
+        """Check that an argument may be a constant, which the kernel gets as an Arrow scalar."""
+        columns = [place for place, operand in enumerate(self.step.operands) if isinstance(operand, Register)]
+        if len(columns) < 2:
+            return
+        for place, (row, value) in itertools.product(columns, list(zip(rows, values, strict=True))[:20]):
+            operand = self.step.operands[place]
+            assert isinstance(operand, Register)
+            constant = row[operand.index]
+            kind = self.schema[operand.index]
+            if constant is None or type_of_class(type(constant)) != kind:
+                continue
+            operands = (*self.step.operands[:place], literal_of(constant), *self.step.operands[place + 1 :])
+            node = self.node([row], attrs.evolve(self.step, operands=operands))
+            try:
+                alone = rows_of(run_kernel(node), node.schema)[0][-1]
+            except Exception as error:
+                text, remedy = f"{type(error).__name__}: {error}", "A kernel gets an Arrow scalar for a constant, and an array for a column"
+                rule = f"argument {place} may be a constant"
+                raise ContractBroken(self.subject, rule, f"{self.called(row)} fails with {text}", remedy) from error
+            found = f"{self.called(row)} is {shown(value)} of columns, and {shown(alone)} where argument {place} is a constant"
+            demand(same_value(alone, value), self.subject, f"argument {place} may be a constant", found)
+
+    def check_monotone(self, node: PlannerNode, found: Rows) -> None:
+        """Check that a function of one column is monotone if it declares so, over all rows; missing values sort first, NaN last."""
+        declared = monotone_step(self.step, self.schema)
+        if declared is None or len(self.schema) > 1:
+            return
+        direction, strict = declared
+        remedy = "monotone says of all values of the types that it is given: return None for the others"
+        rows = sorted({rank(row[0]): (row[0], row[-1]) for row in found}.items())
+        for (_, (low, below)), (_, (high, above)) in itertools.pairwise(rows):
+            first, second = (below, above) if direction == "inc" else (above, below)
+            text = f"{self.called([low])} is {shown(below)}, {self.called([high])} is {shown(above)}"
+            if low is None or above is None or below is None:
+                holds = (below is None) == (low is None) and above is not None
+                demand(holds, self.subject, "missing values stay missing, and no others become so, as monotone says", text, remedy)
+            else:
+                word = "increasing" if direction == "inc" else "decreasing"
+                demand(rank(first) <= rank(second), self.subject, f"it is {word}, as monotone says", text, remedy)
+                demand(not strict or rank(below) != rank(above), self.subject, f"it is strictly {word}, as monotone says", text, remedy)
 
 
-def ranges_within(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts and stops of all ranges of rows, including empty ones.
-
-    Examples
-    --------
-    >>> [bounds.tolist() for bounds in ranges_within(1)]
-    [[0, 0, 1], [0, 1, 1]]
-    """
-    pairs = np.array([(start, stop) for start in range(count + 1) for stop in range(start, count + 1)])
-    return pairs[:, 0], pairs[:, 1]
+# Aggregates.
 
 
-def _check_windows(aggregate: ColumnAggregate, node: PlannerNode) -> None:
-    """Check that ``of_windows`` gives the values that ``finish`` makes of the states of windows."""
-    if aggregate.of_windows is None:
-        return
-    chunk, kind = read_all(node.inputs[0]), node.schema[0]
-    for windows in (RowWindows(*ranges_within(chunk.rows)), *(RowWindows.rolling(chunk.rows, width) for width in range(1, chunk.rows + 1))):
-        rows = InputRows(chunk.columns, chunk.rows)
-        found = decode(aggregate.of_windows(rows, windows), kind)
-        wanted = decode(aggregate.finish(*(state.windows(rows, windows) for state in aggregate.states), last=False), kind)
-        same = len(found) == len(wanted) and all(map(same_value, found, wanted))
-        demand(same, node, "of_windows gives the values of the states of windows", f"{found} and not {wanted}")
+@attrs.frozen(eq=False)
+class _AggregateChecks:
+    """The checks of one aggregate of columns of some types."""
+
+    name: str
+    parameters: tuple[Any, ...]
+    schema: Schema
+    expected: Expected | None
+
+    @property
+    def subject(self) -> str:
+        return f"the aggregate {self.name!r}"
+
+    @property
+    def whole(self) -> Aggregation:
+        return Aggregation(self.name, tuple(range(len(self.schema))), self.parameters)
+
+    def reduced(self, rows: Rows) -> PlannerNode:
+        """Return the aggregate of all rows."""
+        return reduce_columns(in_memory(chunk_of(rows, self.schema), self.schema), [self.whole])
+
+    def grouped(self, rows: Rows) -> PlannerNode:
+        """Return the aggregate of two groups, whose rows alternate."""
+        keyed = [(number * number % 3, *row) for number, row in enumerate(rows)]
+        kinds = (type_of_class(int), *self.schema)
+        grouped = Aggregation(self.name, tuple(range(1, len(self.schema) + 1)), self.parameters)
+        return group_by(in_memory(chunk_of(keyed, kinds), kinds), [0], [grouped])
+
+    def check(self, tables: Tables) -> None:
+        """Check the aggregate on some rows; rows that it refuses are passed over."""
+        rows = tables[0]
+        if not self.takes(rows):
+            return
+        self.check_expected(rows)
+        for node in (self.reduced(rows), self.grouped(rows)):
+            chunk = run_kernel(node)
+            check_all(node, chunk, rows_of(chunk, node.schema))
+        self.check_parts(rows)
+        check_state_columns(self.whole, self.reduced(rows))
+
+    def takes(self, rows: Rows) -> bool:
+        """Return whether the aggregate takes some rows.
+
+        Raises
+        ------
+        ContractBroken
+            If it fails, and that is not meant.
+        """
+        try:
+            run_kernel(self.reduced(rows))
+        except ContractBroken:
+            raise
+        except Exception as error:
+            refused = isinstance(error, SFrameError) and not isinstance(error, UserFunctionError)
+            columns = [[row[place] for row in rows] for place in range(len(self.schema))]
+            try:
+                wanted = NotImplemented if self.expected is None else self.expected(*columns)
+            except Exception:
+                return False
+            if wanted is NotImplemented and refused:
+                return False
+            said = f"{self.called(columns)} raises {type(error).__name__}: {error}"
+            raise ContractBroken(self.subject, "it has a value for the rows of every group, also of none", said) from error
+        return True
+
+    def called(self, columns: Sequence[list[Any]]) -> str:
+        """Return a call with the values of a group, as text."""
+        texts = [", ".join(map(shown, column)) for column in columns]
+        return f"{self.name} of {' and '.join(f'[{text}]' for text in texts)}"
+
+    def check_expected(self, rows: Rows) -> None:
+        """Compare the value of every range of rows with the expected one."""
+        if self.expected is None:
+            return
+        chunk, kind = read_all(self.reduced(rows).inputs[0]), self.reduced(rows).schema[0]
+        starts, stops = ranges_within(len(rows))
+        aggregate = self.whole.on_columns(self.schema)
+        found = decode(values_of_windows([aggregate], InputRows(chunk.columns, chunk.rows), RowWindows(starts, stops))[0], kind)
+        for start, stop, value in zip(starts.tolist(), stops.tolist(), found, strict=True):
+            columns = [[row[place] for row in rows[start:stop]] for place in range(len(self.schema))]
+            _compared(self.subject, self.called(columns), value, self.expected, columns, kind)
+
+    def check_parts(self, rows: Rows) -> None:
+        """Check that partial states of ranges of rows, divided anywhere, combine to the value for all rows."""
+        parts = AGGREGATES.named(self.name).decomposition
+        if parts is None:
+            return
+        chunk, types = chunk_of(rows, self.schema), self.schema
+        whole = parts.reduce(chunk.columns, types, self.parameters)
+
+        def lifted(start: int, stop: int) -> Any:
+            return parts.lift(chunk.slice(start, stop).columns, stop - start, types, self.parameters)
+
+        rule = "parts of runs that are combined are the part of all rows, in any grouping, of no rows too"
+        for cut, end in itertools.combinations_with_replacement(places_to_cut(len(rows)), 2):
+            runs = [lifted(0, cut), lifted(cut, end), lifted(end, len(rows))]
+            left = parts.combine(parts.combine(runs[0], runs[1], types), runs[2], types)
+            right = parts.combine(runs[0], parts.combine(runs[1], runs[2], types), types)
+            for part, way in ((left, "the first two first"), (right, "the last two first")):
+                value = parts.finish(part, types, self.parameters)
+                found = f"parts of rows 0 to {cut}, {cut} to {end} and {end} to {len(rows)}, {way}, give {shown(value)}; all rows {shown(whole)}"
+                demand(same_value(value, whole), self.subject, rule, found)

@@ -23,7 +23,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.testing.contract import Example, Rows, kernel_rows, multiset, read_all, rows_of, runs_as_kernel, same_rows
+from sframe_spark.testing.contract import Example
+from sframe_spark.testing.kernel_runs import kernel_rows, read_all, runs_as_kernel
+from sframe_spark.testing.row_comparison import Rows, multiset, rows_of, same_rows
 
 # An output with fewer rows is not counted as evidence.
 MIN_EVIDENCE_ROWS = 3

@@ -50,6 +50,11 @@ def out_of_order(before: Row, after: Row, items: Sequence[OrderingItem]) -> bool
     return False
 
 
+def item_text(item: OrderingItem) -> str:
+    """Return an item of an order for a message, such as ``column 0 asc``."""
+    return f"column {item.column} {item.direction}"
+
+
 def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[str]:
     """Return the claims about visible columns that the rows contradict, each as a sentence.
 
@@ -57,7 +62,7 @@ def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[st
     --------
     >>> known = RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]]))
     >>> false_claims(known, [(1,), (1,), (3,)])
-    ['rows 0 and 1 are equal on the key (0,)']
+    ['rows 0 and 1 are equal on the key of the columns [0]']
     """
     order = properties.order
     found = [f"column {c} is not constant" for c in order.constants if len({rank(row[c]) for row in rows}) > 1]  # type: ignore[call-overload]
@@ -67,7 +72,7 @@ def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[st
     for items in order.orderings:
         if all(isinstance(item.column, int) and item.direction != "any" for item in items):
             wrong = [i for i, (a, b) in enumerate(pairwise(rows)) if out_of_order(a, b, items)]
-            found += [f"rows {i} and {i + 1} are not in the order {items}" for i in wrong[:1]]
+            found += [f"rows {i} and {i + 1} are not in the order {', '.join(map(item_text, items))}" for i in wrong[:1]]
     found += false_dependencies(order, rows)
     found += [f"column {c} has a missing value" for c in order.not_null if isinstance(c, int) and any(row[c] is None for row in rows)]
     for column, (low, high) in properties.bounds.items():
@@ -97,7 +102,7 @@ def false_dependencies(order: OrderingProperties, rows: Sequence[Row]) -> list[s
             for i, row in enumerate(rows):
                 first = seen.setdefault(tie(row, key), i)
                 if first != i:
-                    found.append(f"rows {first} and {i} are equal on the key {key}")
+                    found.append(f"rows {first} and {i} are equal on the key of the columns {list(key)}")
                     break
     for determinant, dependent in order.functional_dependencies:
         if all(isinstance(column, int) for column in (*determinant, *dependent)):

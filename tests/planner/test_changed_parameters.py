@@ -11,7 +11,8 @@ import pytest
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.plugin import graph_from_json, graph_to_json
-from sframe_spark.testing.contract import Example, kernel_rows, runs_as_kernel
+from sframe_spark.testing.contract import Example
+from sframe_spark.testing.kernel_runs import kernel_rows, runs_as_kernel
 from tests.examples import by_turns
 from tests.operator_examples import EXAMPLES
 from tests.planner.plan_parameters import leaves, with_leaf

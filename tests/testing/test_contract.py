@@ -27,15 +27,8 @@ from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.plugin import node_of
-from sframe_spark.testing.contract import (
-    Example,
-    check_contract,
-    check_lowering,
-    check_operator,
-    operators_without_examples,
-    partitions_for,
-    same_value,
-)
+from sframe_spark.testing.contract import Example, check_contract, check_lowering, check_operator, operators_without_examples, same_value
+from sframe_spark.testing.lowering_checks import partitions_for
 from sframe_spark.types import FLOAT, INT
 from tests.operator_examples import table
 
@@ -114,6 +107,7 @@ class FirstValue(Doubled):
     """One value everywhere, the first: says that order does not matter."""
 
     row_wise: ClassVar[bool] = False
+    keeps_dense: ClassVar[bool] = False
     has_kernel: ClassVar[bool] = False
     whole_kernel: ClassVar[WholeKernel] = WholeKernel()
 
@@ -387,23 +381,23 @@ def example(operator_class: type[Operator]) -> Example:
 @pytest.mark.parametrize(
     ("operator_class", "rule"),
     [
-        (WrongType, "the kernel gives the inferred types"),
+        (WrongType, "a kernel gives what is inferred: .*double|a kernel gives what is inferred: .*int64"),
         (WrongLength, "the inferred length is the number of rows"),
         (WrongBound, "at most as many rows as inferred"),
         (Ascending, "what infer_properties.. claims is true: rows .* are not in the order"),
         (Distinct, "what infer_properties.. claims is true: rows .* are equal on the key"),
-        (Numbered, r"row range\(s\) give the rows of one kernel call"),
-        (Halves, "the inferred length is the number of rows"),
-        (Forgetful, r"parts of 1 row range\(s\) give the rows of the whole"),
-        (FirstValue, "input 0 may come in any order, since .* INHERITED"),
+        (Numbered, "a row is made of its row of the inputs alone, since row_wise is True"),
+        (Halves, "a kernel gives what is inferred: .* rows of .*, and it is row_wise: one for each"),
+        (Forgetful, "parts that are combined give the rows of the whole"),
+        (FirstValue, "the rows of input 0 may come in any order, since .* INHERITED"),
         (NoFilter, "output rows are input rows, since row_choice says FILTER"),
         (NoUnion, "all input rows are output rows, since row_choice says UNITE"),
         (Unhashable, "a copy has the same hash"),
-        (Unpicklable, "the value pickles"),
+        (Unpicklable, "the value pickles, as workers get it so"),
         (WordyDescription, "describe.. is one line"),
-        (EmptyCase, "a row range gives the inferred types"),
-        (Counting, r"2 row range\(s\) give the rows of one kernel call"),
-        (SplitInVain, r"range\(s\) of values give the rows of one kernel call"),
+        (EmptyCase, "a kernel gives what is inferred: .*double in column 0, its infer_type"),
+        (Counting, "rows are the same however they are divided into ranges of rows"),
+        (SplitInVain, "ranges of values give the rows of one kernel call, since whole_kernel has a RangeSplit"),
         (OtherForFewRows, "the operator for few rows, sample_negated, gives the same rows"),
     ],
 )
@@ -436,7 +430,7 @@ def test_lies_of_joins_are_found_without_spark(join: Operator, rule: str) -> Non
         (LostKey, "rows have a key"),
         (NeverMissing, "column 0 misses no value"),
         (WrongPosition, "the position numbers the rows in order"),
-        (PartitionNumber, r"partition\(s\) give the rows of one"),
+        (PartitionNumber, "rows are the same in any number of Spark partitions"),
     ],
 )
 def test_lies_are_found_on_spark(operator_class: type[Operator], rule: str, spark: Any) -> None:

@@ -150,6 +150,11 @@ class FunctionTable(dict[str, Entry]):
         finally:
             self._packing.is_active = False
 
+    def why_not_sent(self, name: str) -> str | None:
+        """Return why a plug-in's entry cannot be sent to other processes; None if it can, or is built in."""
+        packed = None if name in self._built_in else self._packed(self.named(name))
+        return packed if isinstance(packed, str) else None
+
     def _packed(self, entry: Entry) -> PackedFunction | str:
         try:
             return pack_function(entry, f"the {self.kind} {entry.name!r}")

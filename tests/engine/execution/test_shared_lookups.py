@@ -13,8 +13,9 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-from sframe_spark.testing.contract import Example, same_rows
+from sframe_spark.testing.contract import Example
 from sframe_spark.testing.oracle import Oracle, rows_of
+from sframe_spark.testing.row_comparison import same_rows
 from tests.operator_examples import EXAMPLES
 from tests.random_tables import table_source
 

@@ -27,7 +27,7 @@ from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.plugin import Decomposition, define_aggregate
-from sframe_spark.testing.contract import run_lowering
+from sframe_spark.testing.lowering_checks import run_lowering
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from tests.examples import by_turns

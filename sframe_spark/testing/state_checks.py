@@ -1,0 +1,150 @@
+"""Checks of states: those of adjacent ranges of rows combine to one, however they are grouped, and whatever was sent of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from sframe_spark.engine.runtime.pipeline import advance, call_operator, combine_parts
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import combined_parts
+from sframe_spark.planner.chunk import Chunk, joined
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
+from sframe_spark.testing.kernel_runs import batch_bounds, called, even_bounds, read_all, sent
+from sframe_spark.testing.row_comparison import Rows, demand, difference, rows_of, same_rows
+from sframe_spark.udf.pickling import fresh
+
+MAX_CUTS = 6
+"""Places at which rows are cut when every three of them are tried."""
+
+
+def places_to_cut(rows: int, most: int = MAX_CUTS) -> list[int]:
+    """Return places at which rows are cut: everywhere, or evenly spread, both ends included.
+
+    Examples
+    --------
+    >>> places_to_cut(3), places_to_cut(13)
+    ([0, 1, 2, 3], [0, 2, 5, 7, 10, 13])
+    """
+    return list(range(rows + 1)) if rows < most else [rows * number // (most - 1) for number in range(most)]
+
+
+def check_states(node: PlannerNode, rows: Rows) -> None:
+    """Check that the state of several adjacent ranges is the same in any grouping, and that what ``carried`` keeps of it is enough.
+
+    States are compared by the rows that they give after them.
+
+    Raises
+    ------
+    ContractBroken
+        If two groupings give other rows.
+    """
+    operator = node.operator
+    if isinstance(operator, SequentialOperator):
+        _States(node, operator, [read_all(child) for child in node.inputs], [child.facts for child in node.inputs], rows).check()
+
+
+@attrs.frozen(eq=False)
+class _States:
+    """The checks of the states of one sequential operator over some rows."""
+
+    node: PlannerNode
+    operator: SequentialOperator
+    inputs: Sequence[Chunk]
+    facts: Sequence[Facts]
+    rows: Rows
+    counts: dict[int, int] = attrs.Factory(dict)
+    known: dict[tuple[int, int], Any] = attrs.Factory(dict)
+
+    def check(self) -> None:
+        for first, second, third in itertools.combinations_with_replacement(places_to_cut(self.inputs[0].rows), 3):
+            begin = self.operator.initial_state(self.facts)
+            parts = [self.state(0, first), self.state(first, second), self.state(second, third)]
+            where = f"rows 0 to {first}, {first} to {second} and {second} to {third}"
+            wanted = self.rows[self.rows_before(third) :]
+            # In the other grouping, the engine's own, they are combined where rows are divided into ranges.
+            rule = "combine() gives the state of two ranges of rows, one after the other"
+            remedy = "combine(a, combine(b, c)) is to be combine(combine(a, b), c), also where a range has no rows"
+            right = self.combine(begin, self.combine(parts[0], self.combine(parts[1], parts[2])))
+            self.require(right, third, wanted, rule, f"states of {where}, combined from the last on", remedy)
+            self.check_carried(begin, parts, third, wanted, where)
+
+    def rows_before(self, stop: int) -> int:
+        """Return how many rows the operator gives for the first rows of its inputs; some operators hold rows back."""
+        if stop not in self.counts:
+            inputs = [chunk.slice(0, stop) for chunk in self.inputs]
+            begin = self.operator.initial_state(self.facts)
+            self.counts[stop] = called(self.node, lambda: advance(self.operator, inputs, self.facts, begin))[0].rows
+        return self.counts[stop]
+
+    def check_carried(self, begin: Any, parts: Sequence[Any], third: int, wanted: Rows, where: str) -> None:
+        """Check that the parts of states that are sent give the same rows."""
+        state = begin
+        for part in parts:
+            carried = self.carried(part)
+            if carried is TOO_LARGE or state is TOO_LARGE:
+                return
+            state = self.carried(self.combine(state, sent(carried)))
+        if state is TOO_LARGE:
+            return
+        rule = "carried() keeps all of a state that later rows need"
+        self.require(sent(state), third, wanted, rule, f"states of {where}, sent as carried() gives them")
+
+    def state(self, start: int, stop: int) -> Any:
+        """Return the state of a range of rows."""
+        if (start, stop) not in self.known:
+            inputs = [chunk.slice(start, stop) for chunk in self.inputs]
+            self.known[start, stop] = called(self.node, lambda: self.operator.summarize(inputs, self.facts))
+        return self.known[start, stop]
+
+    def carried(self, state: Any) -> Any:
+        return called(self.node, lambda: self.operator.carried(fresh(state)))
+
+    def combine(self, first: Any, second: Any) -> Any:
+        return called(self.node, lambda: self.operator.combine(fresh(first), fresh(second)))
+
+    def require(self, state: Any, first: int, wanted: Rows, rule: str, where: str, remedy: str = "") -> None:
+        """Require that the rows after a state are the ones of the kernel."""
+        rest = [chunk.slice(first, chunk.rows) for chunk in self.inputs]
+        chunk, after = called(self.node, lambda: advance(self.operator, rest, self.facts, state))
+        final = call_operator(self.operator, lambda: self.operator.finish(self.facts, after))
+        found = rows_of(chunk if final is None else joined(chunk, final), self.node.schema)
+        if not same_rows(found, wanted):
+            text = difference(found, wanted, f"after the {where}, advance()", "one kernel call")
+            demand(False, self.node, rule, f"of the rows from {first} on, {text}", remedy)
+
+
+def check_parts(node: PlannerNode, rows: Rows) -> None:
+    """Check that partial states of row ranges, computed in small batches and pickled, combine to the result for all rows.
+
+    Raises
+    ------
+    ContractBroken
+        If a division gives other rows.
+    """
+    operator, facts = node.operator, [child.facts for child in node.inputs]
+    if not isinstance(operator, DecomposableOperator) or not operator.decomposes(facts):
+        return
+    chunk = read_all(node.inputs[0])
+
+    def part(start: int, stop: int) -> Any:
+        return sent(called(node, lambda: operator.part_of(chunk.slice(start, stop), facts)))
+
+    def require(state: Any, where: str) -> None:
+        found = rows_of(called(node, lambda: operator.rows_from(state, facts)), node.schema)
+        if not same_rows(found, rows):
+            demand(False, node, "parts that are combined give the rows of the whole", difference(found, rows, where, "one kernel call"))
+
+    for count in (1, 2, 7):
+        bounds = even_bounds(chunk.rows, count)
+        batches = [batch for first, last in itertools.pairwise(bounds) for batch in batch_bounds(first, last)]
+        require(combined_parts(operator, [part(*batch) for batch in batches], facts), f"{len(batches)} parts")
+    for first, second in itertools.combinations_with_replacement(places_to_cut(chunk.rows), 2):
+        parts = [part(0, first), part(first, second), part(second, chunk.rows)]
+        where = f"the parts of rows 0 to {first}, {first} to {second} and {second} to {chunk.rows}"
+        last = combine_parts(operator, parts[1:], facts)
+        require(combine_parts(operator, [parts[0], last], facts), f"{where}, the last two combined first,")
