@@ -30,8 +30,8 @@ __all__ = [
     "NonConvergenceError", "NotAColumnError", "NotANameError", "NotCallableError", "NotOneColumnError", "NotSavedError", "NotSharedError",
     "NotValuesError", "NumbersLeftOutError", "PictureFormatError", "PlanInvariantError", "PluginWarning", "RowKeyError", "RowNotFoundError",
     "RowNumberError", "RunTooLongError", "SFrameError", "SchemaError", "SeedError", "SessionClosedError", "SettingError", "StateNotSharedError",
-    "StorageError", "TakenKeyError", "TakenNameError", "TimeFormatError", "TooLargeError", "UnknownColumnTypeError", "UnknownNameError",
-    "UnknownResultError", "UnorderedError", "UnsupportedOperationError", "UserFunctionError", "ZeroStepError",
+    "StorageError", "TakenKeyError", "TakenNameError", "TimeFormatError", "TooLargeError", "UncheckedWarning", "UnknownColumnTypeError",
+    "UnknownNameError", "UnknownResultError", "UnorderedError", "UnsupportedOperationError", "UserFunctionError", "ZeroStepError",
 ]  # fmt: skip
 
 # Longer lists of names in messages are cut.
