@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+
+# Whether texts of plans are written with all steps and constants: those of tests are read again, and compared.
+_IN_FULL = ContextVar("in_full", default=False)
 
 # Control characters (C0, DEL, C1), marks that change the direction of text, line separators, halves of surrogate pairs.
 _COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -26,6 +32,28 @@ def visible(text: str, lines: bool = False) -> str:
     ('a\\\\x1b[2Jb\\\\n\\\\u202e', 'a\\nb\\\\x07', 'naïve 日本 😀')
     """
     return (_COMMANDS_BUT_LINES if lines else _COMMANDS).sub(_escape, text)
+
+
+@contextmanager
+def in_full() -> Iterator[None]:
+    """Leave nothing out of the texts of plans within a ``with`` block."""
+    token = _IN_FULL.set(True)
+    try:
+        yield
+    finally:
+        _IN_FULL.reset(token)
+
+
+def leaves_out() -> bool:
+    """Return whether the texts of plans leave out the later ones of many steps, and the ends of long constants.
+
+    Examples
+    --------
+    >>> with in_full():
+    ...     leaves_out()
+    False
+    """
+    return not _IN_FULL.get()
 
 
 def brief(value: Any, longest: int = 60) -> str:

@@ -20,7 +20,7 @@ from sframe_spark.compute.spark_columns import Column, kernel_column, literal_co
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.message_text import brief
+from sframe_spark.message_text import brief, leaves_out
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator_parameters import identity_text
@@ -28,7 +28,7 @@ from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import scalar_array
 from sframe_spark.values.python_to_arrow import encode
 
-MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 10, 200
+MAX_PRINTED_STEPS, MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 6, 10, 200
 
 
 @attrs.frozen
@@ -229,8 +229,9 @@ class Program:
         return [position for position, output in enumerate(self.outputs) if isinstance(output, Literal) or plain[output.index]]
 
     def describe(self) -> str:
-        """Return the program in readable form: at most six steps such as ``v2 := add(v0, v1)``, and the outputs."""
-        lines = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
+        """Return the program in readable form: at most six steps such as ``v2 := add(v0, v1)``, unless in full, and the outputs."""
+        shown = self.steps[:MAX_PRINTED_STEPS] if leaves_out() else self.steps
+        lines = [describe_step(self.width + index, step) for index, step in enumerate(shown)]
         if len(self.steps) > len(lines):
             lines.append(f"... {len(self.steps) - len(lines)} more")
         outputs = ", ".join(describe_operand(operand) for operand in self.outputs)
@@ -290,7 +291,7 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
     >>> describe_constant(tuple(range(100_000)), str)
     '(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... 99990 more)'
     """
-    if isinstance(value, (tuple, list)) and len(value) > MAX_PRINTED_ITEMS:
+    if isinstance(value, (tuple, list)) and len(value) > MAX_PRINTED_ITEMS and leaves_out():
         items = ", ".join(describe_constant(item, repr) for item in value[:MAX_PRINTED_ITEMS])
         return f"({items}, ... {len(value) - MAX_PRINTED_ITEMS} more)"
     try:
@@ -298,7 +299,9 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
     except ValueError:
         # Python refuses to print ints with thousands of digits.
         return brief(value)
-    return text if len(text) <= MAX_PRINTED_CHARACTERS else f"{text[:MAX_PRINTED_CHARACTERS]}... {len(text) - MAX_PRINTED_CHARACTERS} more"
+    if len(text) <= MAX_PRINTED_CHARACTERS or not leaves_out():
+        return text
+    return f"{text[:MAX_PRINTED_CHARACTERS]}... {len(text) - MAX_PRINTED_CHARACTERS} more"
 
 
 def describe_step(register: int, step: Step) -> str:

@@ -45,6 +45,7 @@ from sframe_spark.planner.length_and_order_inference import known_rows, learn_le
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Length, sum_of_bounds
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
+from sframe_spark.planner.optimizer import Trace
 from sframe_spark.process.memory import memory_budget
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session.spark_locality import is_spark_requested
@@ -299,8 +300,8 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
     """
     found, expected = source_of(source), source_of(Executor(MaterializeOptions(naive=True)).execute(node))
     if found.row_count != expected.row_count:
-        message = f"{node.operator_type} has {found.row_count} rows by the optimized plan, {expected.row_count} by the naive one"
-        raise PlanInvariantError(message)
+        message = f"{node.operator.called()} has {found.row_count} rows by the optimized plan, {expected.row_count} by the naive one"
+        raise PlanInvariantError(f"{message}. {_laws_that_fired(node)}")
     for start in range(0, found.row_count, config.batch_rows):
         stop = min(start + config.batch_rows, found.row_count)
         compare_rows(node, found.read(start, stop), expected.read(start, stop), start)
@@ -320,8 +321,28 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
         values = [decode(column, node.schema[position]) for column in (a, b)]
         for number, (left, right) in enumerate(zip(*values, strict=True)):
             if not agree(left, right):
-                where = f"column {position} of {node.operator_type} differs between the optimized and the naive plan"
-                raise PlanInvariantError(f"{where}: in row {first_row + number} it is {left!r:.60} and {right!r:.60}")
+                where = f"{_described_column(node, position)} differs between the optimized and the naive plan"
+                what = f"in row {first_row + number} it is {left!r:.60} and {right!r:.60}"
+                raise PlanInvariantError(f"{where}: {what}. {_laws_that_fired(node)}")
+
+
+def _described_column(node: PlannerNode, position: int) -> str:
+    """Return a column for a message, by its name if it has one, with what computes it."""
+    origins = arranged_columns(node)
+    below, column = (node, position) if origins is None else origins[position]
+    computed = f"column {position}" if node.names is None else f"the column {node.names[position]!r}"
+    return f"{computed} of {below.operator.called([column])}"
+
+
+def _laws_that_fired(node: PlannerNode) -> str:
+    """Return the laws that rewrite the plan of a node, and how to find the one that is wrong."""
+    trace = Trace()
+    optimize(node, trace=trace)
+    fired = list(trace.counts())
+    if not fired:
+        return "No law was applied: the kernel of an operator and its Spark lowering differ"
+    advice = "config.disabled_laws switches one off: if the rows agree then, it is wrong; if not, a kernel or lowering is"
+    return f"Laws that were applied: {'; '.join(fired)}. {advice}"
 
 
 def restoring(function: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Callable[Concatenate[PlannerNode, Arguments], Result]:

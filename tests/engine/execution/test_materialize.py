@@ -12,6 +12,7 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compare_rows, compare_with_naive
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.row_selection import reverse
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
 from tests.examples import part
@@ -29,8 +30,14 @@ def test_rows_without_columns_are_counted(spark: Any) -> None:
 def test_values_are_compared(spark: Any) -> None:
     node = table_source([[3, None], [5, 6]], [INT, INT], 2)
     compare_with_naive(node, table_source([[3, None], [5, 6]], [INT, INT], 2))
-    with pytest.raises(PlanInvariantError, match="column 1 of memory_source differs"):
+    with pytest.raises(PlanInvariantError, match=r"column 1 of memory_source differs .* 5 and 6\. No law was applied"):
         compare_with_naive(node, table_source([[3, None], [5, 5]], [INT, INT], 2))
+    node.record_column_names(["a", "b"])
+    reversed_twice = reverse(reverse(node))
+    reversed_twice.record_column_names(["a", "b"])
+    law = r"Laws that were applied: reverse\(reverse\(x\)\) = x.* config.disabled_laws switches one off"
+    with pytest.raises(PlanInvariantError, match=f"the column 'b' of reverse differs between the .*: in row 1 it is 5 and 6. {law}"):
+        compare_with_naive(reversed_twice, table_source([[3, None], [5, 5]], [INT, INT], 2))
 
 
 def chunk_of(values: list[Any], column_type: ColumnType) -> Chunk:
