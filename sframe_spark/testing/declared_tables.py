@@ -35,7 +35,8 @@ def values_of_segment(kind: ColumnType, known: ColumnStatistics | None, rows: in
     if known is None or not known.bounds_known or known.minimum is None:
         values = values_of(kind)
         return [values[(number * (1 + 2 * place) + place + number * number % 3) % len(values)] for number in range(rows)]
-    low, high = known.minimum, known.maximum
+    low: Any = known.minimum
+    high: Any = known.maximum
     if known.constant:
         return [low] * rows
     spread = [type(low)(low + (high - low) * number // max(rows - 1, 1)) for number in range(rows)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import attrs
 
@@ -33,7 +34,7 @@ from sframe_spark.types import ColumnType
 
 # ``build(source, ...)`` returns a plan at which the law applies.
 Build = Callable[..., PlannerNode]
-Move = Callable[[PlannerNode], PlannerNode]
+Change = Callable[[PlannerNode], PlannerNode]
 
 RANDOM_HISTORIES = 40
 """Random steps below, within and above the plans of a law."""
@@ -103,7 +104,7 @@ class _LawChecks:
         others = [law for law in (*builtin_laws(), *active_laws()) if law.equation != self.rule.equation]
         everything = Optimizer(STAGES, [*others, self.rule])
         for build in self.builds:
-            check_generated(lambda tables, build=build: self.check_all(build, tables, everything), self.schemas, False, max(generated // 2, 1))
+            check_generated(partial(self.check_all, build, everything), self.schemas, False, max(generated // 2, 1))
         for build in self.builds:
             for variant in self.variants(build, generated):
                 for tables in itertools.islice(fixed_tables(self.schemas, False), 3, None):
@@ -117,7 +118,7 @@ class _LawChecks:
             tables, error = fewest_rows(lambda fewer: self.check_rules(build, fewer), tables, error, False)
             raise error.of(rows=tables_text(tables)) from error.__cause__
 
-    def check_all(self, build: Build, tables: Tables, everything: Optimizer) -> None:
+    def check_all(self, build: Build, everything: Optimizer, tables: Tables) -> None:
         """Check a plan with the law alone, and with all laws."""
         self.check_rules(build, tables)
         plan = self.plan_over(build, tables)
@@ -129,7 +130,7 @@ class _LawChecks:
         for node in postorder([plan]):
             if self.rule.whole_graph or not self.rule.may_fire({node.operator_type}):
                 continue
-            self.fired |= self.require_same(node, lambda node=node: self.rule(node), "the law at one node")
+            self.fired |= self.require_same(node, partial(self.rule, node), "the law at one node")
         alone = Optimizer(STAGES, [self.rule])
         self.fired |= self.require_same(plan, lambda: alone.optimize(plan), "the law, applied until it changes nothing more,")
 
@@ -179,7 +180,7 @@ class _LawChecks:
             yield from (lambda *sources, place=place: _with_ints(build(*sources), *place) for place in self.other_ints(build))
         choose = random.Random(self.rule.equation)
         for _ in range(generated):
-            steps = [(choose.randrange(places), choose.choice(MOVES)) for _ in range(choose.randint(1, MAX_STEPS))]
+            steps = [(choose.randrange(places), choose.choice(CHANGES)) for _ in range(choose.randint(1, MAX_STEPS))]
             yield lambda *sources, steps=steps: _with_steps(build(*sources), steps)
 
     def places_of(self, build: Build) -> int:
@@ -214,7 +215,7 @@ def _with_ints(plan: PlannerNode, place: int, name: str, value: int) -> PlannerN
     return _rebuilt(plan, changed)
 
 
-def _with_steps(plan: PlannerNode, steps: Sequence[tuple[int, Move]]) -> PlannerNode:
+def _with_steps(plan: PlannerNode, steps: Sequence[tuple[int, Change]]) -> PlannerNode:
     """Return a plan with steps above some of its nodes."""
 
     def changed(number: int, node: PlannerNode) -> PlannerNode:
@@ -249,7 +250,7 @@ def _sorted(node: PlannerNode) -> PlannerNode:
 
 
 # Steps that keep the columns.
-MOVES: Sequence[Move] = (
+CHANGES: Sequence[Change] = (
     lambda node: slice_rows(node, 1, None),
     lambda node: slice_rows(node, 0, 2),
     lambda node: slice_rows(node, 0, None, 2),
