@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
@@ -33,6 +33,7 @@ SECONDS_TO_START = 90
 # What the master says of a worker that has ended.
 GONE_WORKER = re.compile("Removing worker")
 WORKER_CORES, WORKER_MEMORY = 1, "512m"
+LOOPBACK = "127.0.0.1"
 # From linux/prctl.h.
 PR_SET_PDEATHSIG = 1
 
@@ -70,7 +71,7 @@ def spark_environment() -> dict[str, str]:
         "SPARK_HOME": _find_spark_home(),
         "JAVA_HOME": str(find_java().home),
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": str(PROJECT),
+        "PYTHONPATH": os.pathsep.join([str(PROJECT), str(PROJECT / "tests" / "cluster" / "slow_tasks")]),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_SUBMIT_OPTS": JVM_OPTIONS,
@@ -163,10 +164,14 @@ class StandaloneCluster:
         Where executors have their files; by default a directory of each worker.
     memory
         What a worker has for executors.
+    hosts
+        Addresses of this machine that workers have, by turns: Spark takes workers of one address for one machine, and tries no task twice there.
     """
 
-    def __init__(self, processes: Processes, shared: Path, local: str | None = None, memory: str = WORKER_MEMORY) -> None:
-        self.processes, self.shared, self.local, self.memory = processes, shared, local, memory
+    def __init__(
+        self, processes: Processes, shared: Path, local: str | None = None, memory: str = WORKER_MEMORY, hosts: Sequence[str] = (LOOPBACK,)
+    ) -> None:
+        self.processes, self.shared, self.local, self.memory, self.hosts = processes, shared, local, memory, hosts
         self.workers: list[subprocess.Popen[bytes]] = []
         self.count = self.masters = 0
         self.port = free_port()
@@ -198,13 +203,14 @@ class StandaloneCluster:
 
     def _start_worker(self, sees_shared: bool) -> Path:
         """Start a worker with a work directory of its own, and return its log."""
-        name = f"worker-{self.count}"
+        name, host = f"worker-{self.count}", self.hosts[self.count % len(self.hosts)]
         self.count += 1
         work = self.processes.directory / name
         work.mkdir()
-        options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", self.memory, "--work-dir", work)
+        options = ("--host", host, "--webui-port", 0, "--cores", WORKER_CORES, "--memory", self.memory, "--work-dir", work)
         command = spark_class(WORKER_CLASS, *options, self.url)
-        log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), SPARK_LOCAL_DIRS=self.local or str(work))
+        variables = {"SPARK_LOCAL_DIRS": self.local or str(work), "SPARK_LOCAL_IP": host}
+        log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), **variables)
         self.workers.append(self.processes.started[-1])
         return log
 
@@ -217,17 +223,29 @@ class StandaloneCluster:
 
 @contextlib.contextmanager
 def standalone_cluster(
-    directory: Path, shared: Path, sees_shared: Sequence[bool], local: str | None = None, memory: str = WORKER_MEMORY
+    directory: Path,
+    shared: Path,
+    sees_shared: Sequence[bool],
+    local: str | None = None,
+    memory: str = WORKER_MEMORY,
+    hosts: Sequence[str] = (LOOPBACK,),
 ) -> Iterator[StandaloneCluster]:
     """A master with a worker for each flag."""
     with Processes(directory) as processes:
-        cluster = StandaloneCluster(processes, shared, local, memory)
+        cluster = StandaloneCluster(processes, shared, local, memory, hosts)
         cluster.start_workers(sees_shared)
         yield cluster
 
 
 @contextlib.contextmanager
-def connect_server(directory: Path, shared: Path, sees_shared: bool, python: str | None = None) -> Iterator[str]:
+def connect_server(
+    directory: Path,
+    shared: Path,
+    sees_shared: bool,
+    python: str | None = None,
+    master: str = "local[2, 4]",
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[str]:
     """The URL of a Spark Connect server, which sees an empty directory in place of ``shared`` unless told otherwise.
 
     Parameters
@@ -238,14 +256,16 @@ def connect_server(directory: Path, shared: Path, sees_shared: bool, python: str
         A directory, and whether it sees that.
     python
         The Python that it starts, which sees no package of ours; otherwise that of the tests.
+    master, settings
+        Where its tasks run, and further settings of its.
     """
     port = free_port()
     variables = {} if python is None else {"PYSPARK_PYTHON": python, "PYTHONPATH": ""}
-    settings = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": "127.0.0.1", "spark.ui.enabled": "false"}
+    own = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": LOOPBACK, "spark.ui.enabled": "false"}
     if python is not None:
-        settings["spark.sql.execution.pyspark.python"] = python
-    options = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2, 4]", *options, "--class", CONNECT_CLASS)
+        own["spark.sql.execution.pyspark.python"] = python
+    options = [part for key, value in {**(settings or {}), **own}.items() for part in ("--conf", f"{key}={value}")]
+    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", master, *options, "--class", CONNECT_CLASS)
     command = spark_class(*submit, "spark-internal")
     with Processes(directory) as processes:
         log = processes.start(
