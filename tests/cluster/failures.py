@@ -38,8 +38,8 @@ SECONDS, SECONDS_TO_END = 150, 20
 SECONDS_OF_TASK = 0.25
 MARK = "SFRAME_TEST_DRIVER"
 GONE = "gone"
-# When something happens, of the time that a program takes undisturbed.
-SHARES, NUMBER_OF_SEED = (0.1, 0.9), 51
+# How long after its first task something happens.
+MOST_SECONDS_AFTER, NUMBER_OF_SEED = 1.5, 51
 ONE_LINE = re.compile(r"(ExecutionError|StorageError|NotSharedError): [^\n]+")
 TRACES_OF_JAVA = ("Traceback", "py4j", "at org.apache", "java.lang.", "o.a.spark")
 
@@ -328,9 +328,9 @@ class Trials:
 
     def __init__(self, place: Machines) -> None:
         self.place = place
-        self.seconds: dict[tuple[str, str], float] = {}
         self.driver: RunningDriver | None = None
         self.drivers = 0
+        self.known_as_left: set[str] = set()
 
     def running(self) -> RunningDriver:
         """Return the driver, started anew where there is none."""
@@ -344,17 +344,7 @@ class Trials:
         driver = self.running()
         driver.begin(program, way)
         answer = driver.answer()
-        return answer, [f"the run after it said {answer['said']}"] * (answer["said"] != RIGHT) + faults_left(answer, "the run after it left")
-
-    def expected_seconds(self, program: str, way: str) -> float:
-        """Return how long a program takes whose tasks are slow; it ran before, as the first run in a session takes longer."""
-        if (program, way) not in self.seconds:
-            self.undisturbed(program, way)
-            with self.slow_tasks():
-                answer, faults = self.undisturbed(program, way)
-            assert not faults, faults
-            self.seconds[program, way] = answer["seconds"]
-        return self.seconds[program, way]
+        return answer, [f"the run after it said {answer['said']}"] * (answer["said"] != RIGHT) + self.faults_left(answer, "the run after it left")
 
     @contextlib.contextmanager
     def slow_tasks(self) -> Iterator[None]:
@@ -369,15 +359,17 @@ class Trials:
                 file.unlink(missing_ok=True)
 
     def amid(self, program: str, way: str, name: str, seed: int) -> Ending:
-        """Let an event happen when a share of a program's time has passed, which the seed gives."""
-        event, seconds = EVENTS[name], self.expected_seconds(program, way)
-        share = random.Random(f"{program} {way} {name} {seed}").uniform(*SHARES)
+        """Let an event happen a moment after the first task of a program has begun; the seed gives how long after."""
+        event, after = EVENTS[name], random.Random(f"{program} {way} {name} {seed}").uniform(0, MOST_SECONDS_AFTER)
         driver = self.running()
         with self.slow_tasks():
             event.prepare(self.place)
             start = time.monotonic()
             driver.begin(program, way)
-            while time.monotonic() < start + share * seconds and not driver.has_answered():
+            while not (driver.has_answered() or os.listdir(self.place.notes / BEGUN)):
+                time.sleep(0.01)
+            until = time.monotonic() + after
+            while time.monotonic() < until and not driver.has_answered():
                 time.sleep(0.01)
             was_amid = not driver.has_answered()
             undo = event.happen(self.place, driver)
@@ -389,11 +381,17 @@ class Trials:
         ending = Ending(answer["said"], [], time.monotonic() - start, was_amid)
         if not event.may_end(answer["said"]) and (was_amid or answer["said"] != RIGHT):
             ending.faults.append(f"it said {answer['said']}")
-        ending.faults += faults_left(answer, "it left")
+        ending.faults += self.faults_left(answer, "it left")
         if event.ends_driver or answer["said"].startswith(GONE):
             ending.faults += self.end_driver()
         ending.faults += self.undisturbed(program, way)[1]
         return ending
+
+    def faults_left(self, answer: dict[str, Any], words: str) -> list[str]:
+        """Return what is wrong with what a program has left that nothing before it had left."""
+        new = sorted(set(answer["left"]) - self.known_as_left)
+        self.known_as_left.update(new)
+        return [f"{words} {new[:3]}"] * bool(new) + [f"{words} {answer.get('jobs')} jobs"] * bool(answer.get("jobs"))
 
     def end_driver(self) -> list[str]:
         """End the driver; what is wrong with what it leaves: the next one on this machine deletes the files of one that was killed."""
@@ -405,11 +403,6 @@ class Trials:
             left = wait_until_none(lambda: executors(self.place))
             faults += [f"executors {left} were left"] * bool(left)
         return faults
-
-
-def faults_left(answer: dict[str, Any], words: str) -> list[str]:
-    """Return what is wrong with what a program has left."""
-    return [f"{words} {answer['left'][:3]}"] * bool(answer["left"]) + [f"{words} {answer.get('jobs')} jobs"] * bool(answer.get("jobs"))
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,7 @@ from tests.random_tables import column_array
 
 FIRST, COUNT, MOST_STEPS = 5_100_000, 200, 6
 SECONDS_OF_PROGRAM = 60
+NONE_DIFFER = ", 0 differ;"
 # Few rows are several tasks, and several ranges of keys.
 FEW = {"MIN_ROWS_OF_TASK": 2, "MIN_BYTES_OF_TASK": 1, "MIN_ROWS_SPLIT": 4, "BYTES_OF_RANGE_OF_TASK": 50, "STEPS_OF_SMALL_ROW": 10_000}
 # Types that a DataFrame gives back as they are.
@@ -166,23 +168,27 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def run(name: str, first: int = FIRST, count: int = COUNT, directory: Path | None = None) -> list[str]:
-    """Start a cluster, check programs on it, and return what the driver says, line by line."""
-    if directory is None:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
-            return run(name, first, count, Path(made))
+def run(name: str, directory: Path, first: int = FIRST, count: int = COUNT) -> Iterator[str]:
+    """Start a cluster, check programs on it, and yield what the driver says, line by line."""
     set_up = SET_UPS[name]
     with machines(set_up, directory) as place:
         options = {} if place.store is None else place.store.options
         shares = set_up.shares_directory or set_up.has_store
         arguments = json.dumps([place.url, place.settings, place.place, options, shares, first, count])
         command = [sys.executable, "-m", "tests.cluster.random_programs", "drive", arguments]
-        log, limit = directory / "driver.log", 120 + SECONDS_OF_PROGRAM * count
+        log = directory / "driver.log"
         with log.open("w", encoding="utf-8") as told:
-            streams = {"stdout": subprocess.PIPE, "stderr": told}
-            done = subprocess.run(command, cwd=PROJECT, env=place.environment, text=True, timeout=limit, check=False, **streams)
-        assert done.returncode == 0, done.stdout + log.read_text(errors="replace")[-4000:]
-        return done.stdout.splitlines()
+            driver = subprocess.Popen(command, cwd=PROJECT, env=place.environment, text=True, stdout=subprocess.PIPE, stderr=told)
+            watchdog = threading.Timer(120 + SECONDS_OF_PROGRAM * count, driver.kill)
+            try:
+                watchdog.start()
+                assert driver.stdout is not None
+                yield from (line.rstrip() for line in driver.stdout)
+                assert driver.wait() == 0, log.read_text(errors="replace")[-4000:]
+            finally:
+                watchdog.cancel()
+                driver.kill()
+                driver.communicate()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -190,10 +196,11 @@ def main(arguments: Sequence[str]) -> None:
     if arguments[0] == "drive":
         drive(arguments[1])
         return
-    lines = run(arguments[0], *map(int, arguments[1:3]))
-    for line in lines:
-        say(f"{arguments[0]}: {line}")
-    sys.exit(0 if ", 0 differ;" in lines[-1] else 1)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+        last = ""
+        for last in run(arguments[0], Path(directory), *map(int, arguments[1:3])):
+            say(f"{arguments[0]}: {last}")
+    sys.exit(0 if NONE_DIFFER in last else 1)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Amid a program on a cluster something fails: rows are right or one clear error is told, nothing is left, and the next run is right.
 
-`pytest -m cluster` tries each event once on each set-up, amid programs by turns; `-m "cluster and campaign"` each amid all programs in all ways.
+`pytest -m cluster` tries each event once on three set-ups, amid programs by turns; `-m "cluster and campaign"` tries each on all set-ups, amid all
+programs in all ways.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ pytestmark = [
 ]
 
 
+FEW_SET_UPS = ("shared directory", "object store", "Connect, nothing shared")
+
+
 def one_of_each_event() -> Iterator[tuple[str, str, str, str]]:
-    """Each event once on each set-up, amid programs and in ways by turns."""
-    for offset, (name, set_up) in enumerate(SET_UPS.items()):
+    """Each event once on some set-ups, amid programs and in ways by turns."""
+    for offset, name in enumerate(FEW_SET_UPS):
+        set_up = SET_UPS[name]
         cases = itertools.product(ways_of(set_up), PROGRAMS)
         turns = itertools.islice(itertools.cycle(cases), offset, None, 3)
         for event, (way, program) in zip(EVENTS, turns, strict=False):
