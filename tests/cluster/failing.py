@@ -46,7 +46,10 @@ WAYS: dict[str, dict[str, Any]] = {
     "tasks": {"small_rows": 40, "memory_budget": 0},
     "query": {"small_rows": 0, "memory_budget": 0},
     "collected": {"small_rows": 0},
+    # Where nothing is shared, the driver computes what is in its own files.
+    "alone": {"small_rows": 0},
 }
+OF_SPARK = ("query", "collected")
 PROGRAMS: dict[str, Callable[[Place], list[bool]]] = {}
 
 
@@ -207,7 +210,7 @@ def ending(name: str, way: str, directory: str, spark: Any) -> str:
     """How a program ends, in one line."""
     with config.using(**WAYS[way]):
         try:
-            right = {**PROGRAMS, **OF_DELETED_FILES}[name](Place(directory, spark, way != "tasks"))
+            right = {**PROGRAMS, **OF_DELETED_FILES}[name](Place(directory, spark, way in OF_SPARK))
         except SFrameError as error:
             return f"{type(error).__name__}: {error}"
     return RIGHT if all(right) else f"wrong: {right}"

@@ -159,7 +159,11 @@ def signal_executor(number: signal.Signals) -> Callable[[Machines, RunningDriver
     """Return what sends a signal to an executor; its worker starts another."""
 
     def send(place: Machines, driver: RunningDriver) -> Undo:
-        os.kill(executors(place)[0], number)
+        until = time.monotonic() + SECONDS
+        while not (found := executors(place)):
+            assert time.monotonic() < until, "no executor came"
+            time.sleep(0.1)
+        os.kill(found[0], number)
         return nothing
 
     return send

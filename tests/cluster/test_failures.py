@@ -73,3 +73,9 @@ def test_files_that_are_deleted(running: Trials) -> None:
     assert running.undisturbed("remade", "tasks")[0]["said"] == RIGHT
     said = running.undisturbed("called", "tasks")[0]["said"]
     assert said.startswith("StorageError: ") and "functions of yours made them" in said and "save() keeps rows" in said, said
+
+
+@pytest.mark.parametrize("running", ["Connect, nothing shared"], indirect=True)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_frames_in_files_that_only_the_driver_sees(running: Trials, program: str) -> None:
+    assert running.undisturbed(program, "alone")[1] == []
