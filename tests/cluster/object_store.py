@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import urllib.request
 from collections.abc import Iterator
 
@@ -42,6 +43,8 @@ class ObjectStore:
 @contextlib.contextmanager
 def object_store() -> Iterator[ObjectStore]:
     """A server with an empty bucket; what is on it goes with the block."""
+    # It would tell of each request.
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     try:
