@@ -53,9 +53,10 @@ test: $(STAMP) $(CLASSES)
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not campaign" tests $(PLUGIN_TESTS)
 
 # The fixed part of the tests with every Spark and Python that are supported, each in an environment of its own (`.venv-versions`): under an hour.
-# `make versions ONLY=pyspark3.5` runs the rows with this in their names, `ONLY=oldest` the first one.
+# `make versions ONLY=pyspark3.5` runs the rows with this in their names, `ONLY=oldest` the first one; `RECORD=record` writes the table in
+# docs/install.md anew.
 versions: $(STAMP)
-	$(RUN) -m tests.versions.matrix $(ONLY)
+	$(RUN) -m tests.versions.matrix $(RECORD) $(ONLY)
 
 # The site, in build/docs; a link that leads nowhere is an error.
 docs: $(STAMP)

@@ -91,7 +91,7 @@ def row_number(index: Any, rows: int, what: str) -> int:
     if number < 0:
         number += rows
     if not 0 <= number < rows:
-        raise errors.RowNotFoundError(f"{what} has {rows} rows, so there is no row {brief(index)}")
+        raise errors.RowNotFoundError(f"{what} has {rows} rows, so there is no row {brief(int(index))}")
     return number
 
 

@@ -46,8 +46,8 @@ _TRANSPARENT = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "Colum
 # Writes: a task writes the rows of its partition in order.
 _WRITES = ("WriteFiles", "Execute InsertIntoHadoopFsRelationCommand")
 _ROW_WISE = (
-    "Project", "Filter", "Generate", "Expand", "Sample", "BatchEvalPython", "ArrowEvalPython", "MapInArrow", "MapInPandas", "MapPartitions",
-    "CollectMetrics", "DeserializeToObject", "MapElements", "SerializeFromObject",
+    "Project", "Filter", "Generate", "Expand", "Sample", "BatchEvalPython", "ArrowEvalPython", "MapInArrow", "PythonMapInArrow", "MapInPandas",
+    "MapPartitions", "CollectMetrics", "DeserializeToObject", "MapElements", "SerializeFromObject",
 )  # fmt: skip
 _REORDERING = (
     "ShuffleExchange", "Exchange", "AQEShuffleRead", "Sort", "TakeOrderedAndProject", "CollectLimit", "CollectTail", "HashAggregate", "SortAggregate",

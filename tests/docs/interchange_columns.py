@@ -9,7 +9,10 @@ import math
 import uuid
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+
+from tests.needs import has
 
 NOON = datetime.datetime(2024, 2, 29, 12)
 
@@ -43,12 +46,21 @@ OURS: dict[str, Any] = {
 """Columns of ours; those with missing values have one."""
 
 
+def canonical_extensions() -> dict[str, pa.Array]:
+    """Columns of the extensions that pyarrow has classes for since version 19."""
+    return {
+        "arrow.json": pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', None])),
+        "arrow.uuid": pa.array([uuid.UUID(int=1).bytes, None], pa.uuid()),
+        "arrow.opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.int64(), "t", "v"), pa.array([1, None])),
+    }
+
+
 FOREIGN: dict[str, pa.Array] = {
     "bool": pa.array([True, None]),
     "int8": pa.array([-128, None], pa.int8()),
     "int32": pa.array([1, None], pa.int32()),
     "uint64": pa.array([1, None], pa.uint64()),
-    "float16": pa.array([0.5, None], pa.float16()),
+    "float16": pa.array([np.float16(0.5), None], pa.float16()),
     "float": pa.array([0.5, None], pa.float32()),
     "decimal(18, 0)": pa.array([decimal.Decimal(10**17), None], pa.decimal128(18, 0)),
     "decimal(38, 10)": pa.array([decimal.Decimal("0.5"), None], pa.decimal128(38, 10)),
@@ -84,9 +96,7 @@ FOREIGN: dict[str, pa.Array] = {
     "map<double, string>": pa.array([[(0.5, "a")], None], pa.map_(pa.float64(), pa.string())),
     "dictionary<string>": pa.array(["a", None]).dictionary_encode(),
     "null": pa.nulls(2),
-    "arrow.json": pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', None])),
-    "arrow.uuid": pa.array([uuid.UUID(int=1).bytes, None], pa.uuid()),
-    "arrow.opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.int64(), "t", "v"), pa.array([1, None])),
+    **(canonical_extensions() if has("pyarrow>=19") else {}),
     "union": pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]),
     "run_end_encoded": pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array(["a", None])),
 }

@@ -20,6 +20,10 @@ from tests.docs.interchange import (
     some_of_page,
     table_of_page,
 )  # fmt: skip
+from tests.needs import needs
+
+# The tables have columns of all types that pyarrow knows today.
+pytestmark = needs("pyarrow>=26")
 
 
 @pytest.mark.parametrize("door", DOORS)

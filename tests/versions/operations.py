@@ -1,8 +1,12 @@
-"""Operations whose values are the same with every version of Spark: `python -m tests.versions.operations` records them with the newest."""
+"""Operations whose values are the same with every version of Spark.
+
+``python -m tests.versions.operations`` records them with the newest; with the URL of a Spark Connect server it prints them as JSON, computed there.
+"""
 
 import datetime
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +22,7 @@ from tests.plain_values import plain
 
 RECORDED = Path(__file__).parents[1] / "data" / "values_of_operations_with_every_spark.json"
 # Where operations run: on the driver, or every one of them as a query or a job of Spark.
-PLACES = {"driver": None, "spark": "0"}
+PLACES = {"driver": "", "spark": "0"}
 
 DAY = datetime.timedelta(days=1)
 START = datetime.datetime(2024, 2, 28, 23, 30)
@@ -541,12 +545,27 @@ def value_of(name: str) -> Any:
     return json.loads(json.dumps(plain(OPERATIONS[name]())))
 
 
-def main() -> None:
+def record() -> None:
     """Record the values of all operations, on the driver; the tests hold Spark's against them."""
     os.environ.pop("SFRAME_SPARK_SMALL_ROWS", None)
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value_of(name), ensure_ascii=False)}" for name in OPERATIONS)
     RECORDED.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
+def print_values(url: str) -> None:
+    """Print the values of all operations, every one of them as a query or a job of a Spark Connect server; what is refused by its message."""
+    from pyspark.sql import SparkSession
+
+    SparkSession.builder.remote(url).getOrCreate()
+    os.environ["SFRAME_SPARK_SMALL_ROWS"] = PLACES["spark"]
+    found = {}
+    for name in OPERATIONS:
+        try:
+            found[name] = value_of(name)
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    sys.stdout.write(f"{json.dumps(found)}\n")
+
+
 if __name__ == "__main__":
-    main()
+    print_values(*sys.argv[1:]) if sys.argv[1:] else record()

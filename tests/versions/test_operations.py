@@ -19,6 +19,6 @@ def test_all_operations_are_recorded() -> None:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_values_are_those_of_every_version(name: str, place: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    if PLACES[place] is not None:
+    if PLACES[place]:
         monkeypatch.setenv("SFRAME_SPARK_SMALL_ROWS", PLACES[place])
     assert value_of(name) == VALUES[name]

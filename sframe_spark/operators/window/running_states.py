@@ -233,7 +233,7 @@ class ValuesInRowOrder:
             self._blocks.append(block)
             return
         if self._numbers is None:
-            self._numbers = new_array(self.count, np.dtype(kind.to_pandas_dtype()))
+            self._numbers = new_array(self.count, np.dtype(np.int64 if pa.types.is_int64(kind) else np.float64))
         # Numbers are copied at once, while they are in the cache.
         rows = slice(start, start + len(block)) if self.order is None else self.order[start : start + len(block)]
         self._numbers[rows] = plain_numbers(block)

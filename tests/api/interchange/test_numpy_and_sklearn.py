@@ -14,6 +14,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import LengthMismatchError, SchemaError, SFrameError
+from tests.needs import needs
 
 
 def test_numbers_of_a_frame_are_a_table() -> None:
@@ -215,3 +216,20 @@ def test_no_int_equals_a_number_of_numpy_beyond_64_bits() -> None:
 def test_numbers_of_rows_and_lists_of_truths_are_refused_with_what_chooses_rows(rows: Any) -> None:
     with pytest.raises(SchemaError, match=r"columns are chosen by name or class, got .*; rows by an int, a slice, an SArray or a boolean array"):
         SFrame({"a": [1, 2]})[rows]
+
+
+@needs("numpy>=2")
+@pytest.mark.parametrize("missing", [{}, {"na_object": None}, {"na_object": float("nan")}], ids=str)
+def test_strings_of_variable_length(missing: dict[str, Any]) -> None:
+    kind = np.dtypes.StringDType(**missing)
+    values = ["a", "", "ü" * 40, *missing.values()]
+    expected = [value if isinstance(value, str) else None for value in values]
+    column = SArray(np.array(values, dtype=kind))
+    assert column.dtype is str and list(column) == expected
+    assert list(SFrame({"x": np.array(values, dtype=kind)[::-1]})["x"]) == expected[::-1]
+    assert list(SArray(np.array([], dtype=kind))) == []
+
+
+def test_a_row_that_is_not_there_is_named_as_a_number() -> None:
+    with pytest.raises(IndexError, match=r"so there is no row -7$"):
+        SArray([1, 2])[np.int64(-7)]

@@ -17,6 +17,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.external.orc_reader import OrcTable
+from tests.needs import needs
 
 MOMENT = datetime.datetime(2012, 1, 1, 3, 4, 5, 6)
 
@@ -87,6 +88,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         SFrame.read_orc(tmp_path / "bytes.orc")
 
 
+@needs("pyarrow>=19")
 def test_damage_is_told_with_the_file(tmp_path: Path) -> None:
     path = write(tmp_path / "x.orc", a=list(range(1000)))
     data = path.read_bytes()
