@@ -32,6 +32,8 @@ _IF_ELSE_TAKES_SLICES = VERSION >= (24,)
 _REPLACEMENT_TAKES_SLICES = VERSION >= (25,)
 # Before 25 timestamps of ORC files outside the years that 64-bit nanoseconds cover wrap around.
 ORC_TIMESTAMPS_ARE_CHECKED = VERSION >= (25,)
+# Before 21 UUIDs of Parquet files are read as their bytes.
+READS_UUIDS = VERSION >= (21,)
 # Before 26 a missing list of fixed size cannot be read from Parquet.
 _READS_MISSING_FIXED_LISTS = VERSION >= (26,)
 

@@ -82,8 +82,8 @@ def numpy_microseconds(values: Any) -> Any:
 
     Examples
     --------
-    >>> numpy_microseconds(np.datetime64("2024-01-01"))
-    np.datetime64('2024-01-01T00:00:00.000000')
+    >>> print(numpy_microseconds(np.datetime64("2024-01-01")))
+    2024-01-01T00:00:00.000000
     """
     try:
         microseconds = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")

@@ -99,8 +99,8 @@ def one_value(value: Any) -> Any:
 
     Examples
     --------
-    >>> one_value(np.array(5)), one_value([5])
-    (np.int64(5), [5])
+    >>> print(one_value(np.array(5)), one_value([5]))
+    5 [5]
     """
     return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 

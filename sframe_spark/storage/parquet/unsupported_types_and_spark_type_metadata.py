@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sframe_spark import pyarrow_versions
 from sframe_spark.errors import BrokenThrift, SchemaError
 from sframe_spark.message_text import visible
 from sframe_spark.storage.parquet import thrift
@@ -55,6 +56,7 @@ REFUSED_CONVERTED = {20: _BSON, 21: ("INTERVAL", "have its months, days and mill
 _WITH_UNIT, _UNIT, _LAST_UNIT = (7, 8), 2, 3
 _DECIMAL, _CONVERTED_DECIMAL, _MAX_DIGITS = 5, 5, 76
 _INTEGER, _MAX_BITS = 10, 64
+_UUID = 14
 
 
 # The number of rows and the list of row groups in the footer of a file without rows.
@@ -199,6 +201,8 @@ def _refusal(fields: Struct) -> str | None:
 def _refusal_of_logical(number: int, inner: Struct, fields: Struct) -> str | None:
     if number in REFUSED_LOGICAL:
         return _named(*REFUSED_LOGICAL[number])
+    if number == _UUID and not pyarrow_versions.READS_UUIDS:
+        return f"of Parquet's type UUID, which pyarrow before version 21 reads as bytes: install a later one, or {_LEAVE_OUT}"
     if number not in READ_LOGICAL:
         return _unknown(f"of logical type {number}")
     name = READ_LOGICAL[number]

@@ -19,6 +19,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import LostNanosecondsWarning
+from tests.needs import needs
 
 LAST = -86_400 * 10**9 - 1
 """The last nanosecond of 1969-12-30."""
@@ -50,7 +51,7 @@ def test_nanoseconds_before_1970(door: str) -> None:
     assert [moment.replace(tzinfo=None) for moment in DOORS[door]()] == [KEPT]
 
 
-@pytest.mark.parametrize("int96", [False, True])
+@pytest.mark.parametrize("int96", [False, pytest.param(True, marks=needs("pyarrow>=23"))])
 def test_nanoseconds_in_parquet_files(int96: bool, tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": pa.array([LAST], NAIVE)}), tmp_path / "x.parquet", use_deprecated_int96_timestamps=int96)
     frame = SFrame.read_parquet(str(tmp_path / "x.parquet")) if int96 else _told(lambda: SFrame.read_parquet(str(tmp_path / "x.parquet")))

@@ -14,11 +14,12 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from sframe_spark import SFrame
+from sframe_spark import SFrame, pyarrow_versions
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.external import orc_reader as orc_footer
 from sframe_spark.storage.parquet.thrift import read_struct, write_struct
 from sframe_spark.storage.parquet.unsupported_types_and_spark_type_metadata import READ_LOGICAL, REFUSED_CONVERTED, REFUSED_LOGICAL, field_by_note
+from tests.needs import needs
 from tests.storage.parquet.annotated_files import CONVERTED, LOGICAL, PRECISION, SCALE, Value, annotated, element, number, union, without_rows
 
 TEXTS = pa.array([b"ab", b"{}", None], pa.binary())
@@ -86,7 +87,19 @@ READ: dict[str, tuple[pa.Array, dict[int, Value], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", READ)
+OF_UUIDS = needs("pyarrow>=21")
+
+
+def test_uuids_are_refused_by_name_where_pyarrow_reads_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyarrow_versions, "READS_UUIDS", False)
+    values, fields, _ = READ["uuid"]
+    for nested in ("column", "struct"):
+        path = annotated(tmp_path / f"{nested}.parquet", values, fields, nested)
+        with pytest.raises(SchemaError, match=r"'x'.* UUID, which pyarrow before version 21 reads as bytes"):
+            SFrame.read_parquet(str(path))
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[OF_UUIDS] if kind == "uuid" else []) for kind in READ])
 def test_what_is_known_is_read(kind: str, tmp_path: Path) -> None:
     values, fields, expected = READ[kind]
     assert list(SFrame.read_parquet(str(annotated(tmp_path / "x.parquet", values, fields)))["x"]) == expected
@@ -149,6 +162,7 @@ def test_text_that_is_not_utf_8_is_no_damage(tmp_path: Path) -> None:
     assert "damage" not in str(caught.value)
 
 
+@OF_UUIDS
 def test_what_duckdb_writes(tmp_path: Path) -> None:
     place = str(tmp_path / "x.parquet")
     for query, named in (("interval 1 month", "INTERVAL"), ("[interval 1 month]", "INTERVAL"), ("{'a': 1}::variant", "VARIANT")):
