@@ -12,18 +12,20 @@ import pyarrow as pa
 
 from sframe_spark.compute.bytes_of_array_values import value_bytes
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical.placement_and_blocking_inputs import placement_of
+from sframe_spark.engine.physical.placement_and_blocking_inputs import are_for_threads, placement_of
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.division_into_row_ranges import range_tasks
 from sframe_spark.engine.runtime.pipeline import PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.task_runners import TaskRunner
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
+from sframe_spark.engine.shapes.rows_near_this_process import is_near
 from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
 from sframe_spark.engine.shapes.section_tree import Alternative, Section, Shape, Workers
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_capabilities import range_split_of
 from sframe_spark.rewrite_laws import optimize
@@ -68,8 +70,18 @@ def sample_for_ranges(node: PlannerNode, workers: Workers, count: int) -> Sectio
     narrow = optimize(keys)
     if not placement_of(narrow).segment:
         narrow = keys
+    # A job takes longer to start than threads take to read few positions.
+    if workers.are_on_spark and count <= costs.POSITIONS_OF_RANGE_SAMPLE and is_read_nearby(narrow, Site.now()):
+        workers = Workers.THREADS
     reason = f"its values divide the rows that {node.operator.called()} takes into ranges"
     return Section(SampleShape(max(costs.POSITIONS_OF_RANGE_SAMPLE, count)), workers, narrow, reason, placement=placement_of(narrow))
+
+
+def is_read_nearby(values: PlannerNode, site: Site) -> bool:
+    """Return whether this process can read values at some positions itself, and each position has a value: no filter leaves out rows."""
+    nodes = list(postorder([values]))
+    is_everywhere = all(node.operator.row_wise or not node.inputs for node in nodes)
+    return bool(site.small_rows) and is_everywhere and are_for_threads(values) and all(map(is_near, nodes))
 
 
 def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> pa.Array:

@@ -36,7 +36,7 @@ from tests.cluster.object_store import object_store
 from tests.engine.execution.test_exchanged import PROGRAMS, ROWS, SEGMENT_ROWS, expected_of, frame, rows_of, saved_rows
 from tests.examples import part
 from tests.sent_to_threads import SentToThreads
-from tests.strategies import PARTIAL_STATES_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, SAMPLE_BY_TASKS, SPARK_QUERY, STREAM_BY_TASKS
+from tests.strategies import PARTIAL_STATES_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, SAMPLE_BY_TASKS, SAMPLE_BY_THREADS, SPARK_QUERY, STREAM_BY_TASKS
 
 __all__ = ["frame", "saved_rows"]
 NOTHING_SMALL = MaterializeOptions(in_memory=0)
@@ -90,12 +90,27 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | 
 
 def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SFrame, tmp_path: Path) -> None:
     running = SFrame({"sum": frame.sort("s")["t"].cumulative_sum()})
-    assert [section.strategy for section in plan_dry_run(running._node).sections] == [SAMPLE_BY_TASKS, RANGE_SHUFFLE_BY_TASKS, STREAM_BY_TASKS]
+    assert [section.strategy for section in plan_dry_run(running._node).sections] == [SAMPLE_BY_THREADS, RANGE_SHUFFLE_BY_TASKS, STREAM_BY_TASKS]
     with config.using(small_rows=10 * ROWS):
         expected = list(frame.sort("s")["t"].cumulative_sum())
     assert list(running["sum"]) == expected
     frame.sort("s").save(str(tmp_path / "sorted"))
     assert rows_equal(rows_of(load_sframe(str(tmp_path / "sorted"))), expected_of("by texts, ascending", frame))
+
+
+def test_values_to_sort_by_are_looked_at_without_a_job_if_each_position_has_one(tasks: str, frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter may leave out most rows, so that tasks look for some that are left; and very many positions are read by tasks."""
+    jobs = list[str]()
+    run, exchange = SentToThreads.run, SentToThreads.exchange
+    monkeypatch.setattr(SentToThreads, "run", lambda self, works, why, *rest: jobs.append(why) or run(self, works, why, *rest))
+    monkeypatch.setattr(SentToThreads, "exchange", lambda self, works, to, why, *rest: jobs.append(why) or exchange(self, works, to, why, *rest))
+    materialize(frame.sort("s")._node, NOTHING_SMALL)
+    assert jobs == ["exchanging for sort", "materialising sort"][: 2 if tasks == FILES else 1]
+    assert plan_dry_run(frame[frame["i"] > 3].sort("s")._node).sections[0].strategy == SAMPLE_BY_TASKS
+    monkeypatch.setattr(costs, "POSITIONS_OF_RANGE_SAMPLE", 1)
+    jobs.clear()
+    materialize(frame.sort("s", ascending=False)._node, NOTHING_SMALL)
+    assert jobs[0] == "looking at values to sort by"
 
 
 def test_what_a_query_reads_stays_in_the_query(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +160,8 @@ def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(tasks: str, monk
     made = SFrame({"k": keys, "t": range(ROWS)}).sort("k")
     assert plan_dry_run(made._node).sections[-1].strategy == RANGE_SHUFFLE_BY_TASKS
     materialize(made._node, NOTHING_SMALL)
-    # The sample, what tasks write or send, and what is made of each range; some keys are ends of ranges.
-    assert len(sent) == 3 and not any(b"key 1234" in each and b"key 345" in each for each in sent)
+    # What tasks write or send, and what is made of each range; some keys are ends of ranges.
+    assert len(sent) == 2 and not any(b"key 1234" in each and b"key 345" in each for each in sent)
     assert list(made["k"]) == sorted(keys)
 
 
