@@ -1,9 +1,15 @@
-"""The same programs on two workers and on this machine alone: ``python -m benchmarks.cluster [--rows N ...] [--only NAME ...] [--runs N]``.
+"""A cluster of two workers: ``python -m benchmarks.cluster [programs segments exchanges] [--rows N ...] [--only NAME ...] [--runs N]``.
 
-Three processes run each case in turns over the same saved frames: one with a standalone cluster of two workers that have a core each, one with
-``local[2]`` that lets Spark's tasks do what a cluster's do, and one with ``local[2]`` as it comes, where threads of one process work without Spark.
-Of few rows a program is as long as its jobs take to start, so each is run with few and with four times as many: what a cluster takes more for each
-job should stay what it is. Before that jobs run that do nothing: Java compiles Spark's code in its first hundreds of jobs, in each executor anew.
+Its three parts are the same programs on two workers and on this machine alone, first passes over few and over many segments, and the operations of
+:mod:`benchmarks.messages`, whose rows cross between machines.
+
+**Programs.** Three processes run each case in turns over the same saved frames: one with a standalone cluster of two workers that have a core each,
+one with ``local[2]`` that lets Spark's tasks do what a cluster's do, and one with ``local[2]`` as it comes, where threads of one process work without
+Spark. Of few rows a program is as long as its jobs take to start, so each is run with few and with four times as many: what a cluster takes more for
+each job should stay what it is. Before that jobs run that do nothing: Java compiles Spark's code in its first hundreds of jobs, in each executor
+anew.
+
+**Segments.** Each pass is the first one over its files: they are linked anew for it, so nothing is remembered of them.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,7 +31,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from benchmarks import data
+from benchmarks import data, messages, segments
 from benchmarks.cases import CASES, Case
 from benchmarks.frames import Data, write
 from benchmarks.run import same, sample, seconds
@@ -37,8 +44,11 @@ ROWS = (10**7, 4 * 10**7)
 ALONE, MEMORY = "local[2]", "2g"
 THREADS, TASKS = "threads", "tasks"
 TARGET = 1.2
+# Rows in so many segments are passed over for the first time, and what the most of these may take of what the fewest do.
+ROWS_IN_SEGMENTS, SEGMENTS, TARGET_OF_SEGMENTS = 2 * 10**7, (64, 10_000), 1.3
 ANSWER = "answer: "
 NAMES = ("main", "other", "right")
+PARTS = ("programs", "segments", "exchanges")
 # What takes long is run as often as this allows, or once; what takes a while needs no run to get used to it.
 SECONDS_OF_A_CASE, A_WHILE = 45.0, 15.0
 # Jobs that do nothing: so many are counted, the first ones, and those that follow on the others.
@@ -86,6 +96,11 @@ class Answering:
     def run(self, number: int) -> tuple[float, int]:
         """The seconds of a case, and how many jobs it had."""
         return self._timed(partial(CASES[number].ours, self.opened))
+
+    def first_pass(self, number: int, directory: str) -> tuple[float, int]:
+        """The same of a case of :mod:`benchmarks.segments`, over frames that are opened before."""
+        frames = [load_sframe(str(Path(directory) / name)) for name in ("rows", "quotes")]
+        return self._timed(partial(segments.CASES[number].action, *frames))
 
     def nothing(self) -> tuple[float, int]:
         """The same of a job of two works that do nothing."""
@@ -221,24 +236,56 @@ def heads(rows: Sequence[int]) -> str:
     return f"| case | jobs | {' | '.join(cells)} |\n|---|---:|{'---:|' * 5 * len(rows)}"
 
 
+def first_passes(ask: Callable[..., Any], runs: int, directory: Path) -> None:
+    """Print what first passes take on the cluster, in turns over few and many segments, after one over each that is not counted."""
+    values, written = segments.columns(ROWS_IN_SEGMENTS), []
+    for count in SEGMENTS:
+        written.append(directory / str(count))
+        written[-1].mkdir(parents=True)
+        segments.write(written[-1] / "rows", values, count)
+        segments.write(written[-1] / "quotes", {name: values[name][:: segments.ROWS_FOR_A_QUOTE] for name in ("t", "f")}, count)
+    print(f"\n| first pass over {ROWS_IN_SEGMENTS:,} rows | {' | '.join(f'{count:,} segments' for count in SEGMENTS)} | ratio | at most |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for number, case in enumerate(segments.CASES):
+        times: list[list[float]] = [[] for _ in SEGMENTS]
+        for _ in range(runs + 1):
+            for taken, original in zip(times, written, strict=True):
+                with tempfile.TemporaryDirectory(dir=directory) as linked:
+                    copy = Path(linked) / "copy"
+                    shutil.copytree(original, copy, copy_function=os.link)
+                    taken.append(ask("first_pass", number, str(copy))[0])
+        few, many = (statistics.median(taken[1:]) for taken in times)
+        verdict = "ok" if many / few <= TARGET_OF_SEGMENTS else "missed"
+        print(f"| {case.name} | {few:.2f} | {many:.2f} | {many / few:.2f} | {TARGET_OF_SEGMENTS} {verdict} |", flush=True)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description="A cluster of two workers beside local[2].")
-    parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=ROWS)
-    parser.add_argument("--only", nargs="+", default=("",), help="only cases whose names contain one of these")
+    parser.add_argument("parts", nargs="*", default=PARTS, help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=ROWS, help="of programs")
+    parser.add_argument("--only", nargs="+", default=("",), help="only programs whose names contain one of these")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--answer", nargs=2, metavar=("URL", "WORKERS"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.answer:
         answer(*chosen.answer)
         return
+    os.environ[messages.MARK] = str(os.getpid())
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         directory = Path(scratch) / "shared"
         (directory / "tmp").mkdir(parents=True)
         cluster = stack.enter_context(standalone_cluster(Path(scratch), directory, [True, True], memory=MEMORY))
-        masters = ((cluster.url, TASKS), (ALONE, TASKS), (ALONE, THREADS))
-        sides = [stack.enter_context(side(url, directory, workers)) for url, workers in masters]
-        print_table(chosen.rows, chosen.only, chosen.runs, directory, sides)
+        if "programs" in chosen.parts:
+            masters = ((cluster.url, TASKS), (ALONE, TASKS), (ALONE, THREADS))
+            with ExitStack() as of_programs:
+                sides = [of_programs.enter_context(side(url, directory, workers)) for url, workers in masters]
+                print_table(chosen.rows, chosen.only, chosen.runs, directory, sides)
+        if "segments" in chosen.parts:
+            with side(cluster.url, directory) as ask:
+                first_passes(ask, chosen.runs, directory / "segments")
+        if "exchanges" in chosen.parts:
+            messages.measure_apart(cluster.url, directory, ["--runs", str(chosen.runs)])
 
 
 def print_table(sizes: Sequence[int], only: Sequence[str], runs: int, directory: Path, sides: Sequence[Callable[..., Any]]) -> None:
