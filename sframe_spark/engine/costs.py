@@ -102,6 +102,8 @@ MAX_RUNS_OF_SHUFFLE = 524_288
 # The largest number of rows among which a join that others read looks up rows: among 4 million that takes half the time of an exchange by hash, among
 # 10 million, which no cache holds, up to 2.4 times of it.
 MAX_ROWS_SEARCHED = 4_194_304
+# Limit for the bytes that Spark's tasks search, each of which reads all of them: a lookup keeps the columns of twice as many bytes of blocks.
+MAX_BYTES_SEARCHED_BY_TASKS = 64 << 20
 # Bytes for each row of both sides: key numbers, sort order and matches.
 BYTES_OF_ROW_OF_HASH_JOIN = 64
 

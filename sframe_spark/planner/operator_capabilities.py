@@ -36,7 +36,7 @@ import attrs
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.node_facts import Facts
+from sframe_spark.planner.node_facts import Facts, Schema
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,6 +112,9 @@ class PartitionPairRows(Protocol):
     def chunks(self, max_bytes: int) -> Iterator[Chunk]:
         """Yield all rows, with their row ids as the last column, in chunks of at most ``max_bytes`` (or of one row)."""
 
+    def partners(self, columns: Sequence[int], max_bytes: int) -> Iterator[Chunk]:
+        """Yield some columns of the second input, for each output row that has a row of it; the last column is the row ids of the output rows."""
+
 
 @attrs.frozen
 class PartitionJoining:
@@ -134,6 +137,40 @@ class PartitionJoining:
         no row of the divided input.
         """
         raise PlanInvariantError(f"{type(self).__name__!r} does not join hash partitions: define pairs()")
+
+    # Where rows cross between machines, the input whose rows decide the order of the output sends its keys only. What the rows of the other input,
+    # its *partners*, are for each of its rows comes back, and is put beside the rows where they are.
+
+    @property
+    def probe_slot(self) -> int:
+        """The input whose rows decide the order of the output: each comes with all its partners, which are rows of the other input."""
+        return self.numbered_slots[0]
+
+    def finding_partners(self) -> Operator:
+        """Return the join of the keys of the probe input, as the first input, with all columns of the other: it finds the partners of all rows."""
+        raise PlanInvariantError(f"{type(self).__name__!r} does not find partners: define finding_partners()")
+
+    def partner_columns(self, width: int) -> Sequence[int]:
+        """Return the columns of partners whose values are in the output, given how many columns partners have."""
+        return range(width)
+
+    def with_partners(self, probe: Chunk, partners: Chunk, counts: np.ndarray, schemas: Sequence[Schema], max_bytes: int) -> Iterator[Chunk]:
+        """Yield the output rows of some rows of the probe input, in chunks of at most ``max_bytes`` (or of one row).
+
+        Parameters
+        ----------
+        probe
+            Rows of the probe input.
+        partners
+            Their partners, row by row: the columns of :meth:`partner_columns`. More partners are rows of the output for which there is no probe row.
+        counts
+            How many partners each of the rows has.
+        schemas
+            Types of the columns of both inputs.
+        max_bytes
+            As above.
+        """
+        raise PlanInvariantError(f"{type(self).__name__!r} puts no partners beside rows: define with_partners()")
 
 
 @attrs.frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 import attrs
@@ -18,19 +18,28 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
 )
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import new_dataset, with_stored_tables
+from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.shapes.hash_join_by_messages import joined_by_messages
+from sframe_spark.engine.shapes.late_materialization import chain_below
 from sframe_spark.engine.shapes.partitioned_operators import PartitionedJoin, from_partitions
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, ranges_for, runs_over_row_ranges, size_of_all
-from sframe_spark.engine.shapes.range_shuffle import is_result_shared_with, is_temporary_data_shared_with, least_tasks, runs_of_tasks, tasks_for
+from sframe_spark.engine.shapes.range_shuffle import is_result_shared_with, is_temporary_data_shared_with, min_tasks, runs_of_tasks, tasks_for
+from sframe_spark.engine.shapes.rows_near_this_process import are_cheaper_locally
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.errors import MemoryReservationError
-from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
-from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.operators.project_zip_arrange import project
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source
+from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_declarations import RowChoice
+from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.memory import memory_for_batches
+from sframe_spark.rewrite_laws import optimize
+
+BYTES_OF_ROW_ID = 8
 
 
 @attrs.frozen
@@ -66,11 +75,13 @@ class HashJoinShape(Shape):
         with PartitionedJoin.of(node, count) as joined:
             for slot, tasks_of_side in enumerate(tasks):
                 joined.fill(slot, tasks_of_side)
+            # Few bytes may have very many matches, which are for other machines where there are any.
+            most = costs.BUDGETS_STREAMED * runner.site.memory_budget if runs_on_other_machines(runner.site) else math.inf
             try:
-                rows = joined.rows_in_order()
+                rows = joined.rows_in_order(most)
             except MemoryReservationError:
                 runner.spilled = joined.written
-                runner.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
+                runner.log.append(f"no room: the rows of {node.operator_type}, or of one piece of it, take more memory than they may")
                 return ReplanNeeded(node)
             runner.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
             result = from_partitions(runner, node, rows)
@@ -87,7 +98,9 @@ def partitions_of_join(node: PlannerNode, site: Site) -> int | None:
     joining = node.operator.joining
     if joining is None or joining.by_partitions is None or not is_for_threads(node) or not makes_plainly(node):
         return None
-    if not all(suits_threads(side, site) and runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
+    if not all(runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
+        return None
+    if not all(suits_threads(side, site) for side in node.inputs) and not are_cheaper_locally(node.inputs, site):
         return None
     together = size_of_all(node.inputs)
     count = math.inf if together is None else ranges_for(together, site)
@@ -104,10 +117,21 @@ def partitions_of_tasks(node: PlannerNode, site: Site) -> int | None:
     if not all(runs_over_row_ranges(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
     sizes = [plan_size_of(side, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for side in node.inputs]
-    together = sum(size.size for size in sizes if size is not None)
-    tasks = sum(least_tasks(size.size, site) for size in sizes if size is not None)
+    together = sum(bytes_sent(node, slot, size) for slot, size in enumerate(sizes) if size is not None)
+    tasks = sum(min_tasks(size.size, site) for size in sizes if size is not None)
     count = 1 + int(together // costs.BYTES_OF_RANGE_OF_TASK)
     return count if None not in sizes and count * runs_of_tasks(together, tasks) <= costs.MAX_RUNS_OF_SHUFFLE else None
+
+
+def bytes_sent(node: PlannerNode, slot: int, size: PlanSize) -> float:
+    """Return how many bytes a side of a join of hash partitions sends: of the side whose rows decide the order of the result, keys and row ids."""
+    joining, side = node.operator.joining, node.inputs[slot]
+    assert joining is not None and joining.by_partitions is not None
+    if slot != joining.by_partitions.probe_slot:
+        return size.size
+    sizes = sizes_of(side)[id(side)]
+    keys = [sizes[pair[slot][1]] for pair in joining.keys]
+    return size.rows * row_bytes((*keys, BYTES_OF_ROW_ID), costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
 
 
 def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
@@ -116,7 +140,8 @@ def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | R
     Return the node to be planned again if tasks and this process share no place for the result, there would be too many messages, or a hash partition
     or a range of the result is too large for a task.
     """
-    workers = SparkTaskRunner()
+    workers, joining = SparkTaskRunner(), node.operator.joining
+    assert joining is not None and joining.by_partitions is not None
     directory = runner.options.directory
     if not is_result_shared_with(workers, directory) and not (directory is None and is_temporary_data_shared_with(workers)):
         runner.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
@@ -125,19 +150,22 @@ def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | R
     least = partitions_of_tasks(node, runner.site) or 1
     node = node.with_inputs([with_stored_tables(side) for side in node.inputs])
     sizes = [plan_size_of(side, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for side in node.inputs]
-    size = sum(size.size for size in sizes if size is not None)
-    shuffled = tasks_for(size, least) // len(node.inputs)
-    tasks = [runner.tasks_of(side, placement_of(side), workers, shuffled) for side in node.inputs]
+    size = sum(bytes_sent(node, slot, size) for slot, size in enumerate(sizes) if size is not None)
+    probe, most = joining.by_partitions.probe_slot, tasks_for(size, least) // len(node.inputs)
+    tasks = []
+    for slot, (side, placement) in enumerate((side, placement_of(side)) for side in node.inputs):
+        # The rows of a probe task become a segment, unless these would be too many.
+        has_segments = slot == probe and placement.rows_to_run <= most * runner.site.segment_rows
+        tasks.append(runner.tasks_of(side, placement, workers, None if has_segments else most))
+    of_keys = key_tasks_of(runner, node, tasks[probe], workers)
     runner.tasks = sum(map(len, tasks))
     most = costs.MAX_RUNS_OF_SHUFFLE // runs_of_tasks(size, runner.tasks)
     count = max(least, min(most, workers.parallelism()))
     if count > most:
         runner.log.append(f"too many: {runner.tasks} tasks would give rows of {node.operator_type} to {count} pieces each")
         return ReplanNeeded(node)
-    # Both sides together are about as large as the result, if most rows match once.
-    ranges = runner.options.segments or runner.site.default_segments or count
     with new_dataset(node.schema, runner.options, recorded_order(node)) as dataset:
-        written = joined_by_messages(workers, node, tasks, count, ranges, dataset.directory)
+        written = joined_by_messages(workers, node, tasks, of_keys, count, dataset.directory)
         if written is None or not written.are_all:
             runner.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than a task may")
             dataset.discard()
@@ -145,6 +173,31 @@ def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | R
         runner.spilled = written.sent
         runner.log.append(f"joined by tasks: {node.operator_type} in {count} pieces, {written.sent} bytes sent")
         return segment_source(dataset.publish(written.entries), dataset.handle)
+
+
+def key_tasks_of(
+    runner: SectionRunner, node: PlannerNode, of_probe: Sequence[RangeTask], workers: SparkTaskRunner
+) -> tuple[Sequence[RangeTask], Sequence[int]]:
+    """Return tasks for the keys of the rows of each probe task, and where the keys are: they read no other columns if that surely changes no row."""
+    joining = node.operator.joining
+    assert joining is not None and joining.by_partitions is not None
+    slot = joining.by_partitions.probe_slot
+    side, keys = node.inputs[slot], [pair[slot][1] for pair in joining.keys]
+    alone = optimize(project(side, keys))
+    if rows_read(side) is not None and rows_read(alone) == rows_read(side):
+        options = attrs.evolve(runner.options, segments=len(of_probe))
+        tasks = attrs.evolve(runner, options=options).tasks_of(alone, placement_of(alone), workers)
+        if [(task.start, task.stop) for task in tasks] == [(task.start, task.stop) for task in of_probe]:
+            return tasks, range(len(keys))
+    return of_probe, keys
+
+
+def rows_read(plan: PlannerNode) -> tuple[Hashable, int, int] | None:
+    """Return which stored rows a plan reads, if these are all that it reads, and each operator leaves rows as they come or leaves some out."""
+    chain = chain_below(plan)
+    stored = chain[0].operator
+    is_plain = all(node.operator.row_wise or node.operator.row_choice is RowChoice.FILTER for node in chain[1:])
+    return (stored.manifest.identity, stored.start, stored.stop) if isinstance(stored, SegmentSource) and is_plain else None
 
 
 def has_rows_of_sources(side: PlannerNode) -> bool:

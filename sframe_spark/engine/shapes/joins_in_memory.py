@@ -1,16 +1,25 @@
-"""Joins that threads run with sides in memory: the right side is sorted and searched, or the keys of both sides are numbered."""
+"""Joins with sides in memory: the right side is sorted, and searched by threads or by Spark's tasks, or threads number the keys of both sides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_for_threads, placement_of, suits_threads
+from sframe_spark.engine.physical.placement_and_blocking_inputs import (
+    Placement,
+    are_for_threads,
+    is_for_threads,
+    placement_of,
+    runs_on_other_machines,
+    suits_threads,
+)
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, size_of_all
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
+from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_tree import SectionResult, Workers
 from sframe_spark.engine.shapes.whole import WHOLE
+from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.operators.project_zip_arrange import Project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.planner.graph_traversal import postorder
@@ -37,6 +46,24 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
     if search is not None and is_put_in_order(search.inputs[1], site) and can_stay(sides[1:], site):
         return search
     return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides, site) else None
+
+
+def join_searched_by_tasks(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]], site: Site) -> PlannerNode | None:
+    """Return the join for which Spark's tasks search a right side of few bytes, which this process sorts; None if it is not to be run so.
+
+    Then no row crosses: each task reads its own left rows, and all right ones.
+    """
+    joining = node.operator.joining
+    if joining is None or not runs_on_other_machines(site) or not all(placement.segment for _, placement in children):
+        return None
+    left, right = (side for side, _ in children)
+    size = plan_size_of(right, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
+    if size is None or size.size > costs.MAX_BYTES_SEARCHED_BY_TASKS or size.rows > costs.MAX_ROWS_SEARCHED or not is_cheaper_locally(right, site):
+        return None
+    if not is_for_threads(node) or not are_for_threads(left):
+        return None
+    search = joining.searching(node.inputs, [left, right])
+    return search if search is not None and is_put_in_order(search.inputs[1], site) else None
 
 
 def is_searched_cheaply(join: PlannerNode) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -330,20 +331,23 @@ class PartitionedJoin:
         rows_of = rows_with_ids if slot in self.join.numbered_slots else rows_of_task
         self.sides[slot].fill(ThreadRunner(), tasks, f"exchanging for {self.node.operator.called()}", rows_of)
 
-    def rows_in_order(self) -> PartitionedResult:
+    def rows_in_order(self, most: float = math.inf) -> PartitionedResult:
         """Join all hash partitions and return the result in row order; both sides must be filled before.
 
         Raises
         ------
         MemoryReservationError
-            If a hash partition does not fit in memory.
+            If a hash partition does not fit in memory, or if the result has more than about ``most`` bytes.
         """
         # The hash partitions that can have rows in the result.
         filtered = self.node.operator.filtered_slots
         partitions = [number for number in range(self.count) if all(self.sides[slot].rows[number] for slot in filtered)]
         for number in partitions:
             self._partition(number).require_room()
-        ranges = self._ranges_of_rows(partitions)
+        sample, size = self._sampled_pairs(partitions)
+        if size > most:
+            raise MemoryReservationError
+        ranges = ranges_of_joined_rows(sample, size)
         schema = (*self.node.schema, INT)
         self.order = self._open.enter_context(ShuffleStore(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_store()))
         held = sum(side.buffered_bytes for side in self.sides) + self.order.room
@@ -371,20 +375,25 @@ class PartitionedJoin:
                     raise_if_cancelled()
                     self.order.add(0, chunk)
 
-    def _ranges_of_rows(self, partitions: Sequence[int]) -> RangePartitioner:
-        """Return ranges of row ids for the result, estimated by joining the median and the largest hash partition."""
+    def _sampled_pairs(self, partitions: Sequence[int]) -> tuple[np.ndarray, float]:
+        """Return row ids of the result and its bytes, estimated by joining the median and the largest hash partition."""
         whole = [partition for partition in map(self._partition, partitions) if partition.streamed() is None]
         by_size = sorted(whole, key=lambda partition: sum(partition.sizes))
-        samples, size, rows = [], 0.0, 0
+        samples, size, rows = [np.zeros(0, dtype=np.int64)], 0.0, 0
         for number in {len(by_size) // 2, len(by_size) - 1} if by_size else ():
             for pairs in by_size[number].pairs():
                 samples.append(pairs.sampled(costs.VALUES_OF_RANGE_SAMPLE // 2))
                 size += pairs.size
                 rows += sum(side.rows for side in by_size[number].sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
-        needed = costs.UNEVENNESS_OF_RANGES * size * total / max(1, rows) / max(1, bytes_of_range(Site.now()) // STORES_OF_JOIN)
-        count = int(min(costs.MAX_RANGES, 1 + max(needed, costs.UNEVENNESS_OF_RANGES * local_threads())))
-        return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *samples])), INT, True, count)
+        return np.concatenate(samples), size * total / max(1, rows)
+
+
+def ranges_of_joined_rows(sample: np.ndarray, size: float) -> RangePartitioner:
+    """Return ranges of row ids for the result of a join of about ``size`` bytes, given a sample of them."""
+    needed = costs.UNEVENNESS_OF_RANGES * size / max(1, bytes_of_range(Site.now()) // STORES_OF_JOIN)
+    count = int(min(costs.MAX_RANGES, 1 + max(needed, costs.UNEVENNESS_OF_RANGES * local_threads())))
+    return RangePartitioner.of(pa.array(sample), INT, True, count)
 
 
 @attrs.frozen(eq=False)

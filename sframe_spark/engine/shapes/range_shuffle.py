@@ -102,10 +102,10 @@ def is_exchanged_by_tasks(root: PlannerNode, site: Site) -> bool:
     plan_size = plan_size_of(below, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) if runs_over_row_ranges(below) else None
     if plan_size is None:
         return False
-    return ranges_of_tasks(plan_size, site) * runs_of_tasks(plan_size.size, least_tasks(plan_size.size, site)) <= costs.MAX_RUNS_OF_SHUFFLE
+    return ranges_of_tasks(plan_size, site) * runs_of_tasks(plan_size.size, min_tasks(plan_size.size, site)) <= costs.MAX_RUNS_OF_SHUFFLE
 
 
-def least_tasks(size: float, site: Site) -> int:
+def min_tasks(size: float, site: Site) -> int:
     """Return the least number of tasks that give rows of so many bytes to a shuffle."""
     return site.default_segments or 1 + int(size // costs.MAX_BYTES_OF_TASK)
 

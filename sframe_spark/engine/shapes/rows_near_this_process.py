@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import are_for_threads
 from sframe_spark.engine.physical.site import Site
@@ -16,10 +19,16 @@ from sframe_spark.planner.operator_declarations import SourceKind
 
 def is_cheaper_locally(root: PlannerNode, site: Site) -> bool:
     """Return whether a plan has only built-in kernels over local rows within the driver's memory budget, so that it runs faster in this process."""
-    if not site.small_rows or not are_for_threads(root):
+    return are_cheaper_locally([root], site)
+
+
+def are_cheaper_locally(roots: Sequence[PlannerNode], site: Site) -> bool:
+    """Return whether the same holds for several plans together, as for the sides of a join."""
+    if not site.small_rows or not all(map(are_for_threads, roots)):
         return False
-    plan_size = plan_size_of(root, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
-    return plan_size is not None and plan_size.size <= site.memory_budget and all(map(is_near, postorder([root])))
+    sizes = [plan_size_of(root, costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH) for root in roots]
+    together = sum(math.inf if size is None else size.size for size in sizes)
+    return together <= site.memory_budget and all(map(is_near, postorder(roots)))
 
 
 def is_near(node: PlannerNode) -> bool:

@@ -13,6 +13,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     needs_this_process,
     placed_over,
     placement_of,
+    runs_on_other_machines,
     spark_can_inline,
     suits_processes,
     suits_threads,
@@ -23,7 +24,7 @@ from sframe_spark.engine.physical.user_dataframes_to_materialize_first import re
 from sframe_spark.engine.shapes.count_matches import COUNT_MATCHES, is_to_be_counted, may_be_counted
 from sframe_spark.engine.shapes.first_rows import FIRST_ROWS
 from sframe_spark.engine.shapes.hash_join import HASH_JOIN
-from sframe_spark.engine.shapes.joins_in_memory import is_searched_cheaply, local_join, query_again
+from sframe_spark.engine.shapes.joins_in_memory import is_searched_cheaply, join_searched_by_tasks, local_join, query_again
 from sframe_spark.engine.shapes.partial_states import PARTIAL_STATES
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
@@ -204,6 +205,10 @@ class SectionPlanner:
                 strategy = strategy_for(current, placement, self.site, self.refused if is_root else frozenset())
                 if join is not None and strategy.shape == QUERY:
                     return self._joined(node, join)
+                if strategy.workers is not Workers.THREADS:
+                    searched = join_searched_by_tasks(node, children, self.site)
+                    if searched is not None:
+                        return self._joined(node, searched)
                 if not is_root and strategy.shape != QUERY:
                     return self._put_in_order(node, current, placement, strategy)
                 if strategy.workers is Workers.THREADS:
@@ -223,15 +228,18 @@ class SectionPlanner:
         """Return the result of a section that gathers or exchanges all input rows of a node."""
         self._origins[id(current)] = SectionOrigin(node)
         if strategy.workers is Workers.THREADS:
-            self._has_gathered = True
+            # Where a query would run on other machines, it takes longer to join few bytes than threads and to read what they have made.
+            is_worth_it = strategy.shape == HASH_JOIN and runs_on_other_machines(self.site)
+            self._has_gathered = self._has_gathered or not is_worth_it
             return self._first(current, placement, "threads of this process put all its rows in order")
         # A query takes longer to join than tasks and to read what they have written.
         self._has_exchanged = self._has_exchanged or strategy.shape != HASH_JOIN
         return self._first(current, placement, "Spark's tasks exchange all its rows")
 
     def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
-        """Return a local join and its placement; its sides become sections that run first, so that the rows of the join can be counted."""
-        self._has_gathered = True
+        """Return a join with sides in memory and its placement; these sides become sections that run first, so that its rows can be counted."""
+        # What tasks search is no reason for a query, which would send both sides.
+        self._has_gathered = self._has_gathered or not runs_on_other_machines(self.site)
         search = None if match_counting_of(join.operator) is None else join.operator
         for slot, side in enumerate(join.inputs):
             if join.operator.requires(slot) is Need.LOOKUP:

@@ -118,9 +118,12 @@ class HashJoin(Join):
         result = _matches(probe, np.bincount(build[order], minlength=count + 1), keep_all=self.how != "inner")
         # Code -1 (no key) occurs on one side at most.
         is_alone = np.bincount(of_left + 1, minlength=count + 1)[of_right + 1] == 0 if self.how == "outer" else np.zeros(0, dtype=bool)
+        return Pairs(result, order, np.flatnonzero(is_alone), self.how == "right", self.bytes_of_sides(left, right))
+
+    def bytes_of_sides(self, left: Lookup, right: Lookup) -> tuple[Positions, Positions, Positions]:
+        """Return the ``lengths`` of :class:`Pairs`."""
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
-        key_lengths = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
-        return Pairs(result, order, np.flatnonzero(is_alone), self.how == "right", (*lengths, key_lengths))
+        return *lengths, bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
 
 
 @attrs.frozen
@@ -169,6 +172,35 @@ class JoinOfPartitions(PartitionJoining):
         numbers = [rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs)]
         pairs = self.join.pairs_of(*sides)
         return NumberedPairs(attrs.evolve(self.join, pairs=pairs), pairs, sides, facts, numbers)
+
+    def finding_partners(self) -> HashJoin:
+        """Return an inner join, or an outer one if rows of the second input without a match are in the output."""
+        keys = (self.join.left_keys, self.join.right_keys)
+        of_partners = keys[1 - self.probe_slot]
+        return HashJoin(tuple(range(len(of_partners))), of_partners, "outer" if self.join.how == "outer" else "inner")
+
+    def partner_columns(self, width: int) -> Sequence[int]:
+        """Return all columns, but not the keys if those of the left rows are in the output."""
+        return self.join.right_values(width) if self.join.how in ("inner", "left") else range(width)
+
+    def with_partners(self, probe: Chunk, partners: Chunk, counts: np.ndarray, schemas: Sequence[Schema], max_bytes: int) -> Iterator[Chunk]:
+        """Yield the rows as the join of the probe rows with their partners makes them, of which the matches are known."""
+        slot = self.probe_slot
+        arrays: list[pa.Array | None] = [None] * len(schemas[1 - slot])
+        for position, column in zip(self.partner_columns(len(arrays)), partners.columns, strict=True):
+            arrays[position] = column
+        # Keys that are not in the output were not sent.
+        whole = [pa.nulls(partners.rows, kind.physical) if array is None else array for array, kind in zip(arrays, schemas[1 - slot], strict=True)]
+        both = [probe, Chunk(tuple(whole), partners.rows)][:: -1 if slot else 1]
+        if probe.rows == partners.rows and probe.size + partners.size <= max_bytes and bool((counts == 1).all()):
+            # Neither side needs to be copied.
+            yield Chunk((*both[0].columns, *both[1].select(self.join.right_values(len(schemas[1]))).columns), probe.rows)
+            return
+        left, right = (in_one_block(rows, schema) for rows, schema in zip(both, schemas, strict=True))
+        found, places = _matches(np.arange(len(counts)), counts, keep_all=self.join.how != "inner"), np.arange(partners.rows)
+        pairs = Pairs(found, places, places[counts.sum() :], bool(slot), self.join.bytes_of_sides(left, right))
+        facts = [Facts(schema, Length.exactly(side.rows)) for schema, side in zip(schemas, (left, right), strict=True)]
+        yield from NumberedPairs(attrs.evolve(self.join, pairs=pairs), pairs, (left, right), facts, (None, None)).chunks(max_bytes)
 
 
 @attrs.frozen(eq=False)
@@ -237,8 +269,10 @@ class Pairs:
     @cached_property
     def _bytes_of_a_pair(self) -> float | None:
         """Estimated bytes of each pair in variable-width columns; None if pairs differ too much in size."""
-        mean = sum(self.total_bytes) / max(self.rows, 1)
         of_left, of_right, of_keys = (int(lengths.max(initial=0)) for lengths in self.lengths)
+        if not of_left + of_right + of_keys:
+            return 0.0
+        mean = sum(self.total_bytes) / max(self.rows, 1)
         # The keys of the right row are counted if there is no left row.
         return mean if max(of_left, of_keys) + of_right <= MAX_TIMES_MEAN * mean else None
 
@@ -314,12 +348,29 @@ class NumberedPairs:
 
     def chunks(self, max_bytes: int) -> Iterator[Chunk]:
         """Yield all output rows in chunks of at most ``max_bytes``, or of one row."""
+        for start, stop in self._intervals(max_bytes):
+            yield self._with_number(self.join.run_interval(self.sides, self.facts, start, stop, ()))
+
+    def partners(self, columns: Sequence[int], max_bytes: int) -> Iterator[Chunk]:
+        """Yield some columns of the right rows of pairs, with row ids; no right row may be a probe row."""
+        of_left, of_right = self.numbers
+        assert of_left is not None and not self.pairs.turned
+        for start, stop in self._intervals(max_bytes):
+            rows, partners = self.pairs.between(start, stop)
+            if self.join.how != "inner":
+                rows, partners = rows[partners >= 0], partners[partners >= 0]
+            # Row -1 (no left row) picks what stands at the end.
+            numbers = of_left[rows] if of_right is None else np.where(rows < 0, of_right[partners] + BEHIND, np.append(of_left, -1)[rows])
+            yield Chunk((*self.sides[1].take(partners, columns).columns, pa.array(numbers)), len(rows))
+
+    def _intervals(self, max_bytes: int) -> Iterator[tuple[int, int]]:
+        """Yield intervals of rows of at most ``max_bytes``, or of one row."""
         start, max_rows = 0, int(max(1, min(PAIRS_AT_A_TIME, max_bytes // max(1, self._fixed_bytes))))
         while start < self.rows:
             stop = min(start + max_rows, self.rows)
             while stop - start > 1 and self.pairs.bytes_between(start, stop) > max_bytes:
                 stop = start + (stop - start) // 2
-            yield self._with_number(self.join.run_interval(self.sides, self.facts, start, stop, ()))
+            yield start, stop
             start = stop
 
     @property
@@ -327,8 +378,10 @@ class NumberedPairs:
         return row_bytes(tuple(map(fixed_size, self.join.infer_type(self.facts))), 0)
 
     def _with_number(self, rows: Chunk) -> Chunk:
-        """Return rows with the row ids of the two sides replaced by one row id, as the last column."""
+        """Return rows with the row ids of the two sides, if there are any, replaced by one row id, as the last column."""
         columns, numbers = list(rows.columns), []
+        if self.numbers == (None, None):
+            return rows
         if self.numbers[1] is not None:
             numbers.append(columns.pop())
         if self.numbers[0] is not None:

@@ -315,7 +315,7 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
     left = SFrame({"k": [row % 400 if row % 10 else 3 + row // 10 % 3 for row in range(ROWS)], "v": range(ROWS)})
     right = SFrame({"k": [*range(400), *(key for key, often in heavy.items() for _ in range(often))], "w": range(400 + sum(heavy.values()))})
     expected = expected_of(lambda: left.join(right, on="k", how="left"))
-    monkeypatch.setattr(joined_module.PartitionedJoin, "_ranges_of_rows", lambda self, pieces: RangePartitioner.of(pa.array([0, 1]), INT, True, 2))
+    monkeypatch.setattr(joined_module, "ranges_of_joined_rows", lambda sample, size: RangePartitioner.of(pa.array([0, 1]), INT, True, 2))
     add, let_go, write = ShuffleStore.add, ShuffleStore.flush_to_disk, ShuffleStore._write
     rooms, held, again, written, lock = list[BlockingReservation](), list[int](), list[ShuffleStore](), [0], threading.Lock()
     made_of = RowsByRowId.of
