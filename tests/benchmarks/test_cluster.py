@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
-from benchmarks import cluster
+from benchmarks import cluster, segments
 from benchmarks.cases import CASES
 from benchmarks.cluster import Measured, heads, measured, shown, shown_jobs
+from sframe_spark import load_sframe
 
 
 @attrs.define
@@ -78,3 +80,23 @@ def test_a_job_that_does_nothing_is_asked_of_those_where_spark_works() -> None:
 def test_each_question_is_a_method() -> None:
     questions: list[Callable[..., Any]] = [getattr(cluster.Answering, name) for name in ("open", "show", "run", "nothing")]
     assert all(question.__doc__ for question in questions)
+
+
+def test_each_first_pass_is_over_files_that_nobody_has_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster, "ROWS_IN_SEGMENTS", 400)
+    monkeypatch.setattr(cluster, "SEGMENTS", (2, 10))
+    directories = list[str]()
+
+    def ask(name: str, number: int, directory: str) -> tuple[float, int]:
+        assert name == "first_pass"
+        directories.append(directory)
+        rows, quotes = (load_sframe(str(Path(directory) / part)) for part in ("rows", "quotes"))
+        segments.CASES[number].action(rows, quotes)
+        return float(len(list((Path(directory) / "rows").glob("segment-*")))), 0
+
+    cluster.first_passes(ask, 1, tmp_path)
+    # Two passes over few segments, one of which is not counted, and two over many.
+    assert len(set(directories)) == len(directories) == 4 * len(segments.CASES)
+    assert capsys.readouterr().out.count("| 2.00 | 10.00 | 5.00 | 1.3 missed |") == len(segments.CASES)
