@@ -10,7 +10,7 @@ from sframe_spark.api.node_value_conversion import literal_of, require_pairs, ro
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, require_count
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -74,13 +74,15 @@ def aggregate_of(function: str, *columns: str, parameters: Sequence[Any] = (), l
     ------
     ValueError
         If no aggregate has the name.
+    TypeError
+        If the aggregate takes another number of columns.
 
     Examples
     --------
     >>> aggregate_of("sum", "v").label
     'sum of v'
     """
-    AGGREGATES.named(function)
+    require_count(AGGREGATES.kind, AGGREGATES.named(function), len(columns))
     default = f"{function} of {', '.join(map(str, columns))}" if columns else function
     return request(function, default if label is None else label, *columns, parameters=parameters)
 

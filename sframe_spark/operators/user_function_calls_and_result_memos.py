@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.errors import MemoFullError
+from sframe_spark.errors import ExecutionError, MemoFullError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
@@ -191,6 +191,23 @@ def calls_plugins(operator: Operator) -> bool:
     False
     """
     return bool(plugin_calls(operator))
+
+
+def require_sent_functions(root: PlannerNode) -> None:
+    """Check, before tasks run, that the functions of plug-ins that a plan calls can be sent to other processes.
+
+    Raises
+    ------
+    ExecutionError
+        If one cannot be pickled; the message names it.
+    """
+    for node in postorder([root]):
+        for call in plugin_calls(node.operator):
+            table: FunctionTable[Any] = FUNCTIONS if isinstance(call, Step) else AGGREGATES
+            reason = table.why_not_sent(str(call.function))
+            if reason is not None:
+                advice = "make what cannot be pickled within the function, not where it is defined"
+                raise ExecutionError(f"the {table.kind} {call.function!r} cannot run in other processes: {reason}: {advice}")
 
 
 def calls_plugins_safe_in_threads(node: PlannerNode) -> bool:

@@ -21,13 +21,23 @@ from sframe_spark.engine.shapes.count_matches import with_all_counted
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import not_owned, require_owned
 from sframe_spark.engine.shapes.section_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark
 from sframe_spark.engine.shapes.section_runner import SectionRunner, task_runner_for
-from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Section, SectionResult, Strategy, in_order_of_running, sections_in
+from sframe_spark.engine.shapes.section_tree import (
+    THE_RESULT,
+    ReplanNeeded,
+    Section,
+    SectionResult,
+    Strategy,
+    Workers,
+    in_order_of_running,
+    sections_in,
+)
 from sframe_spark.engine.shapes.stream import STORED, by_ranges, by_source, on_driver, workers_over_ranges
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
 from sframe_spark.errors import NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.operators.user_function_calls_and_result_memos import require_sent_functions
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import SourceKind
@@ -190,6 +200,8 @@ class Executor:
 
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
         """Run a section as it was planned and log the outcome."""
+        if section.workers in (Workers.PROCESSES, Workers.SPARK_TASKS):
+            require_sent_functions(section.root)
         began = time.perf_counter()
         runner = self.new_section_runner(section)
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()

@@ -120,13 +120,16 @@ class FunctionTable(dict[str, Entry]):
         SchemaError
             If the function does not take this number of arguments, or does not infer a column type.
         """
+        entry = self.named(name)
+        require_count(self.kind, entry, len(types))
         try:
-            result = self.named(name).infer(types, parameters)
+            result = entry.infer(types, parameters)
         except (IndexError, ValueError) as error:
-            if isinstance(error, errors.SFrameError):
+            # Of a plug-in's own error, which says where it was raised, an index is about arguments that there are not.
+            if isinstance(error, errors.SFrameError) and not (isinstance(error, errors.UserFunctionError) and isinstance(error, IndexError)):
                 raise
-            arguments = f"{len(types)} arguments ({', '.join(map(str, types))})"
-            raise errors.SchemaError(f"the {self.kind} {name!r} does not take {arguments}: {error}") from error
+            arguments = f"{len(types)} argument{'' if len(types) == 1 else 's'} ({', '.join(map(str, types))})"
+            raise errors.SchemaError(f"the {self.kind} {name!r} does not take {arguments}: {str(error).splitlines()[-1]}") from error
         if not isinstance(result, ColumnType):
             raise errors.SchemaError(f"the {self.kind} {name!r} infers {result!r:.80}: it gives a column type, such as INT or types[0]")
         return result
@@ -160,6 +163,21 @@ class FunctionTable(dict[str, Entry]):
             return pack_function(entry, f"the {self.kind} {entry.name!r}")
         except Exception as error:
             return f"it cannot be pickled ({error})"
+
+
+def require_count(kind: str, entry: Any, count: int) -> None:
+    """Check that a function takes a number of arguments, if it says how many it takes.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If it takes more or fewer.
+    """
+    fewest, most = entry.arguments or (count, count)
+    if not fewest <= count <= most:
+        word = "columns" if kind == "aggregate" else "arguments"
+        takes = f"{fewest} to {most} {word}" if fewest < most else f"1 {word[:-1]}" if most == 1 else f"{most} {word}"
+        raise errors.UnsupportedOperationError(f"the {kind} {entry.name} takes {takes}, not {count}")
 
 
 # Scalar functions, which compute one value from one row.
@@ -202,6 +220,8 @@ class ScalarFunction:
         Like ``column``, but None for types of which only the kernel computes it.
     by_arrow
         Returns whether the kernel works without a Python object for each value; only called if an argument or the result has lists or dicts.
+    arguments
+        The smallest and the largest number of arguments; None if ``infer`` and the kernel refuse other numbers themselves.
     """
 
     name: str
@@ -212,6 +232,7 @@ class ScalarFunction:
     may_fail: bool = False
     expression: ColumnExpression | None = None
     by_arrow: ByArrow | None = None
+    arguments: tuple[int, int] | None = None
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
         """Return the kernel bound to types and parameters: a function of arguments and a number of rows, which is reused for many batches."""
@@ -265,6 +286,7 @@ def define_function(
     may_fail: bool = False,
     by_arrow: ByArrow | None = None,
     prepare: Prepare | None = None,
+    arguments: int | tuple[int, int] | None = None,
 ) -> ScalarFunction:
     """Define a scalar function and add it to the table; built-in functions and those of plug-ins are defined this way.
 
@@ -287,6 +309,8 @@ def define_function(
     prepare
         Computes, from types and parameters, an object that ``compute`` gets instead of the parameters. It is called once for many batches, possibly
         in several threads.
+    arguments
+        Number of arguments, or the smallest and the largest: a call with others is refused at once. None: whatever ``infer`` and ``compute`` take.
 
     Raises
     ------
@@ -308,7 +332,8 @@ def define_function(
     build, monotone, by_arrow, prepare = (None if part is None else sent(part, description) for part in (build, monotone, by_arrow, prepare))
     column = None if build is None else WithKernel(name, build)
     kernel = FinishedKernel(name, infer, compute, prepare)
-    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build, by_arrow))
+    counts = (arguments, arguments) if isinstance(arguments, int) else arguments
+    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build, by_arrow, counts))
 
 
 @attrs.frozen

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, QueryProperties, SeveralColumns
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, RunningOrder
 from sframe_spark.operators.project_zip_arrange import new_positions
@@ -50,11 +49,6 @@ class Aggregation:
         UnsupportedOperationError
             If the aggregate function takes a different number of columns.
         """
-        implementation = self.implementation()
-        fewest, most = implementation.arguments
-        if not fewest <= len(self.positions) <= most:
-            takes = f"{fewest} to {most} columns" if fewest < most else "1 column" if most == 1 else f"{most} columns"
-            raise UnsupportedOperationError(f"the aggregate {self.function} takes {takes}, not {len(self.positions)}")
         return AGGREGATES.inferred(self.function, [schema[p] for p in self.positions], self.parameters)
 
     def describe(self) -> str:
