@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.node_value_conversion import literal_of
-from sframe_spark.errors import ContractBroken, InvalidArgumentError, SFrameError, TooLargeError, UserFunctionError
+from sframe_spark.errors import ContractBroken, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError, TooLargeError, UserFunctionError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
@@ -30,6 +30,7 @@ from sframe_spark.testing.contract import RANDOM_TABLES, Example, as_column, che
 from sframe_spark.testing.generated_inputs import Tables, check_generated, chunk_of, fixed_tables, tables_text
 from sframe_spark.testing.kernel_runs import in_memory, read_all, run_kernel
 from sframe_spark.testing.order_claims import rank
+from sframe_spark.testing.rewrite_checks import other_orders
 from sframe_spark.testing.row_comparison import Rows, counted, demand, rows_of, same_value, shown
 from sframe_spark.testing.state_checks import places_to_cut
 from sframe_spark.testing.state_column_checks import check_state_columns, ranges_within
@@ -308,7 +309,11 @@ class _FunctionChecks:
         kinds = ", ".join(str(self.schema[o.index] if isinstance(o, Register) else o.type) for o in self.step.operands)
         text = f"{self.called(rows[0])} raises {type(failure).__name__}: {failure}, and so does every other call"
         is_explained = isinstance(failure, SFrameError) and not isinstance(failure, UserFunctionError)
-        rule = "its kernel gives one value a row" if is_explained else f"it takes {counted(len(self.step.operands), 'argument')} ({kinds})"
+        rule = (
+            "its kernel gives one value a row, of the inferred type"
+            if is_explained
+            else f"it takes {counted(len(self.step.operands), 'argument')} ({kinds})"
+        )
         raise ContractBroken(self.subject, rule, str(failure) if is_explained else text) from failure
 
     def failure_of(self, rows: Rows) -> Exception | None:
@@ -322,6 +327,8 @@ class _FunctionChecks:
         """Require that an error is one that the function may raise."""
         if isinstance(error, ContractBroken):
             raise error
+        if isinstance(error, (LengthMismatchError, SchemaError)):
+            raise ContractBroken(self.subject, "its kernel gives one value a row, of the inferred type", f"{self.called(row)}: {error}") from error
         said = f"{self.called(row)} raises {type(error).__name__}: {error}"
         if self.expected is not None:
             try:
@@ -439,10 +446,11 @@ class _AggregateChecks:
         if not self.takes(rows):
             return
         self.check_expected(rows)
+        self.check_order(rows)
+        self.check_parts(rows)
         for node in (self.reduced(rows), self.grouped(rows)):
             chunk = run_kernel(node)
             check_all(node, chunk, rows_of(chunk, node.schema))
-        self.check_parts(rows)
         check_state_columns(self.whole, self.reduced(rows))
 
     def takes(self, rows: Rows) -> bool:
@@ -486,6 +494,20 @@ class _AggregateChecks:
         for start, stop, value in zip(starts.tolist(), stops.tolist(), found, strict=True):
             columns = [[row[place] for row in rows[start:stop]] for place in range(len(self.schema))]
             _compared(self.subject, self.called(columns), value, self.expected, columns, kind)
+
+    def check_order(self, rows: Rows) -> None:
+        """Check that the value does not depend on the order of rows, if that is declared."""
+        if AGGREGATES.named(self.name).order_sensitive:
+            return
+        node = self.reduced(rows)
+        value = rows_of(run_kernel(node), node.schema)[0][0]
+        for way, order in other_orders(len(rows)):
+            other = self.reduced([rows[number] for number in order])
+            found = rows_of(run_kernel(other), other.schema)[0][0]
+            columns = [[row[place] for row in rows] for place in range(len(self.schema))]
+            text = f"{self.called(columns)} is {shown(value)}, {way} {shown(found)}"
+            rule = "the order of rows does not matter, since order_sensitive is False"
+            demand(same_value(found, value), self.subject, rule, text, "Say order_sensitive=True, which is the default")
 
     def check_parts(self, rows: Rows) -> None:
         """Check that partial states of ranges of rows, divided anywhere, combine to the value for all rows."""

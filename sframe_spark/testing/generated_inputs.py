@@ -123,15 +123,15 @@ def fixed_tables(schemas: Sequence[Schema], aligned: bool, to_add: bool = False)
         Whether values are added up.
     """
     values = [[values_of(kind, to_add) for kind in schema] for schema in schemas]
+    yield [[tuple(column[min(1, len(column) - 1)] for column in columns)] for columns in values]
     yield [[] for _ in schemas]
     if not aligned:
         for alone in range(len(schemas) if len(schemas) > 1 else 0):
             yield [cycled(columns, 6, 1) if slot == alone else [] for slot, columns in enumerate(values)]
     yield [[tuple(None for _ in columns)] for columns in values]
-    yield [[tuple(column[min(1, len(column) - 1)] for column in columns)] for columns in values]
     # Ties, in one column and in all, with missing values between them.
     few = [[[*column[:2], None] for column in columns] for columns in values]
-    yield [[tuple(column[row * row % 3] for column in columns) for row in range(9)] for columns in few]
+    yield [[tuple(column[(row // 3**place + row) % 3] for place, column in enumerate(columns)) for row in range(9)] for columns in few]
     yield [[tuple(column[1] for column in columns)] * 4 for columns in few]
     for step in (1, 3):
         yield [cycled(columns, 13, step + slot) for slot, columns in enumerate(values)]
@@ -208,7 +208,10 @@ def check_random(check: Check, schemas: Sequence[Schema], aligned: bool, count: 
     make = hypothesis.strategies
     # Values are drawn from lists: strategies for numbers would first look for constants in all modules of the package. Each table has few values of a
     # column, so that rows have equal keys.
-    columns = [[make.lists(make.sampled_from(values_of(kind, to_add)), min_size=1, max_size=MAX_VALUES) for kind in schema] for schema in schemas]
+    columns = [
+        [make.lists(make.sampled_from([*values_of(kind, to_add), None, None]), min_size=1, max_size=MAX_VALUES) for kind in schema]
+        for schema in schemas
+    ]
     few = make.tuples(*[make.tuples(*of_input) for of_input in columns])
     places = make.sampled_from(range(MAX_VALUES))
     rows = [make.tuples(*[places for _ in schema]) for schema in schemas]

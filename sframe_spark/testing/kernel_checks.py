@@ -250,6 +250,9 @@ def check_pickle(node: PlannerNode) -> None:
     try:
         copy = pickle.loads(pickle.dumps(operator))
     except Exception as error:
+        if "<locals>" in type(operator).__qualname__:
+            found = f"{type(operator).__qualname__} is defined within a function"
+            raise ContractBroken(node, "the value pickles, as workers get it so", found, "Define the class at the top of its module") from error
         remedy = "Parameters are plain values; an object that cannot be sent belongs into any_parameter() of an operator without kernel"
         raise ContractBroken(node, "the value pickles, as workers get it so", f"{type(error).__name__}: {error}", remedy) from error
     demand(type(copy) is type(operator), node, "a pickled value keeps its class", repr(copy))

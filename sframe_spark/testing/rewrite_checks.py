@@ -310,7 +310,7 @@ def check_order_needs(node: PlannerNode, rows: Rows, run: Callable[[PlannerNode]
             found = run(reordered(node, slot, order))
             same = same_rows(found, rows) if need is Need.ANY else same_rows(multiset(found), multiset(rows))
             text = f"in their order {shown_rows(rows)}, {name} {shown_rows(found)}"
-            remedy = "Say Need.ORDERED (or order_sensitive=True of an aggregate) where the rows depend on their order"
+            remedy = "Say Need.ORDERED where rows depend on the order of the input"
             demand(same, node, f"the rows of input {slot} may come in any order, since requires() says {need.name}", text, remedy)
 
 

@@ -142,9 +142,9 @@ def check_parts(node: PlannerNode, rows: Rows) -> None:
     for count in (1, 2, 7):
         bounds = even_bounds(chunk.rows, count)
         batches = [batch for first, last in itertools.pairwise(bounds) for batch in batch_bounds(first, last)]
-        require(combined_parts(operator, [part(*batch) for batch in batches], facts), f"{len(batches)} parts")
+        require(combined_parts(operator, [part(*batch) for batch in batches], facts), f"the merge of {len(batches)} parts")
     for first, second in itertools.combinations_with_replacement(places_to_cut(chunk.rows), 2):
         parts = [part(0, first), part(first, second), part(second, chunk.rows)]
-        where = f"the parts of rows 0 to {first}, {first} to {second} and {second} to {chunk.rows}"
+        where = f"the merge of the parts of rows 0 to {first}, {first} to {second} and {second} to {chunk.rows}"
         last = combine_parts(operator, parts[1:], facts)
         require(combine_parts(operator, [parts[0], last], facts), f"{where}, the last two combined first,")

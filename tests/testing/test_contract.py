@@ -396,7 +396,7 @@ def example(operator_class: type[Operator]) -> Example:
         (Unpicklable, "the value pickles, as workers get it so"),
         (WordyDescription, "describe.. is one line"),
         (EmptyCase, "a kernel gives what is inferred: .*double in column 0, its infer_type"),
-        (Counting, "rows are the same however they are divided into ranges of rows"),
+        (Counting, "combine.. gives the state of two ranges of rows, one after the other"),
         (SplitInVain, "ranges of values give the rows of one kernel call, since whole_kernel has a RangeSplit"),
         (OtherForFewRows, "the operator for few rows, sample_negated, gives the same rows"),
     ],

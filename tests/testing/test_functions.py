@@ -70,7 +70,7 @@ def test_functions_that_lie(name: str, kernel: Any, monotone: Any, rule: str) ->
 
 def test_a_function_that_leaves_rows_out() -> None:
     define_function("kit_short", whole_numbers, lambda a, t, p, n: a[0][:-1])
-    with pytest.raises(ContractBroken, match=r"its kernel gives one value a row: .* 5 values for 6 rows"):
+    with pytest.raises(ContractBroken, match=r"its kernel gives one value a row, of the inferred type: .* 5 values for 6 rows"):
         check_function("kit_short", VALUES, spark=False)
 
 
@@ -87,7 +87,7 @@ def test_a_function_that_is_another_one_on_spark() -> None:
 AGGREGATES_THAT_LIE = [
     ("first_only", {"parts": Decomposition(lambda a, n, t, p: n, lambda x, y, t: x, lambda x, t, p: x)}, "parts"),
     ("means", {"parts": Decomposition(lambda a, n, t, p: pc.mean(a[0]).as_py() or 0.0, lambda x, y, t: (x + y) / 2, lambda x, t, p: x)}, "parts"),
-    ("ordered", {"reduce": lambda a, t, p: a[0][0] if len(a[0]) else None, "order_sensitive": False}, "any order"),
+    ("ordered", {"reduce": lambda a, t, p: a[0][0] if len(a[0]) else None, "order_sensitive": False}, "the order of rows does not matter"),
 ]
 
 

@@ -373,7 +373,7 @@ def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> 
         raise errors.SchemaError(f"the kernel of the scalar function {name!r} gave a {type(result).__name__}: it gives an Arrow array or scalar")
     if len(result) != rows:
         raise errors.LengthMismatchError(
-            f"the kernel of the scalar function {name!r} gave {len(result):,} values for {rows:,} rows: it gives one a row"
+            f"the kernel of the scalar function {name!r} gave {len(result):,} values for {rows:,} row{'' if rows == 1 else 's'}: it gives one a row"
         )
     if result.type.equals(column_type.physical):
         return result
