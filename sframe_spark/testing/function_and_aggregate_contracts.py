@@ -359,12 +359,18 @@ class _FunctionChecks:
         demand(texts[0] or not texts[1], self.subject, "the kernel gives values of the inferred type", found, remedy)
 
     def check_alone(self, rows: Rows, values: Sequence[Any]) -> None:
-        """Check that each value is made of its own row."""
+        """Check that each value is the same each time, and made of its own row."""
+        whole = self.node(rows)
+        again = [row[-1] for row in rows_of(run_kernel(whole), whole.schema)]
+        for row, value, second in zip(rows, values, again, strict=True):
+            found = f"{self.called(row)} is {shown(value)}, and {shown(second)} when it is called again"
+            remedy = "Draw no random numbers, and keep nothing between calls: a value may be computed anew, in any process"
+            demand(same_value(value, second), self.subject, "a value is the same each time", found, remedy)
         for row, value in zip(rows, values, strict=True):
             node = self.node([row])
             alone = rows_of(run_kernel(node), node.schema)[0][-1]
             found = f"{self.called(row)} is {shown(value)} among {len(rows)} rows, and {shown(alone)} alone"
-            demand(same_value(alone, value), self.subject, "a value is made of its own row, and the same each time", found)
+            demand(same_value(alone, value), self.subject, "a value is made of its own row", found, "A kernel may be given any rows, in any batches")
 
     def check_constants(self, rows: Rows, values: Sequence[Any]) -> None:
         """Check that an argument may be a constant, which the kernel gets as an Arrow scalar."""

@@ -49,8 +49,8 @@ EXTREME: dict[str, list[Any]] = {
     STR_KIND: ["x" * 300, "日本", "\U0001f600", "a\u0301", "1", "nan", "a\nb"],
     DATETIME_KIND: [datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1900, 1, 1), datetime(2199, 12, 31)],
     ARRAY_KIND: [array.array("d", [NAN, -0.0, INF])],
-    LIST_KIND: [["a", 1.5], [[1], {"b": 2}]],
-    DICT_KIND: [{"a": [1]}, {1: "b"}],
+    LIST_KIND: [["a", 1.5], [["c"], {"b": 2}]],
+    DICT_KIND: [{"a": ["c"]}, {1: "b"}],
 }
 # Sums of these overflow no int, and have few digits: an author's own sum in plain Python then has the same digits.
 EXTREME_TO_ADD: dict[str, list[Any]] = {INT_KIND: [2**40 + 1, -(2**31)], FLOAT_KIND: [NAN, INF, -INF, -0.0]}
@@ -74,22 +74,28 @@ def values_of(column_type: ColumnType, to_add: bool = False) -> list[Any]:
     (-9223372036854775808, [[], [1], [2, 1], [1, None], None])
     """
     kind = column_type.kind
+    if column_type.is_list_or_dict and not column_type.is_encoded:
+        return native_values(column_type.physical)
     extreme = EXTREME_TO_ADD.get(kind, EXTREME[kind]) if to_add else EXTREME[kind]
-    values = [*ORDINARY[kind], None, *extreme]
-    if column_type.is_zoned:
-        values += ZONED
-    return [value for value in values if _fits(value, column_type)]
+    return [*ORDINARY[kind], None, *extreme, *(ZONED if column_type.is_zoned else [])]
 
 
-def _fits(value: Any, column_type: ColumnType) -> bool:
-    """Return whether a value can be in a column: all can, but the native forms of lists and dicts take values of one type."""
-    if value is None or not column_type.is_list_or_dict or column_type.is_encoded:
-        return True
-    try:
-        pa.array([list(value.items()) if isinstance(value, dict) else value], column_type.physical)
-    except (pa.ArrowException, TypeError, ValueError):
-        return False
-    return True
+def native_values(physical: pa.DataType) -> list[Any]:
+    """Return lists, or dicts, whose items have one type.
+
+    Examples
+    --------
+    >>> native_values(pa.list_(pa.float64()))
+    [[], [1.0], [2.0, 1.0], [1.0, None], None]
+    >>> native_values(pa.map_(pa.string(), pa.int64()))
+    [{}, {'a': 1}, {'b': 2, 'a': None}, None]
+    """
+    ordinary = {pa.int64(): ORDINARY[INT_KIND], pa.float64(): ORDINARY[FLOAT_KIND], pa.string(): ORDINARY[STR_KIND]}
+    if pa.types.is_map(physical):
+        (_, key, other, *_), (_, item, second, *_) = ordinary[physical.key_type], ordinary[physical.item_type]
+        return [{}, {key: item}, {other: second, key: None}, None]
+    _, item, second, *_ = ordinary[physical.value_type]
+    return [[], [item], [second, item], [item, None], None]
 
 
 def chunk_of(rows: Rows, schema: Schema) -> Chunk:

@@ -91,7 +91,7 @@ def arity() -> None:
     call("mistake_share", SArray([1]))
 
 
-@mistake("A kernel takes another number of arguments", "`check_function`")
+@mistake("A kernel takes another number of arguments", "`check_function`", mark=4)
 def arity_of_kernel() -> None:
     def kernel(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
         part, all_of_it = arguments
@@ -175,7 +175,7 @@ def no_pickle() -> None:
     check_function("mistake_locked", [1, 2, 3], spark=False)
 
 
-@mistake("A name is taken twice", "`define_function`, `define_aggregate`, `@register`")
+@mistake("A name is taken twice", "`define_function`, `define_aggregate`, `@register`", mark=4)
 def name_taken() -> None:
     define_function("add", whole, lambda a, t, p, n: a[0])
 
@@ -447,7 +447,7 @@ def false_arranges() -> None:
     check(Arranged)
 
 
-@mistake("A false `row_range`", "`check_operator`")
+@mistake("A false `row_range`", "`check_operator`", mark=4)
 def false_row_range() -> None:
     @attrs.frozen
     class Ranged(Base):
