@@ -10,7 +10,7 @@ from sframe_lag import GEOMETRIC_MEAN, fahrenheit
 import sframe_spark as sf
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import SchemaError
-from sframe_spark.plugin import reduce
+from sframe_spark.plugin import INT, reduce
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate, check_function
 
 CELSIUS = [None if i % 5 == 4 else float(i) for i in range(40)]
@@ -50,6 +50,18 @@ def test_texts_are_refused() -> None:
         fahrenheit(SArray(["warm"]))
 
 
+def warmth(celsius: float | None) -> float | None:
+    """What fahrenheit means."""
+    return None if celsius is None else celsius * 1.8 + 32.0
+
+
+def mean(values: list[float | None]) -> float | None:
+    """What the geometric mean means, of numbers above zero."""
+    known = [value for value in values if value is not None]
+    return math.prod(known) ** (1 / len(known)) if known else None
+
+
 def test_what_they_say_of_themselves_is_true() -> None:
-    check_function("fahrenheit", [3.5, None, -40.0, float("nan"), 0.0])
-    check_aggregate("geometric_mean", [1.0, 4.0, None, 2.0, 2.0, 0.5])
+    check_function("fahrenheit", [3.5, None, -40.0, float("nan"), 0.0], expected=warmth)
+    check_function("fahrenheit", INT, spark=False, expected=warmth)
+    check_aggregate("geometric_mean", [1.0, 4.0, None, 2.0, 2.0, 0.5], expected=mean, generated=0)

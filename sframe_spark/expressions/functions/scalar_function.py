@@ -125,8 +125,9 @@ class FunctionTable(dict[str, Entry]):
         try:
             result = entry.infer(types, parameters)
         except (IndexError, ValueError) as error:
-            # Of a plug-in's own error, which says where it was raised, an index is about arguments that there are not.
-            if isinstance(error, errors.SFrameError) and not (isinstance(error, errors.UserFunctionError) and isinstance(error, IndexError)):
+            failure: Any = error
+            # A plug-in's own errors say where they were raised; one about an index is about an argument that there is not.
+            if isinstance(failure, errors.SFrameError) and not isinstance(failure, IndexError):
                 raise
             arguments = f"{len(types)} argument{'' if len(types) == 1 else 's'} ({', '.join(map(str, types))})"
             raise errors.SchemaError(f"the {self.kind} {name!r} does not take {arguments}: {str(error).splitlines()[-1]}") from error
