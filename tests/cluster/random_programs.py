@@ -42,7 +42,7 @@ from tests.random_programs.plans import RandomProgram, random_program
 from tests.random_tables import column_array
 
 FIRST, COUNT, MOST_STEPS = 5_100_000, 200, 6
-SECONDS_OF_PROGRAM = 60
+SECONDS_OF_PROGRAM, PROGRAMS_OF_LINE = 60, 25
 NONE_DIFFER = ", 0 differ;"
 # Few rows are several tasks, and several ranges of keys.
 FEW = {"MIN_ROWS_OF_TASK": 2, "MIN_BYTES_OF_TASK": 1, "MIN_ROWS_SPLIT": 4, "BYTES_OF_RANGE_OF_TASK": 50, "STEPS_OF_SMALL_ROW": 10_000}
@@ -130,7 +130,9 @@ def check(seed: int, spark: Any, place: str, shares: bool, kinds: Counter[str]) 
         If a result has other rows on the cluster than in plain Python, or in this process alone.
     """
     choose = random.Random(seed)
-    program = results_of(random_program(choose, most_steps=MOST_STEPS))
+    # Plain Python reads the segments of a table from a directory only.
+    with config.using(temporary_directory=tempfile.gettempdir() if "://" in place else config.temporary_directory):
+        program = results_of(random_program(choose, most_steps=MOST_STEPS))
     found, plans = check_rows(placed(program, choose, spark, place, kinds), ClusterRunner(choose, shares), choose)
     check_facts(found, plans)
     for number, (node, rows) in enumerate(zip(program.copy().nodes, found.expected, strict=True)):
@@ -157,6 +159,8 @@ def drive(arguments: str) -> None:
         except Exception as error:
             faults += 1
             say(f"seed {seed}: {type(error).__name__}: {error}")
+        if (seed + 1 - first) % PROGRAMS_OF_LINE == 0:
+            say(f"up to seed {seed}, {time.monotonic() - start:.0f} s")
     session.stop()
     tables = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
     say(f"{count} programs from seed {first} on, {faults} differ; tables: {tables}; {time.monotonic() - start:.0f} s")
