@@ -85,7 +85,9 @@ class RunningDriver:
         assert self.process.stdout is not None
         until = time.monotonic() + SECONDS
         while not self.has_answered():
-            assert time.monotonic() < until, f"no answer:\n{self.said()}"
+            if time.monotonic() > until:
+                self.kill()
+                raise AssertionError(f"no answer:\n{self.said()}")
             time.sleep(0.02)
         line = self.process.stdout.readline()
         if not line:
@@ -337,7 +339,9 @@ class Trials:
         self.known_as_left: set[str] = set()
 
     def running(self) -> RunningDriver:
-        """Return the driver, started anew where there is none."""
+        """Return the driver, started anew where there is none, or none that answers."""
+        if self.driver is not None and self.driver.process.poll() is not None:
+            self.end_driver()
         if self.driver is None:
             self.driver = RunningDriver(self.place, is_new=not self.drivers)
             self.drivers += 1
@@ -381,7 +385,8 @@ class Trials:
                 answer = driver.answer()
             except DriverGoneError:
                 answer = {"said": GONE if event.ends_driver else f"{GONE}: {driver.said()}", "left": []}
-            undo()
+            finally:
+                undo()
         ending = Ending(answer["said"], [], time.monotonic() - start, was_amid)
         if not event.may_end(answer["said"]) and (was_amid or answer["said"] != RIGHT):
             ending.faults.append(f"it said {answer['said']}")
