@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "internals" / "state.md"
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "set", "setdefault", "update"}
 KEEPING = ("ContextVar(", "FunctionTable(", "Lock(", "RLock(", "WeakKeyDictionary(", "WeakValueDictionary(", "WeakSet(", "local(", "count(")
 # Objects of classes without a state.
-VALUES = ("ColumnStatistics()", "NumberColumns()", "RecordedOrder()", "SparkCost()")
+VALUES = ("ColumnStatistics()", "KeptLocations()", "NumberColumns()", "RecordedOrder()", "SparkCost()")
 VALUES += tuple(
     f"{shape}Shape()"
     for shape in (

@@ -12,12 +12,34 @@ import attrs
 
 from sframe_spark.errors import ExecutionError, SFrameError
 from sframe_spark.optional_libraries import import_cloudpickle
+from sframe_spark.storage.filesystem.files_kept_by_spark import KEPT_FILES, is_kept_by_spark
+from sframe_spark.storage.filesystem.path_joining_and_escaping import join
+from sframe_spark.storage.manifest.manifest import Manifest
 
 
 class SharedValue:
     """Base class of values that several tasks refer to: they are pickled once, apart from the payloads."""
 
     travels_once: ClassVar[bool] = True
+
+
+@attrs.frozen
+class KeptLocations:
+    """What a task names of the files that Spark keeps.
+
+    Parameters
+    ----------
+    read
+        The URIs of files that it reads, as manifests in it or in shared values name them.
+    written
+        The URIs of directories for new files.
+    """
+
+    read: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+
+
+NOTHING_KEPT = KeptLocations()
 
 
 @attrs.frozen(eq=False)
@@ -28,9 +50,12 @@ class TaskPayload:
     ----------
     content
         The pickled task, with indices in place of shared values.
+    kept
+        What the task names of the files that Spark keeps.
     """
 
     content: bytes
+    kept: KeptLocations = attrs.field(factory=lambda: NOTHING_KEPT)
 
     def unpack(self, shared: Sequence[Any]) -> Callable[..., Any]:
         """Return the task, given the shared values."""
@@ -76,7 +101,10 @@ def pack_tasks(callables: Sequence[Callable[..., Any]]) -> tuple[list[TaskPayloa
             shared.append(value)
         return numbers[id(value)]
 
-    return [TaskPayload(_pickle(work, number_of)) for work in callables], shared
+    packed = [_pickle(work, number_of) for work in callables]
+    # Shared values are pickled for that alone, so only if Spark keeps anything.
+    of_all = NOTHING_KEPT if KEPT_FILES.keeper is None else _pickle(shared, lambda _: None)[1]
+    return [TaskPayload(content, attrs.evolve(kept, read=kept.read | of_all.read)) for content, kept in packed], shared
 
 
 @contextmanager
@@ -107,20 +135,26 @@ def pickle_by_value(value: Any) -> bytes:
     pickle.PicklingError
         If it cannot be pickled.
     """
-    return _pickle(value, lambda _: None)
+    return _pickle(value, lambda _: None)[0]
 
 
-def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
+def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> tuple[bytes, KeptLocations]:
     # Functions that workers cannot import are pickled by value.
     pickler: Any = import_cloudpickle().Pickler
 
+    read, written = set[str](), set[str]()
+
     class TaskPickler(pickler):
         def persistent_id(self, value: Any) -> int | None:
+            if type(value) is str and is_kept_by_spark(value):
+                written.add(value)
             return number_of(value)
 
         def reducer_override(self, value: Any) -> Any:
             # Python's own pickler is faster, as it calls no hook for each value inside.
             if getattr(type(value), "travels_as_one", False):
+                if isinstance(value, Manifest) and is_kept_by_spark(value.directory):
+                    read.update(join(value.directory, entry.file) for entry in value.segments if entry.rows)
                 return pickle.loads, (pickle.dumps(value, pickle.HIGHEST_PROTOCOL),)
             return super().reducer_override(value)
 
@@ -131,4 +165,4 @@ def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
         raise
     except Exception as error:
         raise pickle.PicklingError(f"{type(error).__name__}: {error}") from error
-    return buffer.getvalue()
+    return buffer.getvalue(), KeptLocations(frozenset(read), frozenset(written))

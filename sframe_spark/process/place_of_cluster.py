@@ -13,9 +13,12 @@ class PlaceOfCluster:
     ----------
     uri
         The URI of the place; None if there is none.
+    blocks
+        The URI of a directory on a file system that Spark reaches, but Python does not, for files that Spark keeps; None if there is none.
     """
 
     uri: str | None = None
+    blocks: str | None = None
 
 
 PLACE_OF_CLUSTER = PlaceOfCluster()

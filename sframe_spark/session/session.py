@@ -175,11 +175,12 @@ class SessionHolder:
         # - "read": executors read the same bytes as this process at the end of a file in or below the directory.
         # - "written": executors and queries of Spark read what this process wrote to the directory, and this process read what they wrote.
         # - "seen": executors found a file in the directory with the size, modification time and inode that this process found.
+        # - "kept": Spark keeps rows; of no directory.
         # - "not seen": an executor did not find that file, or found another one in its place.
         self.reached: set[tuple[str, str]] = set()
         # Directories that they were found not to share, each with what failed ("read" or "written"), and why.
         self.unshared: dict[tuple[str, str], str] = {}
-        PLACE_OF_CLUSTER.uri = None
+        PLACE_OF_CLUSTER.uri = PLACE_OF_CLUSTER.blocks = None
         self.packages = Packages()
 
     def start_over(self) -> None:

@@ -1,4 +1,4 @@
-"""Programs whose rows are known, for clusters whose processes see other directories: each gives its rows, or is refused for their size."""
+"""Programs whose rows are known, for clusters whose processes see other directories: each gives its rows."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ LARGE = 150_000
 GOOD = [1, 2, 3]
 
 PROGRAMS: dict[str, Callable[[Place], tuple[Any, Any]]] = {}
-# These keep all rows of a DataFrame, or most of them.
-FROM_SPARK = {
-    *("rows of a DataFrame", "filter of a DataFrame", "join", "group-by with many groups", "unique", "sort and save", "save over a saved frame"),
-    *("CSV of a join", "append", "as-of join", "column of a filter beside another", "tasks that fail and run again"),
-}
 # The part of the list that every run of the tests has; the second for another look at a cluster.
 SHORT = ("rows of a DataFrame", "group-by of a table in memory", "sort and save", "CSV of a join", "to_spark and back")
 SHORTEST = ("rows of a DataFrame", "group-by of a table in memory", "sort and save")

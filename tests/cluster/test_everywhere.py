@@ -22,6 +22,9 @@ PLACES = (
     "Connect, object store",
     "standalone, object store, many bytes",
     "Connect, object store, many bytes",
+    "standalone, nothing shared, many bytes",
+    "Connect, nothing shared, many bytes",
+    "standalone, file system of Hadoop, many bytes",
 )
 # Rows are too many for one thread, and so few bytes that those of the driver are through with them sooner.
 FEW_BYTES = {"spark.test.small_rows": "40"}
@@ -37,15 +40,22 @@ def endings_at(place: str, names: Sequence[str], directory: Path) -> Endings:
         enter = stack.enter_context
         elsewhere = enter(object_store()) if "object store" in place else None
         settings = ({} if place.startswith("Connect") else DRIVER) | SET.get(place.rpartition(", ")[2], {})
+        (homes := directory / "homes").mkdir()
+        if "Hadoop" in place:
+            # Spark reaches it on all machines, and Python does not know it.
+            settings |= {"spark.hadoop.fs.defaultFS": "viewfs:///", "spark.hadoop.fs.viewfs.mounttable.default.link./user": homes.as_uri()}
         if place.startswith("Connect"):
             url = enter(connect_server(directory, shared, False))
         elif place.startswith("standalone"):
-            url = enter(standalone_cluster(directory, shared, [elsewhere is None] * 2)).url
+            url = enter(standalone_cluster(directory, shared, ["shared directory" in place] * 2)).url
         else:
             # As often as a cluster's tasks are tried again.
             url = "local[2, 4]"
         with driver(url, shared) as one:
             found = one.endings(names, settings, f"{elsewhere.uri}/place", elsewhere.options) if elsewhere else one.endings(names, settings)
+        # One directory, which has what other processes may have left.
+        assert [path.name for path in homes.rglob("*") if "sframe_spark-" in path.name] == []
+        assert any(homes.iterdir()) == ("Hadoop" in place)
         assert elsewhere is None or [name for name in elsewhere.names() if name.startswith("place/tmp/")] == []
         return found
 

@@ -1,4 +1,4 @@
-"""On one cluster and one Connect server, few programs are right whatever the machines see of a directory, or refused for their size.
+"""On one cluster and one Connect server, few programs are right whatever the machines see of a directory.
 
 A JVM takes seconds to start, so one cluster goes through what others have a cluster for: `pytest tests/cluster -m cluster` runs all programs.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.cluster.machine import connect_server, standalone_cluster
 from tests.cluster.object_store import ObjectStore, object_store
 from tests.cluster.programs import SHORT, SHORTEST
-from tests.cluster.test_cluster import DRIVER, NOT_FILE, SMALL_BUDGET, Endings, driver, needs_namespaces, require_refused_for_size, require_right
+from tests.cluster.test_cluster import DRIVER, NOT_FILE, SMALL_BUDGET, Endings, driver, needs_namespaces, require_right
 from tests.cluster.test_packages import PROGRAM, bare_python, without_project
 
 pytestmark = [needs_namespaces, pytest.mark.spark]
@@ -92,8 +92,8 @@ def test_programs_are_right_where_not_all_machines_see_it(found: dict[str, Endin
     require_right(found[seen_by])
 
 
-def test_what_is_too_large_to_be_collected_is_refused_where_no_machine_sees_it(found: dict[str, Endings]) -> None:
-    require_refused_for_size(found["none, small budget"])
+def test_what_is_too_large_to_be_collected_is_kept_where_no_machine_sees_it(found: dict[str, Endings]) -> None:
+    require_right(found["none, small budget"])
 
 
 def test_programs_are_right_on_an_object_store_of_machines_that_share_nothing(found: dict[str, Endings], store: ObjectStore) -> None:
@@ -103,7 +103,7 @@ def test_programs_are_right_on_an_object_store_of_machines_that_share_nothing(fo
 
 def test_programs_are_right_on_a_server_that_does_not_see_the_directory(found_by_server: dict[str, Endings]) -> None:
     require_right(found_by_server["directory"])
-    require_refused_for_size(found_by_server["small budget"])
+    require_right(found_by_server["small budget"])
 
 
 def test_programs_are_right_on_an_object_store_of_a_server(found_by_server: dict[str, Endings], store: ObjectStore) -> None:

@@ -13,6 +13,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import materi
 from sframe_spark.engine.execution.plan_executor import Executor, run_or_replan, site_of_section
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
+from sframe_spark.engine.physical.plans_without_shared_files import is_unshared_target
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.shapes.section_runner import task_runner_for
@@ -59,10 +60,12 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
     ready = executor.ready(executor.plan(plan))
     site = site_of_section(ready)
+    # Where tasks cannot write to the directory, this process reads the rows of their result.
+    is_for_tasks = not is_unshared_target(staging.remote, site) or site.is_alone
     is_over_ranges = ready.shape == STORED or (ready.shape == STREAM and (ready.workers is not Workers.DRIVER or not is_small(ready.root, site)))
-    section = ready.root if is_over_ranges else executor.run(ready)
+    section = ready.root if is_over_ranges and (is_for_tasks or ready.shape == STORED) else executor.run(ready)
     placement = placement_of(section)
-    if isinstance(section.operator, MemorySource) or is_small(section, site) or streams_faster_locally(section, site):
+    if not is_for_tasks or isinstance(section.operator, MemorySource) or is_small(section, site) or streams_faster_locally(section, site):
         return _run_in_this_process(section, placement, work, staging.local)
     result = run_or_replan(partial(_run_tasks, executor, ready, section, work, staging, description), ready, executor.log)
     return _run(executor, section, work, staging, description) if isinstance(result, ReplanNeeded) else result

@@ -16,9 +16,16 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation, bytes_of_rows
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared, require_all_rows, require_known_rows, require_writable, why_unseen
-from sframe_spark.errors import MemoryReservationError, NotSharedError
-from sframe_spark.message_text import in_words
+from sframe_spark.engine.spark.place_for_kept_files import require_keeping
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import (
+    is_shared,
+    require_all_rows,
+    require_known_rows,
+    require_writable,
+    why_unseen,
+    why_unshared,
+)
+from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.paths_and_uris import is_remote_location
@@ -33,9 +40,11 @@ from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.session import get_session
 from sframe_spark.session.spark_locality import is_spark_requested, reads_our_files
 from sframe_spark.storage.datasets.adoption_of_spark_files import adopt
+from sframe_spark.storage.datasets.dataset_copies import copied_dataset
 from sframe_spark.storage.datasets.manifest_publication import in_row_order, publish
+from sframe_spark.storage.filesystem.files_kept_by_spark import is_kept_by_spark
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_directory_in_use, temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import kept_store, temporary_directory_in_use, temporary_store
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
@@ -130,12 +139,15 @@ class NewDataset:
         Keeps a temporary directory alive; None if the user named the directory.
     order
         What is known of the order of the rows.
+    target
+        A directory that the user named, which Spark's machines do not share: the files, which Spark keeps, are copied there.
     """
 
     directory: str
     types: Schema
     handle: Any
     order: RecordedOrder = NO_RECORDED_ORDER
+    target: str | None = None
 
     def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
         """Make a temporary dataset readable and return its manifest; in a directory that the user named, the save publishes the files.
@@ -147,8 +159,17 @@ class NewDataset:
         """
         if self.handle is None:
             return Manifest(self.types, in_row_order(entries, self.directory), self.directory, order=self.order)
-        temporary_store().usage.count(self.handle, sum(map(self._size_of, entries)))
-        return publish(self.directory, self.types, entries, durable=False, order=self.order)
+        store = kept_store() if is_kept_by_spark(self.directory) else temporary_store()
+        store.usage.count(self.handle, sum(map(self._size_of, entries)))
+        manifest = publish(self.directory, self.types, entries, durable=False, order=self.order)
+        return manifest if self.target is None else copied_dataset(manifest, self.target)
+
+    def source(self, entries: Sequence[SegmentEntry]) -> PlannerNode:
+        """Make a dataset readable, as :meth:`publish` does, and return a source of its rows."""
+        manifest = self.publish(entries)
+        if self.target is not None:
+            self.discard()
+        return segment_source(manifest, self.handle if self.target is None else None)
 
     def discard(self) -> None:
         """Delete a temporary dataset; files without a manifest in a directory that the user named are deleted by the save."""
@@ -160,40 +181,49 @@ class NewDataset:
 
 
 @contextmanager
-def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder = NO_RECORDED_ORDER) -> Iterator[NewDataset]:
-    """Yield a new directory for a dataset. If the block fails, a temporary directory is deleted; one that the caller named is left to the caller."""
-    handle = None if options.directory is not None else temporary_store().new_dataset()
+def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder = NO_RECORDED_ORDER, by_spark: bool = False) -> Iterator[NewDataset]:
+    """Yield a new directory for a dataset. If the block fails, a temporary directory is deleted; one that the caller named is left to the caller.
+
+    Where Spark's machines write the files (``by_spark``), and are known not to share the directory, Spark keeps them.
+    """
+    is_kept = by_spark and not has_shared_place(options)
+    if is_kept:
+        require_keeping(why_unshared(temporary_directory_in_use() if options.directory is None else os.path.dirname(options.directory)))
+    handle = kept_store().new_dataset() if is_kept else None if options.directory is not None else temporary_store().new_dataset()
     directory = options.directory if handle is None else handle.directory
     assert directory is not None
     try:
-        yield NewDataset(directory, tuple(types), handle, order)
+        yield NewDataset(directory, tuple(types), handle, order, options.directory if is_kept else None)
     except BaseException:
         if handle is not None:
             handle.discard()
         raise
 
 
+def has_shared_place(options: MaterializeOptions) -> bool:
+    """Return whether Spark's machines, as far as is known, share the directory that rows are written to."""
+    return is_shared(temporary_directory_in_use() if options.directory is None else os.path.dirname(options.directory))
+
+
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """Return a source of the rows of a Spark query, in order, that Spark or its tasks have written as a dataset."""
-    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+    with new_dataset(node.schema, options, recorded_order(node), by_spark=True) as dataset:
         if is_remote_location(dataset.directory):
             # Spark's own writer has other names and settings for remote file systems, so tasks upload the files.
             entries = query.upload_rows(node, dataset.directory)
             require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
-            return segment_source(dataset.publish(entries), dataset.handle)
+            return dataset.source(entries)
         require_writable(dataset.directory)
         counted = query.write_parquet(node, dataset.directory)
         entries = adopt(dataset.directory, node.schema)
         require_all_rows(entries, counted, node.length.rows, dataset.directory)
-        manifest = dataset.publish(entries)
-    return segment_source(manifest, dataset.handle)
+        return dataset.source(entries)
 
 
 def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
     """Return a source of chunks of rows, written as a dataset of one segment."""
     with new_dataset(types, options, order) as dataset:
-        manifest = dataset.publish([write_segment(dataset.directory, 0, types, (chunk.columns for chunk in chunks if chunk.rows))])
-    return segment_source(manifest, dataset.handle)
+        return dataset.source([write_segment(dataset.directory, 0, types, (chunk.columns for chunk in chunks if chunk.rows))])
 
 
 def write_in_memory(rows: Chunk | ChunkedRows, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
@@ -206,8 +236,7 @@ def write_in_memory(rows: Chunk | ChunkedRows, types: Schema, options: Materiali
             parts = rows.chunks_between(*ranges[number], range(len(types)))
             return write_segment(dataset.directory, number, types, (part.columns for part in parts))
 
-        manifest = dataset.publish(in_threads(write, range(count), count))
-    return segment_source(manifest, dataset.handle)
+        return dataset.source(in_threads(write, range(count), count))
 
 
 def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
@@ -223,12 +252,16 @@ def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
 def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
     """Return a source of rows, given run by run, of which one is in memory at a time; they are written as a temporary dataset."""
     with new_dataset(types, MaterializeOptions()) as dataset:
-        entries: list[SegmentEntry] = []
-        rows = iter(runs)
-        while (first := next(rows, None)) is not None:
-            entries.append(write_segment(dataset.directory, len(entries), types, _until_full(first, rows)))
-        manifest = dataset.publish(entries)
-    return segment_source(manifest, dataset.handle)
+        return dataset.source(segments_of_runs(runs, types, dataset.directory))
+
+
+def segments_of_runs(runs: Iterable[Sequence[pa.Array]], types: Schema, directory: str) -> list[SegmentEntry]:
+    """Write rows, given run by run, to a directory, and return the entries of the segments."""
+    entries: list[SegmentEntry] = []
+    rows = iter(runs)
+    while (first := next(rows, None)) is not None:
+        entries.append(write_segment(directory, len(entries), types, _until_full(first, rows)))
+    return entries
 
 
 def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -> Iterator[Sequence[pa.Array]]:
@@ -279,11 +312,12 @@ def as_segments(table: MemorySource, columns: Iterable[int]) -> SegmentSource:
     return segments.with_columns([positions.index(position) for position in table.positions]).rows_between(table.start, table.stop)
 
 
-# Files of this process that Spark's machines do not see: their rows are sent with the query or the tasks, if they are within the memory budget.
+# Files of this process that Spark's machines do not see: their rows are sent with the query or the tasks if they are within the memory budget, else
+# before.
 
 
 def with_rows_sent(root: PlannerNode, asks: bool = False) -> PlannerNode:
-    """Return a plan for Spark with rows in memory in place of files that Spark's machines do not see.
+    """Return a plan for Spark with rows that it can read in place of files that Spark's machines do not see.
 
     Parameters
     ----------
@@ -291,34 +325,26 @@ def with_rows_sent(root: PlannerNode, asks: bool = False) -> PlannerNode:
         The plan.
     asks
         Whether to ask Spark about directories of which nothing is known yet.
-
-    Raises
-    ------
-    NotSharedError
-        If these rows together take more than ``config.memory_budget``.
     """
     leaves = {id(node): node for node in postorder([root]) if not node.inputs and node.operator.is_source}
     unseen = {key: node for key, node in leaves.items() if why_unseen(node.operator, asks)}
     if not unseen:
         return root
     reservation = MemoryReservation(memory_budget())
-    sent = {key: rows_in_memory(node, reservation) for key, node in unseen.items()}
+    sent = {key: rows_for_spark(node, reservation) for key, node in unseen.items()}
     return rebuild(root, lambda node: sent.get(id(node), node))
 
 
-def rows_in_memory(node: PlannerNode, reservation: MemoryReservation) -> PlannerNode:
-    """Return a source in memory of the rows of a file that Spark's machines do not see, which take memory of a reservation.
+def rows_for_spark(node: PlannerNode, reservation: MemoryReservation) -> PlannerNode:
+    """Return a source that Spark can read of the rows of a file that its machines do not see.
 
-    Raises
-    ------
-    NotSharedError
-        If there are more rows than memory is reserved for.
+    The rows are in memory if a reservation has room for them; otherwise Spark is sent them in parts, and keeps them.
     """
     rows = partial_rows(source_of(node).read_batches(), reservation)
-    if rows.rest is not None or reservation.is_full:
-        size = in_words(reservation.size)
-        raise NotSharedError(f"rows that Spark needs take more than config.memory_budget ({size}): {why_unseen(node.operator, False)}")
-    return PlannerNode(MemorySource.of(rows_as_produced([rows], node.schema), node.schema, recorded_order(node)))
+    if rows.rest is None and not reservation.is_full:
+        return PlannerNode(MemorySource.of(rows_as_produced([rows], node.schema), node.schema, recorded_order(node)))
+    with new_dataset(node.schema, MaterializeOptions(), recorded_order(node), by_spark=True) as dataset:
+        return dataset.source(segments_of_runs(rows.runs(), node.schema, dataset.directory))
 
 
 # Rows of a source for a user's own Spark session, whose settings decide how expressions are evaluated.

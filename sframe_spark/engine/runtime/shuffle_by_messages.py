@@ -35,6 +35,7 @@ from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
+from sframe_spark.storage.filesystem.files_kept_by_spark import directory_of_executor
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
@@ -190,11 +191,6 @@ class Inbox:
 
 def _as_it_is(content: pa.Buffer) -> pa.Buffer:
     return content
-
-
-def directory_of_executor() -> str:
-    """Return a directory for temporary files of a task: one of Spark's, which tells its workers, else the system's."""
-    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
 
 
 class ReceivedRows(Protocol):

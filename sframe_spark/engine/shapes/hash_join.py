@@ -24,14 +24,14 @@ from sframe_spark.engine.shapes.hash_join_by_messages import joined_by_messages
 from sframe_spark.engine.shapes.late_materialization import chain_below
 from sframe_spark.engine.shapes.partitioned_operators import PartitionedJoin, from_partitions
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, ranges_for, runs_over_row_ranges, size_of_all
-from sframe_spark.engine.shapes.range_shuffle import is_result_shared_with, is_temporary_data_shared_with, min_tasks, runs_of_tasks, tasks_for
+from sframe_spark.engine.shapes.range_shuffle import ask_for_shared_place, min_tasks, runs_of_tasks, tasks_for
 from sframe_spark.engine.shapes.rows_near_this_process import are_cheaper_locally
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.project_zip_arrange import project
-from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import RowChoice
@@ -58,7 +58,7 @@ class HashJoinShape(Shape):
         return None if is_refused or partitions_of_tasks(part.root, part.site) is None else Workers.SPARK_TASKS
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
-        """Return what happens if a hash partition is too large, or if tasks and this process share no place for the result."""
+        """Return what happens if a hash partition is too large."""
         return [Alternative.HASH_PARTITIONS if section.workers is Workers.THREADS else Alternative.HASH_PARTITIONS_OF_TASKS]
 
     @memory_for_batches()
@@ -137,15 +137,11 @@ def bytes_sent(node: PlannerNode, slot: int, size: PlanSize) -> float:
 def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
     """Join hash partitions of both sides in Spark tasks.
 
-    Return the node to be planned again if tasks and this process share no place for the result, there would be too many messages, or a hash partition
-    or a range of the result is too large for a task.
+    Return the node to be planned again if there would be too many messages, or a hash partition or a range of the result is too large for a task.
     """
     workers, joining = SparkTaskRunner(), node.operator.joining
     assert joining is not None and joining.by_partitions is not None
-    directory = runner.options.directory
-    if not is_result_shared_with(workers, directory) and not (directory is None and is_temporary_data_shared_with(workers)):
-        runner.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
-        return ReplanNeeded(node)
+    ask_for_shared_place(workers, runner.options)
     # Less may be known of the sides, as their rows have been computed.
     least = partitions_of_tasks(node, runner.site) or 1
     node = node.with_inputs([with_stored_tables(side) for side in node.inputs])
@@ -164,7 +160,7 @@ def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | R
     if count > most:
         runner.log.append(f"too many: {runner.tasks} tasks would give rows of {node.operator_type} to {count} pieces each")
         return ReplanNeeded(node)
-    with new_dataset(node.schema, runner.options, recorded_order(node)) as dataset:
+    with new_dataset(node.schema, runner.options, recorded_order(node), by_spark=True) as dataset:
         written = joined_by_messages(workers, node, tasks, of_keys, count, dataset.directory)
         if written is None or not written.are_all:
             runner.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than a task may")
@@ -172,7 +168,7 @@ def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | R
             return ReplanNeeded(node)
         runner.spilled = written.sent
         runner.log.append(f"joined by tasks: {node.operator_type} in {count} pieces, {written.sent} bytes sent")
-        return segment_source(dataset.publish(written.entries), dataset.handle)
+        return dataset.source(written.entries)
 
 
 def key_tasks_of(

@@ -12,6 +12,7 @@ import numpy as np
 
 from sframe_spark.compute.range_and_hash_partitioning import KINDS, RangePartitioner, RowRangePartitioner
 from sframe_spark.engine import costs
+from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads, placement_of, runs_on_other_machines
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import new_dataset, with_stored_tables
@@ -28,15 +29,13 @@ from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared
 from sframe_spark.errors import MemoryReservationError, NotSharedError
-from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source
+from sframe_spark.operators.sources.base_and_segment_source import recorded_order
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_capabilities import range_split_of
 from sframe_spark.process.memory import memory_for_batches
-from sframe_spark.session.session import get_session
-from sframe_spark.session.spark_locality import reads_our_files
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_root, temporary_store
+from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 
 @attrs.frozen
@@ -67,7 +66,7 @@ class RangeShuffleShape(Shape):
         return sample
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
-        """Return what happens if a range is too large, or if tasks and this process share no files."""
+        """Return what happens if a range is too large."""
         return [Alternative.EXCHANGE if section.workers is Workers.THREADS else Alternative.EXCHANGE_OF_TASKS]
 
     @memory_for_batches()
@@ -219,15 +218,12 @@ class ExchangeOfTasks:
 def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
     """Run a kernel on each range of a column's values, after Spark tasks have exchanged the rows.
 
-    Return the node to be planned again if tasks and this process share no place for the result, there would be too many runs of rows, or a range is
-    too large for a task.
+    Return the node to be planned again if there would be too many runs of rows, or a range is too large for a task.
     """
     workers = SparkTaskRunner()
     with ShuffleFiles(temporary_store) as files:
         is_shared = is_shared_with(workers, files.directory)
-        if not is_shared and not is_result_shared_with(workers, runner.options.directory):
-            runner.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
-            return ReplanNeeded(node)
+        ask_for_shared_place(workers, runner.options)
         exchange = ExchangeOfTasks.of(runner, node, workers)
         if exchange is None:
             return ReplanNeeded(node)
@@ -259,12 +255,12 @@ def exchanged_by_messages(runner: SectionRunner, exchange: ExchangeOfTasks, work
     schema, room = node.inputs[0].schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK
     sending = RowSending(exchange.partitioner, schema, room, np.arange(count) * segments // count)
     receiving = RowReceiving(schema, exchange.passed, costs.MAX_BYTES_OF_RANGE_OF_TASK, room, exchange.kernel, node.schema)
-    with new_dataset(node.schema, runner.options, recorded_order(node)) as dataset:
+    with new_dataset(node.schema, runner.options, recorded_order(node), by_spark=True) as dataset:
         written = shuffled_by_messages(workers, exchange.tasks, sending, receiving, dataset.directory, exchange.description)
         runner.spilled = written.sent
         runner.log.append(f"exchanged by Spark's shuffle: {node.operator_type}, {runner.spilled} bytes, in {count} ranges of their keys")
         if written.are_all:
-            return segment_source(dataset.publish(written.entries), dataset.handle)
+            return dataset.source(written.entries)
         runner.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
         dataset.discard()
         return None
@@ -272,23 +268,16 @@ def exchanged_by_messages(runner: SectionRunner, exchange: ExchangeOfTasks, work
 
 def is_shared_with(workers: TaskRunner, directory: str) -> bool:
     """Return whether Spark's tasks and this process see each other's files in a directory of temporary data, and need no object store for that."""
-    if is_remote_location(directory) or not reads_our_files(get_session()):
-        return False
-    return is_seen_by(workers, directory)
+    return not is_remote_location(directory) and is_seen_by(workers, directory)
 
 
-def is_temporary_data_shared_with(workers: TaskRunner) -> bool:
-    """Return whether Spark's tasks and this process see each other's files in the directory of temporary data."""
+def ask_for_shared_place(workers: TaskRunner, options: MaterializeOptions) -> None:
+    """Find out whether Spark's tasks share the directory of a result with this process; if not, Spark keeps what they write."""
+    if options.directory is not None:
+        is_seen_by(workers, options.directory)
+        return
     with ShuffleFiles(temporary_store) as files:
-        return is_shared_with(workers, files.directory)
-
-
-def is_result_shared_with(workers: TaskRunner, directory: str | None) -> bool:
-    """Return whether this process sees the segments that Spark's tasks write, if they share no directory of temporary data.
-
-    ``directory`` is where a save writes; None if the result is temporary.
-    """
-    return is_remote_location(temporary_root()) if directory is None else is_seen_by(workers, directory)
+        is_shared_with(workers, files.directory)
 
 
 def is_seen_by(workers: TaskRunner, directory: str) -> bool:

@@ -18,7 +18,7 @@ from sframe_spark.engine.runtime.task_runners import InProcessRunner, ProcessRun
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section, Workers
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
-from sframe_spark.operators.sources.base_and_segment_source import recorded_order, segment_source, source_of
+from sframe_spark.operators.sources.base_and_segment_source import recorded_order, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk, ChunkedRows
 from sframe_spark.planner.node import PlannerNode
@@ -82,11 +82,11 @@ class SectionRunner:
 
     def written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
         """Run functions that write one segment each, and return a source of the segments."""
-        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+        is_by_spark = workers.is_out_of_process and not workers.is_on_this_machine
+        with new_dataset(node.schema, self.options, recorded_order(node), is_by_spark) as dataset:
             workers.require_writable(dataset.directory)
             callables = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
-            manifest = dataset.publish(workers.run(callables, f"materialising {node.operator.called()}", tasks))
-        return segment_source(manifest, dataset.handle)
+            return dataset.source(workers.run(callables, f"materialising {node.operator.called()}", tasks))
 
     def keep_or_spill(self, node: PlannerNode, workers: TaskRunner, produced: Sequence[PartialRows], reservation: MemoryReservation) -> PlannerNode:
         """Return a source of rows that threads have computed: in memory if all rows fit, else of segments."""

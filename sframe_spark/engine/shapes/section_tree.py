@@ -137,16 +137,14 @@ class Alternative(enum.Enum):
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
     HASH_PARTITIONS = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
-    EXCHANGE_OF_TASKS = "a Spark query, if Spark does not see where rows go, tasks are too many, or rows of a single range take more than one may"
-    HASH_PARTITIONS_OF_TASKS = (
-        "a Spark query, if Spark does not see where rows go, tasks are too many, or rows of a single piece take more than one may"
-    )
+    EXCHANGE_OF_TASKS = "a Spark query, if tasks are too many, or rows of a single range take more than one may"
+    HASH_PARTITIONS_OF_TASKS = "a Spark query, if tasks are too many, or rows of a single piece take more than one may"
     WITHOUT_SPARK = (
         "this process computes it, in threads or Python processes, if Spark's machines do not see the files or share no directory for its rows"
     )
     BROUGHT_HERE = (
         "its rows come to this process, if Spark's machines share no directory for them; more than config.memory_budget go to the cluster's "
-        "object store, or are refused"
+        "object store, or are kept by its executors"
     )
     STAYS_IN_MEMORY = "rows stay in memory as long as there is room, and go to disk if they find none"
     FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have {few_rows}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -10,10 +9,9 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.runtime.result_storage import with_rows_sent, with_stored_tables, write_query
+from sframe_spark.engine.runtime.result_storage import has_shared_place, with_rows_sent, with_stored_tables, write_query
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement import require_owned
 from sframe_spark.engine.shapes.section_runner import SectionRunner
@@ -21,9 +19,7 @@ from sframe_spark.engine.shapes.section_tree import Alternative, Section, Shape,
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, fits_driver, rows_fit
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.object_store_of_cluster import is_object_store_of_cluster_used
-from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared, require_readable
-from sframe_spark.errors import NotSharedError
-from sframe_spark.message_text import in_words
+from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_readable
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import adds_up_floats
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
@@ -31,7 +27,6 @@ from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_directory_in_use
 
 
 @attrs.frozen
@@ -62,7 +57,7 @@ class QueryShape(Shape):
         require_owned(node, runner.owned)
         runner.log.append(f"query: {node.operator_type}")
         node = with_rows_sent(with_stored_tables(node))
-        if not has_shared_place(runner.options):
+        if is_object_store_of_cluster_used() or not has_shared_place(runner.options):
             return without_shared_place(node, runner)
         if runner.options.directory is not None:
             return write_query(node, runner.options)
@@ -79,37 +74,20 @@ class QueryShape(Shape):
 QUERY: Shape = QueryShape()
 
 
-def has_shared_place(options: MaterializeOptions) -> bool:
-    """Return whether Spark's machines, as far as is known, share the directory that rows are written to."""
-    if options.directory is None:
-        return is_shared(temporary_directory_in_use()) and not is_object_store_of_cluster_used()
-    return is_shared(os.path.dirname(options.directory))
-
-
 def without_shared_place(node: PlannerNode, runner: SectionRunner) -> PlannerNode:
     """Return a source of the rows of a query, brought to this process as they are computed, where Spark shares no directory.
 
-    Rows that take more than the memory budget go to the object store of the cluster, if it has one.
-
-    Raises
-    ------
-    NotSharedError
-        If they take more than the memory budget, and there is no other place.
+    Rows that take more than the memory budget go to the object store of the cluster, if it has one; else Spark keeps them.
     """
     # If files that the query reads are not seen, either, it is planned again without Spark.
     require_readable(node)
     budget, known = runner.site.memory_budget, node.length.rows
     is_too_large = known is not None and bytes_of_rows(node, known, unknown=0) > budget
     rows = None if is_too_large else query.collect_within(node, budget)
-    if rows is not None:
-        runner.log.append(f"collected: {node.operator_type}, as Spark's machines share no place for its rows")
-        return runner.keep(rows, node)
-    try:
-        # To the object store of the cluster, or to the directory, which may be shared by now: it is asked for once more.
+    if rows is None:
         return write_query(node, runner.options)
-    except NotSharedError as error:
-        what = f"the rows of {node.operator.called()} take more than config.memory_budget ({in_words(budget)}), and find no place but in this process"
-        raise NotSharedError(f"{what}: {error}") from None
+    runner.log.append(f"collected: {node.operator_type}, as Spark's machines share no place for its rows")
+    return runner.keep(rows, node)
 
 
 def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:

@@ -15,19 +15,21 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.spark.executor_version_checks import require_python
-from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, translated_pickling_errors
+from sframe_spark.engine.task_pickling import NOTHING_KEPT, TaskPayload, pack_tasks, translated_pickling_errors
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
-from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
+from sframe_spark.operators.sources.blocks_kept_by_spark import BLOCK_COLUMNS, collect_keeping, in_tasks, task_rows, with_blocks
+from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 from sframe_spark.session.python_of_spark_workers import importing_safely, jobs_start_python_of_queries
 from sframe_spark.session.spark_locality import is_one_process
 from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.worker_sockets import acknowledge_at_once
+from sframe_spark.storage.filesystem.files_kept_by_spark import FilesOfTask
 from sframe_spark.udf.error_transport import ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.udf.function_errors import process_ended
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 TaskWork = Callable[[], Any]
 
@@ -53,9 +55,10 @@ def run_callables(callables: Sequence[TaskWork], description: str, size: int | N
     require_python()
     spark = get_session()
     task_count = task_count_for(spark, len(callables), size)
-    run = outcomes_from_job if jobs_start_python_of_queries(spark) else outcomes_from_query
     with translated_pickling_errors(description):
         payloads, shared = pack_tasks(callables)
+        is_job = jobs_start_python_of_queries(spark) and not uses_kept_files(payloads)
+        run = outcomes_from_job if is_job else outcomes_from_query
         outcomes = run_cancellable(lambda: run(spark, payloads, shared, task_count), description)
     return results_of_outcomes(outcomes, range(len(callables)), description)
 
@@ -124,21 +127,50 @@ def outcomes_from_job(spark: SparkSession, payloads: Sequence[TaskPayload], shar
 
 
 def outcomes_from_query(spark: SparkSession, payloads: Sequence[TaskPayload], shared: Sequence[Any], task_count: int) -> list[TaskOutcome]:
-    """Return the outcomes from a query, as sessions of a remote server cannot run jobs. Every task is sent all callables."""
+    """Return the outcomes from a query, as sessions of a remote server cannot run jobs, nor jobs read what Spark keeps.
+
+    Every task is sent all callables.
+    """
     transport, options, shares = error_transport(), config.storage_options, shares_of(len(payloads), task_count)
+    writes = any(payload.kept.written for payload in payloads)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        acknowledge_at_once()
-        for batch in batches:
-            numbered = ((number, payloads[number]) for task in batch.column(0).to_pylist() for number in shares[task])
-            for outcome in outcomes_of(numbered, shared, transport, options):
-                yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
+    def work(tasks: Iterable[int], files: FilesOfTask) -> Iterator[pa.RecordBatch]:
+        numbered = ((number, payloads[number]) for task in tasks for number in shares[task])
+        outcomes = map(batch_of_outcome, outcomes_of(numbered, shared, transport, options))
+        return with_blocks(outcomes, files) if writes else outcomes
 
-    frame = spark.range(0, task_count, 1, task_count)
+    if uses_kept_files(payloads):
+        spark = get_session(QuerySize.LARGE_VALUES)
+    frame = task_rows(spark, [files_read_by(payloads[number] for number in share) for share in shares])
     with importing_safely(spark):
-        frame = frame.mapInArrow(run, "number bigint, failed boolean, payload binary")
-    table = to_arrow(frame)
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        frame = frame.mapInArrow(in_tasks(work), f"{OUTCOME_COLUMNS}, {BLOCK_COLUMNS}" if writes else OUTCOME_COLUMNS)
+    return outcomes_of_query(frame, writes)
+
+
+OUTCOME_NAMES = ("number", "failed", "payload")
+OUTCOME_COLUMNS = "number bigint, failed boolean, payload binary"
+
+
+def uses_kept_files(payloads: Iterable[TaskPayload]) -> bool:
+    """Return whether tasks read or write files that Spark keeps."""
+    return any(payload.kept != NOTHING_KEPT for payload in payloads)
+
+
+def files_read_by(payloads: Iterable[TaskPayload]) -> frozenset[str]:
+    """Return the files that tasks read of those that Spark keeps."""
+    return frozenset().union(*(payload.kept.read for payload in payloads))
+
+
+def batch_of_outcome(outcome: TaskOutcome) -> pa.RecordBatch:
+    """Return an outcome as a record batch of one row."""
+    return pa.RecordBatch.from_pylist([dict(zip(OUTCOME_NAMES, outcome, strict=True))])
+
+
+def outcomes_of_query(frame: DataFrame, writes: bool) -> list[TaskOutcome]:
+    """Return the outcomes that the tasks of a query give, and keep the blocks that come with them if the tasks write files that Spark keeps."""
+    if writes:
+        return [(number, failed, bytes(payload)) for number, failed, payload in collect_keeping(frame, OUTCOME_NAMES)]
+    return list(zip(*(column.to_pylist() for column in to_arrow(frame).columns), strict=True))
 
 
 def outcomes_of(

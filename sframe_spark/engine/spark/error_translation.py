@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
+from sframe_spark.session.dataframes_kept_by_spark import LOST
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 from sframe_spark.session.spark_versions import advice_about_java
-from sframe_spark.storage.filesystem.io_errors import file_damage_in_message, full_disk, full_disk_of_executor, is_full_disk_message
+from sframe_spark.storage.filesystem.io_errors import NOT_KEPT, file_damage_in_message, full_disk, full_disk_of_executor, is_full_disk_message
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_root
 from sframe_spark.udf.error_transport import error_transport
 
@@ -108,6 +109,8 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
         damage = file_damage_in_message(text)
         if damage is not None:
             raise StorageError(damage) from None
+        if LOST in text:
+            raise StorageError(f"Spark failed while {description}: {NOT_KEPT}") from None
         if is_full_disk_message(text):
             directory = location or scratch_root()
             raise StorageError(f"Spark failed while {description}: {full_disk_of_executor(text, directory) or full_disk(directory)}") from None

@@ -14,28 +14,44 @@ from functools import partial
 from typing import Any
 
 import attrs
-import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.int_with_spark_hash import int_with_hash
 from sframe_spark.config import config
 from sframe_spark.engine.spark.callables_as_job import (
+    OUTCOME_COLUMNS,
     TaskOutcome,
+    batch_of_outcome,
     error_payload,
     exclude_modules_from_collection,
+    files_read_by,
     outcome_of,
+    outcomes_of_query,
     pickled_result,
     results_of_outcomes,
     shares_of,
     task_count_for,
+    uses_kept_files,
 )
 from sframe_spark.engine.spark.executor_version_checks import require_python
 from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, translated_pickling_errors
 from sframe_spark.errors import PlanInvariantError, SFrameError
+from sframe_spark.operators.sources.blocks_kept_by_spark import (
+    BLOCK_COLUMNS,
+    CONTENT,
+    FILE,
+    START,
+    blocks_for,
+    in_tasks,
+    one_value,
+    task_rows,
+    with_blocks,
+)
 from sframe_spark.session import QuerySize, follow_user, get_session
 from sframe_spark.session.job_labels_and_cancellation import run_cancellable
 from sframe_spark.session.python_of_spark_workers import importing_safely, jobs_start_python_of_queries
-from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.worker_sockets import acknowledge_at_once
+from sframe_spark.storage.filesystem.files_kept_by_spark import KEPT_FILES, FileBlock, FilesOfTask
 from sframe_spark.udf.error_transport import ErrorTransport, error_transport
 
 
@@ -262,7 +278,12 @@ def run_exchange(
     follow_user()
     require_python()
     spark = get_session()
-    move = outcomes_from_job if jobs_start_python_of_queries(spark) else outcomes_from_query
+    is_job = jobs_start_python_of_queries(spark)
+
+    def move(shares: Sequence[Share], senders: Senders, stages: Sequence[MessageStage]) -> list[TaskOutcome]:
+        payloads = [*(payload for share in shares for _, payload in share), *(payload for stage in stages for payload in stage.payloads)]
+        return (outcomes_from_job if is_job and not uses_kept_files(payloads) else outcomes_from_query)(shares, senders, stages)
+
     task_count = task_count_for(spark, len(senders), size)
     return results_of_exchange(
         senders, relays, receivers, description, task_count, lambda *given: run_cancellable(partial(move, *given), description)
@@ -342,27 +363,60 @@ def divided(value: bytes) -> tuple[bytes, pa.Buffer]:
 
 
 def outcomes_from_query(shares: Sequence[Share], senders: Senders, stages: Sequence[MessageStage]) -> list[TaskOutcome]:
-    """Return the outcomes from a query, as sessions of a remote server cannot run jobs. Every task is sent all senders."""
+    """Return the outcomes from a query, as sessions of a remote server cannot run jobs, nor jobs read what Spark keeps.
 
-    def send(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        of_task = (numbered for batch in batches for task in batch.column(0).to_pylist() for numbered in shares[task])
-        return in_batches(senders.frames_of(of_task))
+    Every task is sent all senders.
+    """
+
+    def send(tasks: Iterable[int], files: FilesOfTask) -> Iterator[pa.RecordBatch]:
+        return in_batches(senders.frames_of(numbered for task in tasks for numbered in shares[task]))
 
     def relaying(stage: MessageStage) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         return lambda batches: in_batches(stage.frames_from(out_of_batches(batches)))
 
     def receive(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for outcome in stages[-1].outcomes_from(out_of_batches(batches)):
-            yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
+        with FilesOfTask() as files, KEPT_FILES.kept_by(files):
+            frames = without_blocks(out_of_batches(batches), files)
+            outcomes = map(batch_of_outcome, stages[-1].outcomes_from(frames))
+            yield from with_blocks(outcomes, files) if writes else outcomes
 
+    writes = any(payload.kept.written for payload in stages[-1].payloads)
     spark, columns = get_session(QuerySize.LARGE_VALUES), "place int, header binary, content binary"
+    needs = [files_read_by(payload for _, payload in share) for share in shares]
     with importing_safely(spark):
-        rows = spark.range(0, len(shares), 1, len(shares)).mapInArrow(send, columns)
+        rows = task_rows(spark, needs).mapInArrow(in_tasks(send), columns)
         for stage in stages[:-1]:
             rows = rows.repartition(len(stage.payloads), "place").mapInArrow(relaying(stage), columns)
-        rows = rows.repartition(len(stages[-1].payloads), "place").mapInArrow(receive, "number bigint, failed boolean, payload binary")
-    table = to_arrow(rows)
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        result = f"{OUTCOME_COLUMNS}, {BLOCK_COLUMNS}" if writes else OUTCOME_COLUMNS
+        # Receivers get the blocks of the files that they read among their messages.
+        blocks = blocks_for(spark, [payload.kept.read for payload in stages[-1].payloads])
+        if blocks is not None:
+            rows = rows.unionAll(blocks.selectExpr("place", f"CAST(CONCAT('{BLOCK_OF}', {START}, ':', {FILE}) AS binary)", CONTENT))
+        rows = rows.repartition(len(stages[-1].payloads), "place").mapInArrow(receive, result)
+    return outcomes_of_query(rows, writes)
+
+
+# What the header of a block begins with: as the number of a receiver it would be beyond all. The position and the file follow.
+BLOCK_OF = "file:"
+
+
+def without_blocks(frames: Iterable[tuple[bytes, pa.Buffer]], files: FilesOfTask) -> Iterator[tuple[bytes, pa.Buffer]]:
+    """Yield messages, each with its header; blocks of files among them are added to the files of the task, which have all come when the messages end.
+
+    Examples
+    --------
+    >>> with FilesOfTask() as files:
+    ...     list(without_blocks([(b"file:2:kept-by-spark://a", pa.py_buffer(b"cd")), (b"header", pa.py_buffer(b""))], files))[0][0]
+    ...     files.sizes_below("kept-by-spark://a")
+    b'header'
+    {'kept-by-spark://a': 4}
+    """
+    for header, content in frames:
+        if header.startswith(BLOCK_OF.encode()):
+            start, file = header.decode().removeprefix(BLOCK_OF).split(":", 1)
+            files.add(FileBlock(file, int(start), content))
+        else:
+            yield header, content
 
 
 def in_batches(frames: Iterable[Frame]) -> Iterator[pa.RecordBatch]:
@@ -377,40 +431,3 @@ def out_of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bytes, p
     for batch in batches:
         for header, content in zip(batch.column(1), batch.column(2), strict=True):
             yield header.as_py(), content.as_buffer()
-
-
-def one_value(content: pa.Buffer) -> pa.Array:
-    """Return an array of one binary value, without copying it."""
-    return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(np.array([0, content.size], dtype=np.int32)), content])
-
-
-# Spark repartitions rows by Murmur3 hashes of 32 bits, modulo the number of partitions. For an int that hash can be inverted.
-WORD, SEED, BYTES_OF_INT = 1 << 32, 42, 4
-
-
-def int_with_hash(number: int) -> int:
-    """Return the 32-bit int whose hash in Spark is a number: so ``repartition`` by a column of it puts a row into the partition of that number.
-
-    Source: A. Appleby, MurmurHash3 (2011), public domain; each of its steps for one word of input has an inverse.
-
-    Examples
-    --------
-    >>> int_with_hash(933211791)
-    0
-    """
-    hashed = undo_shift(number, 16) * pow(0xC2B2AE35, -1, WORD) % WORD
-    hashed = undo_shift(hashed, 13) * pow(0x85EBCA6B, -1, WORD) % WORD
-    hashed = (undo_shift(hashed, 16) ^ BYTES_OF_INT) - 0xE6546B64
-    mixed = rotated(hashed * pow(5, -1, WORD) % WORD, 32 - 13) ^ SEED
-    value = rotated(mixed * pow(0x1B873593, -1, WORD) % WORD, 32 - 15) * pow(0xCC9E2D51, -1, WORD) % WORD
-    return value - WORD if value >= WORD // 2 else value
-
-
-def rotated(word: int, bits: int) -> int:
-    """Return a word of 32 bits rotated to the left."""
-    return (word << bits | word >> (32 - bits)) % WORD
-
-
-def undo_shift(word: int, bits: int) -> int:
-    """Return the word that gives ``word`` when it is combined, by exclusive or, with itself shifted to the right by at least 11 bits."""
-    return word ^ word >> bits ^ word >> 2 * bits

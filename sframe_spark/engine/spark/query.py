@@ -24,6 +24,7 @@ from sframe_spark.engine.spark.shared_file_and_row_count_checks import observed_
 from sframe_spark.engine.spark.shuffle_partitions import size_of
 from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
 from sframe_spark.message_text import visible
+from sframe_spark.operators.sources.blocks_kept_by_spark import BLOCK_COLUMNS, collect_keeping, with_blocks
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.chunk import Chunk
@@ -39,6 +40,7 @@ from sframe_spark.session.python_of_spark_workers import importing_safely, namin
 from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.users_own_spark_session import in_session, keeping_active
 from sframe_spark.session.worker_sockets import acknowledge_at_once
+from sframe_spark.storage.filesystem.files_kept_by_spark import KEPT_FILES, FilesOfTask, is_kept_by_spark
 from sframe_spark.storage.filesystem.path_joining_and_escaping import spark_path
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import require_computed_as
@@ -306,19 +308,23 @@ def write_partition(
 
 
 def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
-    """Write all rows of a section in row order to a directory in a remote location, and return the entries of the files.
+    """Write all rows of a section in row order to a directory in a remote location, or one that Spark keeps, and return the entries of the files.
 
     If a task is attempted several times, the entries of one attempt are returned; no manifest lists the files of the others.
     """
-    types, transport, options = root.schema, error_transport(), config.storage_options
+    types, transport, options, is_kept = root.schema, error_transport(), config.storage_options, is_kept_by_spark(directory)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return write_partition(batches, directory, types, transport, options)
+        with FilesOfTask() as files, KEPT_FILES.kept_by(files):
+            entries = write_partition(batches, directory, types, transport, options)
+            yield from with_blocks(entries, files) if is_kept else entries
 
-    def uploaded(relation: Relation) -> pa.Table:
+    def uploaded(relation: Relation) -> list[str]:
         rows = with_some_column(relation.sorted().select(*relation.columns), types)
-        entries = rows.mapInArrow(write, f"{ENTRY} string")
-        return run_spark(lambda: to_arrow(entries), work_on(root, "materialising"))
+        entries = rows.mapInArrow(write, f"{ENTRY} string, {BLOCK_COLUMNS}" if is_kept else f"{ENTRY} string")
+        return run_spark(lambda: entries_of(entries), work_on(root, "materialising"))
 
-    table = computed(root, uploaded)
-    return [SegmentEntry.from_json(json.loads(entry)) for entry in table.column(ENTRY).to_pylist()]
+    def entries_of(entries: DataFrame) -> list[str]:
+        return [entry for (entry,) in collect_keeping(entries, [ENTRY])] if is_kept else to_arrow(entries).column(ENTRY).to_pylist()
+
+    return [SegmentEntry.from_json(json.loads(entry)) for entry in computed(root, uploaded)]

@@ -381,6 +381,11 @@ def is_shared(directory: str | None) -> bool:
     return directory is None or not any((directory, check) in get_unshared() for check in CHECKS)
 
 
+def why_unshared(directory: str | None) -> str:
+    """Return why Spark's processes do not share a directory, and what to do."""
+    return next((text for (unshared, _), text in get_unshared().items() if unshared == directory), SHARED_DIRECTORY)
+
+
 def _exchange(directory: str, above: str, advice: str) -> None:
     """Let executors and a Spark query read a file that this process writes to a directory, and let it read the files that they write.
 

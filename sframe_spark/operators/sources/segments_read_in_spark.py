@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -13,11 +13,12 @@ from sframe_spark.compute.int_lookup_table_in_spark import lookup_column
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
+from sframe_spark.operators.sources.blocks_kept_by_spark import in_tasks, task_rows
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.spark_start_and_settings import has_file_system, is_remote
-from sframe_spark.session.worker_sockets import acknowledge_at_once
+from sframe_spark.storage.filesystem.files_kept_by_spark import FilesOfTask, is_kept_by_spark
 from sframe_spark.storage.filesystem.path_joining_and_escaping import as_named, join, spark_path
 from sframe_spark.storage.filesystem.remote_operations import has_user_file_system
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
@@ -68,15 +69,13 @@ class SegmentTasks:
     transport: ErrorTransport
     options: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
 
-    def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the ranges with these numbers."""
-        acknowledge_at_once()
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                first, last = self.ranges[number]
-                rows = iterate_rows(self.manifest, self.positions, first, last, self.batch_rows, with_key=True)
-                while (columns := self._next(rows)) is not None:
-                    yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+    def batches(self, numbers: Iterable[int], files: FilesOfTask) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the ranges with these numbers, whose files are on a remote file system or among those of the task."""
+        for number in numbers:
+            first, last = self.ranges[number]
+            rows = iterate_rows(self.manifest, self.positions, first, last, self.batch_rows, with_key=True)
+            while (columns := self._next(rows)) is not None:
+                yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
     def _next(self, rows: Iterator[list[pa.Array]]) -> list[pa.Array] | None:
         # The options must not be set during a yield, because the consumer of the rows has options of its own.
@@ -92,14 +91,21 @@ def read_by_tasks(
 ) -> DataFrame:
     """Return a DataFrame of row ranges of a dataset with their stored keys, read by Python tasks."""
     scheme = manifest.directory.partition(":")[0]
-    LOG.info(
-        "this Spark has no file system for %s://, or not the one that was given, so tasks in Python read the rows of %s for it: slower",
-        scheme,
-        manifest.directory,
-    )
+    if not is_kept_by_spark(manifest.directory):
+        LOG.info(
+            "this Spark has no file system for %s://, or not the one that was given, so tasks in Python read the rows of %s for it: slower",
+            scheme,
+            manifest.directory,
+        )
     plain = manifest.with_segments(tuple(attrs.evolve(entry, columns=()) for entry in manifest.segments))
     tasks = SegmentTasks(plain, tuple(positions), tuple(ranges), (*names, KEY_NAME), config.batch_rows, error_transport(), config.storage_options)
-    return spark.range(0, len(ranges), 1, len(ranges)).mapInArrow(tasks.batches, ddl)
+    needs = [files_of_rows(manifest, *rows) if is_kept_by_spark(manifest.directory) else () for rows in ranges]
+    return task_rows(spark, needs).mapInArrow(in_tasks(tasks.batches), ddl)
+
+
+def files_of_rows(manifest: Manifest, start: int, stop: int) -> list[str]:
+    """Return the URIs of the files that have a range of rows."""
+    return [join(manifest.directory, entry.file) for entry in manifest.between(start, stop).segments]
 
 
 def spark_uri(location: str, spark: SparkSession) -> str | None:
@@ -112,7 +118,7 @@ def spark_uri(location: str, spark: SparkSession) -> str | None:
     spark
         The Spark session.
     """
-    if not is_remote_location(location) or is_remote(spark) or has_user_file_system(location):
+    if not is_remote_location(location) or is_remote(spark) or is_kept_by_spark(location) or has_user_file_system(location):
         return None
     scheme, mark, rest = location.partition("://")
     name = SPARK_SCHEMES.get(scheme, scheme)
@@ -165,7 +171,8 @@ def scanned_file(directory: str, entry: SegmentEntry) -> Hashable:
     StorageError
         If the file is missing, has a different length or is not a regular file.
     """
-    file = as_it_is(directory, entry)
+    # The driver does not look at what Spark keeps, as that takes a job: such files have unique names and are not replaced.
+    file = entry.file if is_kept_by_spark(directory) else as_it_is(directory, entry)
     if file is None:
         segment_footer(directory, entry)
     return file, entry.number, entry.first_position, entry.rows, entry.tail, entry.pages

@@ -16,6 +16,7 @@ from sframe_spark.errors import BrokenThrift, NoMemoryError, SFrameError, Storag
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.temporary_file_leases import owner_in
 from sframe_spark.pyarrow_versions import reason_not_damaged
+from sframe_spark.storage.filesystem.files_kept_by_spark import is_kept_by_spark
 from sframe_spark.storage.filesystem.path_joining_and_escaping import of_named
 
 # Messages of Spark about a file that it cannot find or read, with the path of the file. Paths that end with .parquet may contain spaces; others end
@@ -40,6 +41,11 @@ _UNSUPPORTED = re.compile(r"not (?:currently |yet )?(?:supported|implemented)|[U
 NO_THREAD = "Failed to launch worker thread"
 READING = ("read", "open", "list")
 _CLEARED = "it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source"
+
+NOT_KEPT = (
+    "it held rows of a frame that is not saved, and no executor of Spark has them any more: executors have ended, or the session was stopped; make "
+    "the frame again from its source, and save() what took long"
+)
 
 
 def translate_os_errors(action: str, location: str) -> contextlib.AbstractContextManager[None]:
@@ -228,6 +234,8 @@ def why_missing(uri: str) -> str:
     >>> why_missing("s3://bucket/frame/data/0a/segment-1.parquet").partition(": ")[0]
     'somebody has deleted it'
     """
+    if is_kept_by_spark(uri):
+        return NOT_KEPT
     if _is_temporary(uri):
         return _CLEARED
     return "somebody has deleted it: load the frame again, restore the file from a copy, or make the frame anew from its source and save it"
@@ -245,8 +253,9 @@ def lost(file: str, reason: str) -> str:
     >>> lost("/tmp/a.parquet", "nobody knows how they were made").partition(": ")[2][:62]
     'its rows are lost, as somebody has deleted temporary data, and'
     """
+    cause = "no executor of Spark has them any more" if is_kept_by_spark(file) else "somebody has deleted temporary data"
     return (
-        f"{file} is missing: its rows are lost, as somebody has deleted temporary data, and cannot be made again here ({reason}): make the frame "
+        f"{file} is missing: its rows are lost, as {cause}, and cannot be made again here ({reason}): make the frame "
         "anew from its source; save() keeps rows, and SFRAME_SPARK_TMP names a place for temporary data that nobody clears"
     )
 

@@ -26,6 +26,7 @@ from sframe_spark.paths_and_uris import BUCKETS, is_in_process_memory
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.temporary_file_leases import HIDDEN, PREFIX, new_name
 from sframe_spark.redaction import without_secrets
+from sframe_spark.storage.filesystem.files_kept_by_spark import KEPT_FILES, is_kept_by_spark
 from sframe_spark.storage.filesystem.io_errors import message_without_file, why_missing
 
 # Opening file systems, and translating their errors.
@@ -57,6 +58,8 @@ def file_system(uri: str) -> tuple[Any, str]:
     >>> path
     '/frames/a'
     """
+    if is_kept_by_spark(uri):
+        return KEPT_FILES, uri
     scheme, _, rest = uri.partition("://")
     if (chosen := _options().file_system_for(uri)) is not None:
         files = chosen.in_this_process()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import gc
 import itertools
 import os
@@ -42,9 +43,10 @@ from sframe_spark.process.temporary_file_leases import (
     require_directory,
 )
 from sframe_spark.process.threads import in_threads
+from sframe_spark.storage.filesystem.files_kept_by_spark import KEPT_FILES, SCHEME
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
-from sframe_spark.storage.filesystem.remote_operations import download, listed, put_bytes, remote_entry, remove, upload
+from sframe_spark.storage.filesystem.remote_operations import download, file_system, listed, put_bytes, remote_entry, remove, upload
 
 # Handles.
 
@@ -120,6 +122,8 @@ class QuotaUsage:
         return sum(size for handle, size in list(self._sizes.items()) if handle is not excluded and handle.is_there)
 
 
+# Schemes of file systems that Python opens by libhdfs only, which comes with distributions of Hadoop.
+HADOOP_SCHEMES = ("hdfs", "viewfs")
 OWNER = "owner"
 # The end of the name of a directory that is being deleted.
 DELETED = "-deleted"
@@ -278,6 +282,33 @@ def at_end_of_process(work: Callable[[], None]) -> None:
         threading._register_atexit(work)  # type: ignore[attr-defined]
 
 
+# Temporary datasets whose files Spark keeps.
+
+
+class KeptStore:
+    """The temporary datasets of this process whose files Spark keeps. Its directories are names only."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self.usage = QuotaUsage()
+        self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.name = new_name()
+        self.directory = f"{SCHEME}://{self.name}"
+        # What Spark keeps goes with the application or the session, so at the end of the process nothing is left to do.
+        threading.Thread(target=self._work, name="sframe_spark kept files", daemon=True).start()
+        at_end_of_process(lambda: self._removals.put(None))
+
+    def new_dataset(self) -> RemoteHandle:
+        """Return a handle on a new, unused directory name."""
+        return RemoteHandle(join(self.directory, f"dataset-{next(self._numbers):06d}"), self._removals)
+
+    def _work(self) -> None:
+        """Let go of the directories in the queue until None is in it."""
+        while (directory := self._removals.get()) is not None:
+            if KEPT_FILES.keeper is not None:
+                KEPT_FILES.keeper.forget(directory)
+
+
 # Local temporary datasets.
 
 
@@ -360,13 +391,27 @@ class TemporaryStore:
 
 
 _STORES: dict[tuple[str, int], TemporaryStore | RemoteStore] = {}
+_KEPT: dict[int, KeptStore] = {}
 _STORES_LOCK = threading.Lock()
 keep_whole_at_fork(_STORES_LOCK, "temporary data")
 
 
 def temporary_root() -> str:
     """Return the location for temporary data: ``config.temporary_directory``, the object store of the cluster, or the system's directory."""
-    return config.temporary_directory or PLACE_OF_CLUSTER.uri or directory_of_system()
+    named = config.temporary_directory
+    return (None if named is None or is_for_spark_alone(named) else named) or PLACE_OF_CLUSTER.uri or directory_of_system()
+
+
+@functools.lru_cache(maxsize=8)
+def is_for_spark_alone(location: str) -> bool:
+    """Return whether a location is on a file system of Hadoop that Python cannot open here, so that only Spark writes there."""
+    if location.partition("://")[0] not in HADOOP_SCHEMES:
+        return False
+    try:
+        file_system(location)
+    except StorageError:
+        return True
+    return False
 
 
 def scratch_root() -> str:
@@ -391,6 +436,14 @@ def scratch_store() -> TemporaryStore:
     store = _store(scratch_root())
     assert isinstance(store, TemporaryStore)
     return store
+
+
+def kept_store() -> KeptStore:
+    """Return the store of this process for datasets whose files Spark keeps; it is created at the first call."""
+    with _STORES_LOCK:
+        if os.getpid() not in _KEPT:
+            _KEPT[os.getpid()] = KeptStore()
+        return _KEPT[os.getpid()]
 
 
 def _store(root: str) -> TemporaryStore | RemoteStore:

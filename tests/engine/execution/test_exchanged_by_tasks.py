@@ -59,7 +59,6 @@ def tasks(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(costs, "BYTES_OF_RANGE_OF_TASK", 9_000)
     monkeypatch.setattr(costs, "BYTES_BUFFERED_BY_SHUFFLE_TASK", 10_000)
     monkeypatch.setattr(costs, "MIN_ROWS_OF_TASK", 300)
-    monkeypatch.setattr(range_shuffle, "is_result_shared_with", lambda workers, directory: request.param == MESSAGES)
     directory = str(tmp_path / "temporary")
     with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, memory_budget=0, progress="off", temporary_directory=directory):
         yield request.param
@@ -270,17 +269,14 @@ def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, 
     assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
 
 
-@pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
+@pytest.mark.parametrize("why", ["no room", "too many tasks"])
 def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(QueryShape, "run", lambda self, section, runner: asked.append(section.root) or StopIteration)
     if why == "no room":
         monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_OF_TASK", 100)
-    elif why == "too many tasks":
-        monkeypatch.setattr(costs, "MAX_RUNS_OF_SHUFFLE", 100)
     else:
-        for name in ("is_shared_with", "is_result_shared_with"):
-            monkeypatch.setattr(range_shuffle, name, lambda workers, directory: False)
+        monkeypatch.setattr(costs, "MAX_RUNS_OF_SHUFFLE", 100)
     made = made_of("by texts", frame)
     with pytest.raises(AttributeError):
         materialize(made._node, MaterializeOptions(in_memory=0, segments=50))

@@ -44,8 +44,6 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in (hash_join, range_shuffle, section_runner):
         monkeypatch.setattr(module, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(plan_executor, "start_ahead", lambda: None)
-    for module in (hash_join, range_shuffle):
-        monkeypatch.setattr(module, "is_result_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(range_shuffle, "is_shared_with", lambda workers, directory: False)
     for name, value in (
         ("BYTES_OF_RANGE_OF_TASK", 4_000),
@@ -145,14 +143,11 @@ def test_few_rows_of_many_partners_are_put_in_order_by_files(how: str, rows: str
     assert rows_equal(rows_of(made), expected) and in_files and not asked
 
 
-@pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
+@pytest.mark.parametrize("why", ["no room", "too many tasks"])
 def test_otherwise_it_is_a_query(sides: tuple[SFrame, SFrame], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[Any]()
     monkeypatch.setattr(QueryShape, "run", lambda self, section, runner: asked.append(section.root) or StopIteration)
-    if why == "not shared":
-        monkeypatch.setattr(hash_join, "is_result_shared_with", lambda workers, directory: False)
-        monkeypatch.setattr(hash_join, "is_temporary_data_shared_with", lambda workers: False)
-    elif why == "too many tasks":
+    if why == "too many tasks":
         monkeypatch.setattr(costs, "MAX_RUNS_OF_SHUFFLE", 100)
     else:
         monkeypatch.setattr(costs, "MAX_BYTES_OF_RANGE_OF_TASK", 100)

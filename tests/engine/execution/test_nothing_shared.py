@@ -22,11 +22,14 @@ from sframe_spark.engine.shapes.section_tree import Workers
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import checked_file
 from sframe_spark.errors import NotSharedError
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import get_unshared
+from sframe_spark.storage.filesystem.files_kept_by_spark import KEPT_FILES
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from tests.sent_to_threads import KeptHere
 
 ROWS = 300
 ADVICE = "is not shared; set config.temporary_directory"
@@ -196,12 +199,16 @@ def test_which_plans_are_computed_alone(saved: SFrame, tmp_path: Path) -> None:
         assert is_computed_alone(stored, Site.now(), target)
 
 
-def test_rows_are_sent_within_the_budget(saved: SFrame, tmp_path: Path) -> None:
+def test_rows_are_sent_with_the_query_within_the_budget(saved: SFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = leaf(saved)
     assert with_rows_sent(node) is node
     get_unshared()[str(tmp_path), "read"] = f"{tmp_path} {ADVICE}"
-    with pytest.raises(NotSharedError, match=r"more than config\.memory_budget \(0 bytes\).*config\.temporary_directory"):
-        with_rows_sent(node)
+    # Without a place for them they go to one that Spark keeps, in parts.
+    monkeypatch.setattr(KEPT_FILES, "keeper", keeper := KeptHere())
+    monkeypatch.setattr(result_storage, "require_keeping", lambda why: None)
+    get_unshared()[temporary_store().directory, "written"] = ADVICE
+    sent = with_rows_sent(node)
+    assert keeper.files and isinstance(sent.operator, SegmentSource) and sent.operator.read(0, ROWS).columns[1].to_pylist() == COLUMNS["n"]
     with config.using(memory_budget=1 << 20):
         sent = with_rows_sent(node)
     assert isinstance(sent.operator, MemorySource) and sent.operator.read_all().columns[1].to_pylist() == COLUMNS["n"]

@@ -93,7 +93,7 @@ def test_rows_of_a_dataframe_stay_in_memory_where_no_directory_is_shared(spark: 
     assert "more than" not in str(frame.last_run()) and "in memory" in str(frame.last_run())
 
 
-def test_more_rows_than_may_be_collected_are_written_once_a_directory_is_shared(spark: Any, unshared: None) -> None:
+def test_more_rows_than_may_be_collected_are_kept_by_spark(spark: Any, unshared: None) -> None:
     with config.using(memory_budget=1_000):
         frame = SFrame(spark.range(0, ROWS, 1, 3))
         frame.materialize()

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sframe_spark.compute.int_with_spark_hash import int_with_hash
 from sframe_spark.engine.spark import messages_between_tasks
 from sframe_spark.engine.spark.error_translation import translated_errors
-from sframe_spark.engine.spark.messages_between_tasks import Message, int_with_hash, outcomes_from_job, outcomes_from_query, run_exchange
+from sframe_spark.engine.spark.messages_between_tasks import Message, outcomes_from_job, outcomes_from_query, run_exchange
 from sframe_spark.errors import ExecutionError, SchemaError, StorageError
 from sframe_spark.session import get_session
 from sframe_spark.session.spark_versions import to_arrow
