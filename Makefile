@@ -12,11 +12,11 @@ PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 CLASSES := $(VENV)/classes.jsa
 export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
 # Hundreds of processes import the package, the tests and benchmarks: they find them compiled, whatever the environment says.
-test changed faults bench bench-cluster bench-peers bench-scale bench-tpch: export PYTHONDONTWRITEBYTECODE :=
+test changed faults bench bench-cluster bench-long-run bench-peers bench-scale bench-tpch: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test versions docs faults bench bench-cluster bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
+.PHONY: demo test versions docs faults bench bench-cluster bench-long-run bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
 
 venv: $(STAMP)
 
@@ -83,6 +83,11 @@ bench-cluster: $(STAMP)
 # What operators cost: measured anew (half an hour), a driver of 10^5 segments simulated anew, then the tables of docs/scale.md.
 bench-scale: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.scale measure simulate
+
+# Two workers of 2 GB make, filter, group, sum up, sort and join 10^7 rows, and each result is checked: ROWS=1e9 needs hours of a core and 32 GB of disk.
+ROWS ?= 1e7
+bench-long-run: $(STAMP)
+	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.scale.long_run --rows $(ROWS)
 
 bench: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.run
