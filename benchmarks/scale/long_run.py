@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ from benchmarks.scale.measured_runs import load
 from benchmarks.scale.shapes import Shape
 from benchmarks.scale.watched import DRIVER, DRIVER_JVM, Peaks, watching
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from tests.cluster.machine import PROJECT, StandaloneCluster, standalone_cluster
+from tests.cluster.machine import PROJECT, StandaloneCluster, end_with_parent, standalone_cluster
 from tests.cluster.object_store import object_store
 
 BELOW = long_rows.KEYS // 10
@@ -149,6 +150,7 @@ def drive(url: str, settings: Mapping[str, Any]) -> None:
     """Run the steps that are asked for, line by line, in a session of Spark."""
     from pyspark.sql import SparkSession
 
+    end_with_parent()
     builder = SparkSession.builder.master(url)
     for key, value in settings["spark"].items():
         builder = builder.config(key, value)
@@ -301,6 +303,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> None:
     """Start a cluster and a driver, and print a line for each step."""
     chosen = parsed(arguments)
+    # What `timeout` sends ends the cluster, and deletes what is on the disk, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ[MARK] = str(os.getpid())
     with ExitStack() as stack:
         scratch = Path(chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="long-run-")))
