@@ -32,6 +32,8 @@ _IF_ELSE_TAKES_SLICES = VERSION >= (24,)
 _REPLACEMENT_TAKES_SLICES = VERSION >= (25,)
 # Before 25 timestamps of ORC files outside the years that 64-bit nanoseconds cover wrap around.
 ORC_TIMESTAMPS_ARE_CHECKED = VERSION >= (25,)
+# Before 18 bounds of Parquet files count as there when one of them was left out because it is long; that one is an empty string then.
+_TELLS_BOTH_BOUNDS = VERSION >= (18,)
 # Before 21 UUIDs of Parquet files are read as their bytes.
 READS_UUIDS = VERSION >= (21,)
 # Before 26 a missing list of fixed size cannot be read from Parquet.
@@ -90,6 +92,20 @@ def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 def with_json_type(texts: pa.Array) -> pa.Array:
     """Return texts as values of :data:`JSON_TYPE`."""
     return texts if pa.types.is_string(JSON_TYPE) else pa.ExtensionArray.from_storage(JSON_TYPE, texts)
+
+
+def has_bounds(statistics: Any) -> bool:
+    """Return whether the statistics of a column in a row group of Parquet have a minimum and a maximum.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> has_bounds(SimpleNamespace(has_min_max=True, physical_type="INT32", min_raw=0, max_raw=0))
+    True
+    """
+    if not statistics.has_min_max or _TELLS_BOTH_BOUNDS or statistics.physical_type != "BYTE_ARRAY":
+        return bool(statistics.has_min_max)
+    return bool(statistics.min_raw) and bool(statistics.max_raw)
 
 
 def if_else(condition: Any, left: Any, right: Any) -> Any:

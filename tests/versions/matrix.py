@@ -1,4 +1,4 @@
-"""The versions of Python, Spark, pandas and pyarrow tried together: `make versions`, or `python -m tests.versions.matrix [record] [NAME]`.
+"""The versions of Python, Spark, pandas and pyarrow tried together: `make versions`, or `python -m tests.versions.matrix [record] [PART] [NAME]`.
 
 Each row gets an environment of its own below `.venv-versions`, made by pip and kept, and runs the fixed part of the suite; with `record` its outcome
 is kept, and the table in `docs/install.md` is written anew. Runs with the standard library alone, as it makes the environments.
@@ -6,7 +6,6 @@ is kept, and the table in `docs/install.md` is written anew. Runs with the stand
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import re
@@ -23,10 +22,15 @@ ENVIRONMENTS = ROOT / ".venv-versions"
 OUTCOMES = ROOT / "tests" / "data" / "outcomes_of_versions.json"
 PAGE = ROOT / "docs" / "install.md"
 
-# What each row runs: operations whose values are recorded, in this process and as queries and jobs of Spark; the demo. Rows with the newest libraries
-# and Python also run the operations over Spark Connect, and the programs of the tests of clusters on one.
-FIXED_PART = ("tests/versions",)
-WITH_CLUSTERS = ("-m", "matrix or not matrix")
+CLUSTERS = "tests/versions/test_connect_and_clusters.py"
+# What rows run, by part: operations whose values are recorded in this process, and what else needs no Spark; the operations as queries and jobs of
+# Spark, and the demo; the operations over Spark Connect; the programs of the tests of clusters on one.
+PARTS = {
+    "process": ("tests/versions", "-m", "not spark and not matrix"),
+    "spark": ("tests/versions", "-m", "spark and not matrix"),
+    "connect": (CLUSTERS, "-m", "matrix", "-k", "connect_are"),
+    "cluster": (CLUSTERS, "-m", "matrix", "-k", "programs_of"),
+}
 # What the tests need beside the package.
 TOOLS = ("pytest>=8.0", "hypothesis>=6.100", "fsspec>=2024.12", "moto[server]>=5.0.20", "s3fs>=2024.12")
 # What the table says of a row, beside the versions of Python and Spark.
@@ -68,14 +72,11 @@ class Row:
         return f"python{self.python}_pyspark{self.spark}_{self.libraries}"
 
     @property
-    def has_clusters(self) -> bool:
-        """Whether the row runs what starts a cluster and a Connect server: one row of each Spark does."""
-        return self in NEWEST
-
-    @property
-    def part(self) -> tuple[str, ...]:
-        """What pytest is given."""
-        return (*FIXED_PART, *(WITH_CLUSTERS if self.has_clusters else ()))
+    def parts(self) -> tuple[str, ...]:
+        """What the row runs: one row of each Spark, with the newest of all, starts a Connect server, where there is one, and a cluster."""
+        if (self.python, self.libraries) != ("3.13", "newest"):
+            return ("process", "spark")
+        return ("process", "spark", "cluster") if self.spark.startswith("3.") else tuple(PARTS)
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -94,7 +95,6 @@ class Row:
 SPARKS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
 # With the oldest Python the lowest libraries, with the next pandas 2, with the newest the newest of all.
 PYTHONS = {"3.11": "lowest", "3.12": "pandas2", "3.13": "newest"}
-NEWEST = tuple(Row(spark, "3.13") for spark in SPARKS)
 # The other way round with the oldest Spark and the newest.
 LIBRARIES = tuple(
     Row(spark, python, libraries) for spark in (SPARKS[0], SPARKS[-1]) for python, libraries in (("3.11", "newest"), ("3.13", "lowest"))
@@ -154,15 +154,15 @@ def versions_of(python: str) -> dict[str, str]:
     return found
 
 
-def outcome(row: Row) -> tuple[dict[str, str] | None, str]:
-    """What the table says of a row, None if its tests do not pass, and the last line that they print."""
+def run_part(row: Row, part: str) -> tuple[dict[str, str] | None, str]:
+    """Run a part of a row; return what is recorded of it, None if its tests do not pass, and the last line that they print."""
     try:
         python = prepared(row)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         return None, f"cannot be installed: {error}"[:200]
     # The options of `make` name an archive of the classes of another Spark.
     variables = {name: value for name, value in os.environ.items() if name != "SFRAME_SPARK_JVM_OPTIONS"} | {"PYSPARK_PYTHON": python}
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *row.part]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PARTS[part]]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=variables)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["nothing was printed"]
     if done.returncode:
@@ -170,7 +170,7 @@ def outcome(row: Row) -> tuple[dict[str, str] | None, str]:
         return None, lines[-1].strip("= ")
     passed = PASSED.search(lines[-1])
     assert passed is not None, lines[-1]
-    return {**versions_of(python), "passed": passed[1], "day": f"{datetime.date.today()}"}, lines[-1].strip("= ")
+    return {**versions_of(python), part: passed[1]}, lines[-1].strip("= ")
 
 
 # What was found, for the page.
@@ -182,28 +182,25 @@ def recorded() -> dict[str, dict[str, str]]:
     return found
 
 
-def record(name: str, found: dict[str, str] | None) -> None:
-    """Keep the outcome of a row, or that it has none, and write the page anew."""
+def record(row: Row, part: str, found: Mapping[str, str] | None) -> None:
+    """Keep the outcome of a part of a row, or that it has none, and write the page anew."""
     kept = recorded()
-    kept.pop(name, None)
-    if found is not None:
-        kept[name] = found
-    lines = ",\n".join(f"{json.dumps(row.name)}: {json.dumps(kept[row.name])}" for row in ROWS if row.name in kept)
+    of_row = kept.setdefault(row.name, {})
+    of_row.pop(part, None)
+    of_row.update(found or {})
+    lines = ",\n".join(f"{json.dumps(each.name)}: {json.dumps(kept[each.name])}" for each in ROWS if each.name in kept)
     OUTCOMES.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(text.replace(table_in(text), table(kept)), encoding="utf-8")
 
 
 def table(outcomes: Mapping[str, Mapping[str, str]]) -> str:
-    """The table of the page: a line for each row, in which each test that ran has passed or the row has no outcome."""
-    lines = ["| Spark | Python | pandas | pyarrow | NumPy | Connect, cluster | tests passed | day |", f"|{' --- |' * 6} ---: | --- |"]
+    """The table of the page: a line for each row; of each of its parts the number of tests, which all passed, or that it was not run."""
+    lines = [f"| Spark | Python | {' | '.join(SHOWN)} | {' | '.join(PARTS)} |", f"|{' --- |' * (2 + len(SHOWN))}{' ---: |' * len(PARTS)}"]
     for row in ROWS:
-        found = outcomes.get(row.name)
-        if found is None:
-            cells = ("", "", "", "", "not run", "")
-        else:
-            cells = (*(found[name] for name in SHOWN), "yes" if row.has_clusters else "", found["passed"], found["day"])
-        lines.append(f"| {' | '.join((row.spark, row.python, *cells))} |")
+        found = outcomes.get(row.name, {})
+        ran = (found.get(part, "not run") if part in row.parts else "" for part in PARTS)
+        lines.append(f"| {' | '.join((row.spark, row.python, *(found.get(name, '') for name in SHOWN), *ran))} |")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -222,9 +219,11 @@ def rows_named(words: Sequence[str]) -> list[Row]:
 
 
 def main(words: list[str]) -> int:
-    """Run the rows that are named; print a line for each, and return 1 if one fails."""
+    """Run the rows that are named, or of each the one part that is; print a line for each part, and return 1 if one fails."""
     records = words[:1] == ["record"]
-    chosen = rows_named(words[records:])
+    words = words[records:]
+    part_named = next((word for word in words if word in PARTS), None)
+    chosen = rows_named([word for word in words if word != part_named])
     if not chosen:
         sys.stdout.write(f"no row is named so: {', '.join(row.name for row in ROWS)}\n")
         return 1
@@ -234,12 +233,13 @@ def main(words: list[str]) -> int:
         if interpreter(row.python) is None:
             sys.stdout.write(f"absent  {row.name}: this machine has no Python {row.python}\n")
             continue
-        found, line = outcome(row)
-        failed += found is None
-        sys.stdout.write(f"{'FAILED' if found is None else 'ok    '}  {row.name}: {line} ({time.monotonic() - started:.0f} s)\n")
-        sys.stdout.flush()
-        if records:
-            record(row.name, found)
+        for part in row.parts if part_named is None else {part_named} & set(row.parts):
+            found, line = run_part(row, part)
+            failed += found is None
+            sys.stdout.write(f"{'FAILED' if found is None else 'ok    '}  {row.name}, {part}: {line} ({time.monotonic() - started:.0f} s)\n")
+            sys.stdout.flush()
+            if records:
+                record(row, part, found)
     return 1 if failed else 0
 
 

@@ -6,10 +6,12 @@ import datetime as dt
 import random
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc
+import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark
@@ -22,7 +24,7 @@ ROOT = Path(sframe_spark.__file__).parent
 
 
 def test_guarded_kernels_are_called_by_way_of_their_guards() -> None:
-    wrong = re.compile(r"\bpc\.(if_else|replace_with_mask)\b|\bpa\.(concat_batches|json_)\b|pa\.__version__|to_pandas_dtype")
+    wrong = re.compile(r"\bpc\.(if_else|replace_with_mask)\b|\bpa\.(concat_batches|json_)\b|pa\.__version__|to_pandas_dtype|has_min_max")
     # Until version 25 or so a type asks pandas, which the light core lacks, for the type of NumPy.
     # The version that a report or an error shows decides nothing.
     shown = {"pyarrow_versions.py", "engine/spark/executor_version_checks.py"}
@@ -90,6 +92,25 @@ def test_batches_are_concatenated() -> None:
         pa.record_batch({"a": [4], "b": ["z"]}),
     ]
     assert pyarrow_versions.concat_batches(batches).to_pydict() == {"a": [1, 2, 4], "b": ["x", None, "z"]}
+
+
+def test_rows_with_long_texts_are_found(tmp_path: Path) -> None:
+    """Writers leave out bounds that are long, and pyarrow 17 takes them for empty ones."""
+    long = "x" * 100_000
+    for number, texts in enumerate((["s", long], [long, "s"], ["", long], ["a" * 5_000, "b"])):
+        path = str(tmp_path / f"{number}.parquet")
+        pq.write_table(pa.table({"t": texts, "n": [1, 2]}), path)
+        frame = SFrame.read_parquet(path)
+        assert [len(frame[frame["t"] >= text]) for text in ("t", "a", "")] == [sum(text >= bound for text in texts) for bound in ("t", "a", "")]
+
+
+@pytest.mark.parametrize("bounds", [(b"", b"x"), (b"s", b""), (b"", b"")], ids=str)
+def test_bounds_that_may_have_been_left_out(bounds: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyarrow_versions, "_TELLS_BOTH_BOUNDS", False)
+    low, high = bounds
+    assert not pyarrow_versions.has_bounds(SimpleNamespace(has_min_max=True, physical_type="BYTE_ARRAY", min_raw=low, max_raw=high))
+    assert pyarrow_versions.has_bounds(SimpleNamespace(has_min_max=True, physical_type="BYTE_ARRAY", min_raw=b"s", max_raw=b"x"))
+    assert not pyarrow_versions.has_bounds(SimpleNamespace(has_min_max=False, physical_type="INT64"))
 
 
 @pytest.mark.parametrize("nested", [False, True])

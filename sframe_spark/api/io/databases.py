@@ -37,7 +37,7 @@ from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.chunk import aligned_chunks
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.users_own_spark_session import user_session
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT_KIND, LIST_KIND, STR, ColumnType, of_any_offset
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, INT_KIND, LIST_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.invalid_unicode_errors import column_named
 from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, infer_type
 from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
@@ -636,10 +636,18 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, mo
     _require_flat_columns(names, node)
     statement = _insert(library, names, node.schema, table, specifiers, exact_names)
     with opened_cursor(conn) as cursor, one_transaction(conn, cursor):
-        rows = iterate_tuples(node, names)
+        rows: Iterator[Sequence[Any]] = iterate_tuples(node, names)
+        if _adapts_datetimes_itself(library) and any(kind.kind == DATETIME_KIND for kind in node.schema):
+            rows = (tuple(value.isoformat(" ") if isinstance(value, datetime.datetime) else value for value in row) for row in rows)
         while batch := list(islice(rows, ROWS_PER_INSERT)):
             named = [{f"p{number}": value for number, value in enumerate(row, 1)} for row in batch] if library.paramstyle == "named" else batch
             require_answer(conn, cursor.executemany(statement, named))
+
+
+def _adapts_datetimes_itself(library: ModuleType) -> bool:
+    """Return whether sqlite3 would make texts of date-times by an adapter of its own, deprecated since Python 3.12; not one of the user's."""
+    adapter = getattr(library, "adapters", {}).get((datetime.datetime, getattr(library, "PrepareProtocol", None)))
+    return getattr(adapter, "__module__", "").startswith("sqlite3")
 
 
 def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: str, specifiers: bool, exact_names: bool) -> str:

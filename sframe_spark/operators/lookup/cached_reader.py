@@ -23,6 +23,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.memory import work_memory
+from sframe_spark.pyarrow_versions import has_bounds
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.parquet.footer import segment_footer
@@ -124,7 +125,7 @@ def recorded_first_key(source: Source, block: RowBlock, column: int) -> tuple[bo
         return False, None
     if statistics.null_count:
         return True, None
-    is_known = bool(statistics.has_min_max) and statistics.min_raw == statistics.min_raw
+    is_known = has_bounds(statistics) and statistics.min_raw == statistics.min_raw
     return is_known, statistics.min_raw if is_known else None
 
 

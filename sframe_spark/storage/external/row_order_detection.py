@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.pyarrow_versions import has_bounds
 from sframe_spark.storage.manifest.column_statistics import Scalar
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
@@ -107,12 +108,12 @@ def _ranges_in(footer: Footer, name: str) -> list[Range] | None:
             continue
         if chunk is None:
             return None
-        if chunk.has_min_max and chunk.physical_type in _ORDERED:
+        if has_bounds(chunk) and chunk.physical_type in _ORDERED:
             low, high = chunk.min_raw, chunk.max_raw
             if low is None or low != low or high != high:
                 return None
             ranges.append((low, high, bool(chunk.has_null_count and chunk.null_count)))
-        elif not chunk.has_min_max and chunk.has_null_count and chunk.null_count == rows:
+        elif not has_bounds(chunk) and chunk.has_null_count and chunk.null_count == rows:
             ranges.append((None, None, True))
         else:
             return None

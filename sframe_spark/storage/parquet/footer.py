@@ -21,6 +21,7 @@ from sframe_spark.errors import BrokenThrift, EncryptedColumnsError, SchemaError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.fork_safety import keep_whole_at_fork
+from sframe_spark.pyarrow_versions import has_bounds
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, state_of
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
@@ -480,7 +481,7 @@ def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] |
     """
     minima, maxima = [], []
     for statistics in chunks:
-        if statistics is None or not statistics.has_min_max:
+        if statistics is None or not has_bounds(statistics):
             if statistics is None or not statistics.has_null_count or statistics.num_values:
                 return None
             continue
@@ -498,7 +499,7 @@ def shows_nanoseconds(footer: Footer, name: str) -> bool:
     data_type = footer.schema.field(name).type
     if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.meant:
         return False
-    bounds = [bound for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max for bound in (chunk.min_raw, chunk.max_raw)]
+    bounds = [bound for chunk in footer.chunks(name) if chunk is not None and has_bounds(chunk) for bound in (chunk.min_raw, chunk.max_raw)]
     return any(bound % 1000 for bound in bounds if isinstance(bound, int))
 
 
@@ -530,9 +531,9 @@ def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | 
     """Return statistics with the order of the column, if all rows of each row group have the same value; otherwise unchanged ones."""
     values: list[int] = []
     for chunk in chunks:
-        if chunk is None or (chunk.has_min_max and chunk.min_raw != chunk.max_raw):
+        if chunk is None or (has_bounds(chunk) and chunk.min_raw != chunk.max_raw):
             return facts
-        values += [chunk.min_raw] if chunk.has_min_max else []
+        values += [chunk.min_raw] if has_bounds(chunk) else []
     if not values:
         return facts
     ascending, descending = values == sorted(values), values == sorted(values, reverse=True)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.pyarrow_versions import has_bounds
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics, Scalar
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
@@ -226,7 +227,7 @@ def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], en
     groups = []
     for group, chunk in enumerate(footer.chunks(order_column(name, manifest.types[column]))):
         bounds: Bounds | None = None
-        if chunk is not None and chunk.has_min_max:
+        if chunk is not None and has_bounds(chunk):
             # Other programs may truncate bounds of strings. Such segments have no recorded bounds, and were returned as a whole above.
             bounds = (chunk.min, chunk.max) if chunk.physical_type == "BYTE_ARRAY" else (chunk.min_raw, chunk.max_raw)
             bounds = None if bounds[0] != bounds[0] or bounds[1] != bounds[1] else bounds

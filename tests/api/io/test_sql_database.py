@@ -140,3 +140,18 @@ def test_date_times_and_bytes(conn: sqlite3.Connection) -> None:
 
     frame = SFrame.from_sql(Connection(), "", dbapi_module=sqlite3, column_type_hints={"b": str})
     assert list(frame) == [{"t": datetime.datetime(2024, 2, 29), "d": datetime.datetime(2024, 3, 1), "b": "ab"}, {"t": None, "d": None, "b": None}]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_date_times_are_the_texts_that_sqlite_has_always_made(own: bool, conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Since Python 3.12 sqlite3 warns when it makes them, and warnings are errors here; an adapter of the user's is asked as ever."""
+    if own:
+        monkeypatch.setitem(sqlite3.adapters, (datetime.datetime, sqlite3.PrepareProtocol), lambda moment: f"in {moment.year}")  # type: ignore[attr-defined]
+    noon = datetime.datetime(2024, 2, 29, 12)
+    conn.execute("create table moments(a text, b text, n integer)")
+    moments = {"a": [noon, None], "b": [noon.replace(tzinfo=datetime.UTC), noon.replace(tzinfo=datetime.UTC, microsecond=5)], "n": [1, 2]}
+    SFrame(moments).to_sql(conn, "moments")
+    texts = [("in 2024", "in 2024", 1), (None, "in 2024", 2)]
+    if not own:
+        texts = [("2024-02-29 12:00:00", "2024-02-29 12:00:00+00:00", 1), (None, "2024-02-29 12:00:00.000005+00:00", 2)]
+    assert conn.execute("select * from moments").fetchall() == texts

@@ -24,6 +24,7 @@ from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import FLOAT
 from tests.interpreters import run_program
+from tests.needs import needs
 from tests.storage.foreign_manifests import foreign_manifest
 from tests.storage.saved import save_dataset
 
@@ -159,6 +160,7 @@ def test_damage_is_not_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.M
     assert not (tmp_path / "copy").exists()
 
 
+@needs("pyarrow>=18")
 def test_a_missing_source_is_told(dataset: Any, tmp_path: Any) -> None:
     source = dataset("a", [1])
     os.remove(os.path.join(source.directory, source.segments[0].file))

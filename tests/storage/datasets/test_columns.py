@@ -20,7 +20,10 @@ from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry im
 from sframe_spark.storage.parquet.column_copy import footer_of_file
 from sframe_spark.storage.parquet.thrift import read_struct, write_struct
 from sframe_spark.storage.segments import writer
+from tests.needs import needs
 
+# With pyarrow 17 footers of files without rows lack what is compared: all rows are decoded and written.
+pytestmark = needs("pyarrow>=18")
 ROWS = 1000
 COLUMNS: dict[str, list[Any]] = {
     "row": list(range(ROWS)),
