@@ -391,7 +391,7 @@ def outcomes_from_query(shares: Sequence[Share], senders: Senders, stages: Seque
         # Receivers get the blocks of the files that they read among their messages.
         blocks = blocks_for(spark, [payload.kept.read for payload in stages[-1].payloads])
         if blocks is not None:
-            rows = rows.unionAll(blocks.selectExpr("place", f"CAST(CONCAT('{BLOCK_OF}', {START}, ':', {FILE}) AS binary)", CONTENT))
+            rows = rows.unionAll(blocks.selectExpr("place", f"CAST(CONCAT('{BLOCK_OF}', CAST({START} AS string), ':', {FILE}) AS binary)", CONTENT))
         rows = rows.repartition(len(stages[-1].payloads), "place").mapInArrow(receive, result)
     return outcomes_of_query(rows, writes)
 
