@@ -58,8 +58,10 @@ class HashJoinShape(Shape):
         return None if is_refused or partitions_of_tasks(part.root, part.site) is None else Workers.SPARK_TASKS
 
     def alternatives(self, section: Section, site: Site) -> Sequence[Alternative]:
-        """Return what happens if a hash partition is too large."""
-        return [Alternative.HASH_PARTITIONS if section.workers is Workers.THREADS else Alternative.HASH_PARTITIONS_OF_TASKS]
+        """Return what happens if a hash partition is too large, or the result of sides of few bytes."""
+        if section.workers is Workers.SPARK_TASKS:
+            return [Alternative.HASH_PARTITIONS_OF_TASKS]
+        return [Alternative.HASH_PARTITIONS, *([Alternative.VERY_MANY_MATCHES] if runs_on_other_machines(site) else [])]
 
     @memory_for_batches()
     def run(self, section: Section, runner: SectionRunner) -> PlannerNode | ReplanNeeded:

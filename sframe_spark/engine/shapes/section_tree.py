@@ -138,6 +138,7 @@ class Alternative(enum.Enum):
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
     HASH_PARTITIONS = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
     EXCHANGE_OF_TASKS = "a Spark query, if tasks are too many, or rows of a single range take more than one may"
+    VERY_MANY_MATCHES = "by Spark's tasks, if a look at the matches foretells more than eight times config.memory_budget of rows"
     HASH_PARTITIONS_OF_TASKS = "a Spark query, if tasks are too many, or rows of a single piece take more than one may"
     WITHOUT_SPARK = (
         "this process computes it, in threads or Python processes, if Spark's machines do not see the files or share no directory for its rows"

@@ -19,6 +19,7 @@ from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime.shuffle_by_messages import Inbox
 from sframe_spark.engine.shapes import hash_join, range_shuffle, section_runner
 from sframe_spark.engine.shapes.hash_join_by_messages import PartnerSearch, RowsWithPartners
+from sframe_spark.engine.shapes.section_tree import Alternative
 from sframe_spark.engine.shapes.spark_query import QueryShape
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
@@ -249,7 +250,8 @@ def test_few_bytes_with_very_many_matches_are_joined_by_tasks_after_all(tmp_path
     monkeypatch.setattr(algorithm_choice, "MAX_TIES", 1)
     expected, made = expected_of(both, ["k"], "inner", monkeypatch), joined(both, ["k"], "inner")
     with config.using(memory_budget=16_000):
-        assert plan_dry_run(made._node).sections[-1].strategy == HASH_JOIN_BY_THREADS
+        section = plan_dry_run(made._node).sections[-1]
+        assert section.strategy == HASH_JOIN_BY_THREADS and Alternative.VERY_MANY_MATCHES in section.alternatives
         materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(made), expected)
 
