@@ -69,6 +69,11 @@ DEMANDS = (
 )
 
 
+def without_files(runner: Any, exchange: Any, workers: Any, files: Any) -> Any:
+    """Exchange rows by messages where they would be exchanged in files."""
+    return range_shuffle.exchanged_by_messages(runner, exchange, workers)
+
+
 @contextmanager
 def crossing(way: str) -> Iterator[None]:
     """Let rows cross in one way; results are in the shared directory in all of them."""
@@ -77,9 +82,7 @@ def crossing(way: str) -> Iterator[None]:
             # What the driver would do alone crosses, too.
             stack.enter_context(mock.patch.object(rows_near_this_process, "is_near", lambda node: False))
         if way in (JOB, QUERY):
-            stack.enter_context(mock.patch.object(range_shuffle, "is_shared_with", lambda workers, directory: False))
-            stack.enter_context(mock.patch.object(range_shuffle, "is_result_shared_with", lambda workers, directory: True))
-            stack.enter_context(mock.patch.object(hash_join, "is_result_shared_with", lambda workers, directory: True))
+            stack.enter_context(mock.patch.object(range_shuffle, "exchanged_in_files", without_files))
         if way == QUERY:
             stack.enter_context(mock.patch.object(messages_between_tasks, "jobs_start_python_of_queries", lambda session: False))
         if way == SPARK:

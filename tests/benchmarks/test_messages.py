@@ -43,3 +43,10 @@ def test_a_table_says_what_is_missed_by_the_median(capsys: pytest.CaptureFixture
         "| as it comes, in a shared directory / PySpark by hand | 0.4 | 0.10 | 0.10 | 0.10 | 0.20 | ok |",
         "| messages of a job / PySpark by hand | 0.4 | 0.10 | 0.50 | 0.30 | 0.30 | missed |",
     ]
+
+
+@pytest.mark.parametrize("way", [way for way in messages.WORDS if way not in (BY_HAND, messages.IN_ORDER)])
+def test_what_a_way_replaces_is_there(way: str) -> None:
+    """Each name that a way replaces has to be one of the engine's."""
+    with messages.crossing(way):
+        assert (messages.range_shuffle.exchanged_in_files is messages.without_files) == (way in (JOB, messages.QUERY))

@@ -24,14 +24,7 @@ from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, Ra
 from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
-from sframe_spark.engine.runtime.shuffle_by_messages import (
-    Inbox,
-    ReceivedResult,
-    RowSending,
-    WrittenPartitions,
-    directory_of_executor,
-    require_all_received,
-)
+from sframe_spark.engine.runtime.shuffle_by_messages import Inbox, ReceivedResult, RowSending, WrittenPartitions, require_all_received
 from sframe_spark.engine.runtime.shuffle_store import PartitionRows, RowsOfTask, ShuffleFiles, ShuffleIndex, ShuffleStore, rows_of_task
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner
 from sframe_spark.engine.shapes.partitioned_operators import BITS_OF_ROW, PartitionOfJoin, SideOfJoin, rows_with_ids
@@ -45,6 +38,7 @@ from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_capabilities import PartitionJoining
 from sframe_spark.process.memory import batch_bytes
+from sframe_spark.storage.filesystem.files_kept_by_spark import directory_of_executor
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import INT
