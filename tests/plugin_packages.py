@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ensurepip
+import subprocess
 import sys
+import tomllib
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -67,3 +71,31 @@ def kernel(arguments, types, parameters, rows):
 
 define_function({name!r}, infer, kernel)
 """
+
+
+def build_wheel(project: Path, directory: Path) -> Path:
+    """Build the wheel of a pure Python project whose packages are in ``src``, as build tools do, of which none need be installed."""
+    about = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    name, version = about["name"].replace("-", "_"), about["version"]
+    metadata, tag = f"{name}-{version}.dist-info", "py3-none-any"
+    groups = "".join(f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in names.items()) for group, names in about["entry-points"].items())
+    texts = {
+        f"{metadata}/METADATA": f"Metadata-Version: 2.1\nName: {about['name']}\nVersion: {version}\n",
+        f"{metadata}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tag}\n",
+        f"{metadata}/entry_points.txt": groups,
+    }
+    source = project / "src"
+    texts.update({str(file.relative_to(source)): file.read_text(encoding="utf-8") for file in sorted(source.rglob("*.py"))})
+    wheel = directory / f"{name}-{version}-{tag}.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in texts.items():
+            archive.writestr(path, text)
+        archive.writestr(f"{metadata}/RECORD", "".join(f"{path},,\n" for path in (*texts, f"{metadata}/RECORD")))
+    return wheel
+
+
+def install_wheel(wheel: Path, site: Path) -> None:
+    """Install a wheel into a directory by the pip that Python brings along."""
+    (pip,) = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
+    command = [sys.executable, str(pip / "pip"), "install", "--quiet", "--no-index", "--no-deps", "--target", str(site), str(wheel)]
+    subprocess.run(command, check=True, capture_output=True)

@@ -86,6 +86,13 @@ def plugin_packages() -> tuple[PluginPackage, ...]:
     return tuple(sorted((package for package in packages.values() if package is not None), key=lambda package: package.key))
 
 
+def metadata_of(package: PluginPackage) -> dict[str, str]:
+    """Return the texts of the files of a package's metadata, by their names."""
+    found = next(_with_content(package.distribution), None)
+    texts = {} if found is None else {name: _text(found, name) for name in METADATA_FILES}
+    return {"METADATA" if name == "PKG-INFO" else name: text for name, text in texts.items() if text}
+
+
 def _with_content(name: str) -> Iterator[Distribution]:
     """Yield the packages of a name that have metadata: what an installation that was cut off has left behind has none, and hides others."""
     for package in Distribution.discover(name=name) if name else ():

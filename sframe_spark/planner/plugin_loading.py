@@ -191,6 +191,11 @@ def loaded_packages() -> list[PluginPackage]:
     return _LOADER.loaded()
 
 
+def plugin_modules() -> dict[str, PluginPackage]:
+    """Return the packages and modules of loaded plug-ins, by the dotted names under which they are imported."""
+    return {_regular_package(entry.module): package for package in loaded_packages() for entry in package.entries}
+
+
 def is_disabled(package: PluginPackage, disabled: frozenset[str]) -> bool:
     """Return whether the names of plug-ins that are switched off include a package, or stand for all."""
     return bool(disabled) and (ALL in disabled or package.key in map(normalised, disabled))

@@ -132,12 +132,20 @@ class Packages:
     trouble
         Why executors cannot run functions of this package; empty if no problem is known.
     archive
-        The zip file that was sent to executors; None if none was.
+        The zip file with this package that was sent to executors; None if none was.
+    plugins
+        The zip file with plug-ins that was sent to executors; None if none was.
     """
 
     checked: bool = False
     trouble: str = ""
     archive: str | None = None
+    plugins: str | None = None
+
+    @property
+    def sent(self) -> list[str]:
+        """All zip files that were sent to executors."""
+        return [archive for archive in (self.archive, self.plugins) if archive is not None]
 
 
 class SessionHolder:
@@ -227,9 +235,9 @@ class SessionHolder:
             atexit.register(self.stop)
         assert self._settings is not None
         self._settings.carry_over(session)
-        if is_remote(session) and self.packages.archive is not None:
-            session.addArtifacts(self.packages.archive, pyfile=True)
-            leave_out(self.packages.archive)
+        for archive in self.packages.sent if is_remote(session) else ():
+            session.addArtifacts(archive, pyfile=True)
+            leave_out(archive)
         return session
 
     def ship(self, archive: str) -> None:
@@ -244,7 +252,6 @@ class SessionHolder:
             else:
                 self._base.sparkContext.addPyFile(archive)
             leave_out(archive)
-            self.packages.archive = archive
 
     def follow_user(self) -> None:
         """Apply settings that the user has changed since the last query to the sessions of this package, except settings that affect results.

@@ -1,4 +1,4 @@
-"""Executors whose Python lacks this package are sent it; those that differ otherwise are refused in one line."""
+"""Executors whose Python lacks this package, or a plug-in, are sent it; those that differ otherwise are refused in one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cluster.test_cluster import DRIVER, SECONDS, driver
 
 # What executors need and is compiled, or Spark's own.
 NEEDED = ("pyspark", "py4j", "pyarrow", "numpy", "numpy.libs", "pandas", "pandas.libs", "pytz", "dateutil", "six.py", "tzdata")
-PROGRAM = "file_programs:package_of_executors"
+PROGRAM, PLUGIN_PROGRAM = "file_programs:package_of_executors", "file_programs:plugin_of_executors"
 
 
 def bare_python(place: Path, *without: str) -> str:
@@ -32,11 +32,11 @@ def bare_python(place: Path, *without: str) -> str:
     return str(place / "bin" / "python")
 
 
-def ending(url: str, shared: Path, settings: Mapping[str, str]) -> tuple[str, str]:
-    """How the program ends."""
+def ending(url: str, shared: Path, settings: Mapping[str, str], program: str = PROGRAM) -> tuple[str, str]:
+    """How a program ends."""
     shared.mkdir(exist_ok=True)
     with driver(url, shared) as one:
-        return one.endings([PROGRAM], settings)[PROGRAM]
+        return one.endings([program], settings)[program]
 
 
 def without_project(python: str) -> dict[str, str]:
@@ -96,13 +96,15 @@ def test_the_doctor_asks_executors(tmp_path: Path, shared: Path) -> None:
 def test_executors_of_a_local_cluster(tmp_path: Path, shared: Path) -> None:
     python = bare_python(tmp_path / "bare")
     settings = {**without_project(python), "spark.sql.execution.pyspark.python": python}
-    kind, said = ending("local-cluster[2,1,600]", shared, settings)
-    assert kind == RIGHT, said
+    for program in (PROGRAM, PLUGIN_PROGRAM):
+        kind, said = ending("local-cluster[2,1,600]", shared, settings, program)
+        assert kind == RIGHT, said
 
 
 @pytest.mark.cluster
 def test_a_connect_server(tmp_path: Path, shared: Path) -> None:
     python = bare_python(tmp_path / "bare")
     with connect_server(tmp_path, shared, True, python) as url:
-        kind, said = ending(url, shared, {"spark.test.python": python})
-        assert kind == RIGHT, said
+        for program in (PROGRAM, PLUGIN_PROGRAM):
+            kind, said = ending(url, shared, {"spark.test.python": python}, program)
+            assert kind == RIGHT, said

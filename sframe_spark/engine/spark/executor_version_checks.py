@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.engine.spark.error_translation import run_spark
-from sframe_spark.engine.spark.package_archive import SENT_MODULES, write_archive
+from sframe_spark.engine.spark.package_archive import SENT_MODULES, archive_bytes, is_compiled, plugin_archive_bytes, write_archive
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
+from sframe_spark.planner.plugin_discovery import metadata_of
+from sframe_spark.planner.plugin_loading import plugin_modules
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.python_of_spark_workers import importing_safely, require_python_of_tasks
@@ -48,6 +52,8 @@ class Answer:
         Name of the file that the task wrote, with ``content`` in it; empty if none was written.
     missing
         Name of the module whose absence makes the import of this package fail; empty if there is no such module.
+    lacking
+        The modules of plug-ins that are not found there.
     """
 
     host: str
@@ -59,6 +65,7 @@ class Answer:
     content: str
     written: str
     missing: str = ""
+    lacking: tuple[str, ...] = attrs.field(default=(), converter=tuple)
 
     @classmethod
     def of_text(cls, text: str) -> Answer:
@@ -81,8 +88,12 @@ def versions() -> dict[str, str]:
     return {"python": ".".join(map(str, sys.version_info[:2])), "pyarrow": pa.__version__, "package": package}
 
 
-def answering(read: Callable[[], str] | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def answering(
+    read: Callable[[], str] | None, directory: str | None, modules: Sequence[str] = ()
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for Spark tasks that calls ``read``, writes what it returned to a new file in a directory, and yields the task's report.
+
+    The report says which of some modules are not found there.
 
     It is a nested function, which is pickled by value, so that workers without this package can run it; a function of a module would be imported.
     """
@@ -90,6 +101,7 @@ def answering(read: Callable[[], str] | None, directory: str | None) -> Callable
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import importlib
+        import importlib.util
         import json
         import os
         import platform
@@ -98,6 +110,12 @@ def answering(read: Callable[[], str] | None, directory: str | None) -> Callable
         import uuid
 
         import pyarrow
+
+        def is_lacking(module: str) -> bool:
+            try:
+                return importlib.util.find_spec(module) is None
+            except (ImportError, ValueError):
+                return True
 
         for _ in batches:
             package, missing, content, written, troubles = None, "", "", "", []
@@ -117,7 +135,8 @@ def answering(read: Callable[[], str] | None, directory: str | None) -> Callable
                 troubles.append(f"{error.strerror}: {error.filename}")
             python = ".".join(map(str, sys.version_info[:2]))
             about = {"host": platform.node(), "place": os.getcwd(), "python": python, "pyarrow": pyarrow.__version__, "package": package}
-            outcome = {"missing": missing, "content": content, "written": written, "trouble": "; ".join(troubles)}
+            lacking = [module for module in modules if is_lacking(module)]
+            outcome = {"missing": missing, "content": content, "written": written, "trouble": "; ".join(troubles), "lacking": lacking}
             time.sleep(seconds)
             yield pyarrow.RecordBatch.from_pydict({"answer": [json.dumps({**about, **outcome})]})
 
@@ -186,6 +205,11 @@ def check_python_again(failure: str) -> None:
         # The session of a user's DataFrame may use a different Python; the answers above came from the Python of our sessions.
         if lacking := _OWN_PACKAGES.search(failure):
             raise NotSharedError(f"{failure}; functions of ours need {lacking[1]} in the Python of Spark's workers: {SAME_VERSIONS}")
+        for module, package in plugin_modules().items():
+            if f"No module named '{module}" in failure:
+                place = _place_of(module)
+                why = "has compiled modules, and cannot be sent to them" if place is not None and is_compiled(place) else "is not found by them"
+                raise NotSharedError(f"{failure}; Spark's workers lack the plug-in {package}, which {why}: install it in their Python")
 
 
 def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
@@ -207,10 +231,38 @@ def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answe
         # Executors that join later fetch the archive, too.
         temporary_store().keep(handle)
         with translate_os_errors("write the package into", handle.directory):
-            archive = write_archive(handle.directory)
+            archive = write_archive(handle.directory, "sframe_spark", archive_bytes())
         ship(archive)
+        get_packages().archive = archive
         received = _ask(read, directory)
+    if get_packages().plugins is None:
+        _send_plugins({module for answer in received for module in answer.lacking})
     return received
+
+
+def _send_plugins(lacking: Collection[str]) -> None:
+    """Send the modules of plug-ins that an executor lacks, except compiled ones, which cannot be imported from an archive."""
+    packages = {module: package for module, package in plugin_modules().items() if module in lacking}
+    places = {module: place for module in packages if (place := _place_of(module)) is not None and not is_compiled(place)}
+    if not places:
+        return
+    metadata = {}
+    for package in {packages[module] for module in places}:
+        metadata.update({f"{package.key.replace('-', '_')}-{package.version}.dist-info/{name}": text for name, text in metadata_of(package).items()})
+    handle = temporary_store().new_dataset()
+    temporary_store().keep(handle)
+    with translate_os_errors("write plug-ins into", handle.directory):
+        archive = write_archive(handle.directory, "sframe_spark_plugins", plugin_archive_bytes(places, metadata))
+    ship(archive)
+    get_packages().plugins = archive
+
+
+def _place_of(module: str) -> Path | None:
+    """Return the directory of a package, or the file of a module; None if it is in no file of its own."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None or not os.path.isfile(file):
+        return None
+    return Path(file).parent if Path(file).name == "__init__.py" else Path(file)
 
 
 def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
@@ -220,7 +272,8 @@ def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
     session = get_session()
     tasks = default_parallelism(session)
     with interrupts_deferred(), importing_safely(session):
-        frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(read, directory), "answer string")
+        ask = answering(read, directory, tuple(plugin_modules()))
+        frame = session.range(0, tasks, 1, tasks).mapInArrow(ask, "answer string")
     try:
         table = run_spark(lambda: to_arrow(frame), "asking Spark's executors what they see")
     except ExecutionError as error:

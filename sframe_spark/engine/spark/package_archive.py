@@ -1,12 +1,14 @@
-"""The archive that is sent to executors without this package: the package, and the pure Python packages that its import needs."""
+"""The archives that are sent to executors: this package with the pure Python packages that its import needs, and plug-ins."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.machinery
 import io
 import os
 import zipfile
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 
 import attr
 import attrs
@@ -35,9 +37,7 @@ def archive_bytes() -> bytes:
                 raise StorageError(f"the package {name} is in {root}, from which it cannot be sent to executors: install it there")
             for file in sorted(root.rglob("*")):
                 if file.suffix in _SUFFIXES and file.is_file():
-                    info = zipfile.ZipInfo((Path(name) / file.relative_to(root)).as_posix(), _TIME)
-                    info.compress_type, info.external_attr, info.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
-                    archive.writestr(info, file.read_bytes())
+                    _add(archive, (Path(name) / file.relative_to(root)).as_posix(), file.read_bytes())
     return content.getvalue()
 
 
@@ -46,10 +46,52 @@ def _places() -> tuple[Path, ...]:
     return Path(__file__).parents[2], Path(attr.__file__).parent, Path(attrs.__file__).parent
 
 
-def write_archive(directory: str) -> str:
-    """Write the archive into a directory, under a name with a checksum of its content, and return its path."""
-    content = archive_bytes()
-    path = os.path.join(directory, f"sframe_spark-{hashlib.sha256(content).hexdigest()[:16]}.zip")
+def is_compiled(place: Path) -> bool:
+    """Return whether a module or package has compiled files, which cannot be imported from an archive."""
+    endings = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    return any(file.name.endswith(endings) for file in ([place] if place.is_file() else place.rglob("*")))
+
+
+def plugin_archive_bytes(places: Mapping[str, Path], metadata: Mapping[str, str]) -> bytes:
+    """Return the bytes of an archive of modules, which are always the same for the same files.
+
+    Parameters
+    ----------
+    places
+        The file or the directory of each module, by its dotted name.
+    metadata
+        Texts of further files, by their paths in the archive: what is known of installed packages, which modules may ask for.
+    """
+    texts = {path: text.encode() for path, text in metadata.items()}
+    for module, place in places.items():
+        inside = PurePosixPath(*module.split("."))
+        if place.is_file():
+            texts[str(inside.with_suffix(place.suffix))] = place.read_bytes()
+        else:
+            texts.update({str(inside / file.relative_to(place).as_posix()): file.read_bytes() for file in _files(place)})
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        # Python finds packages that several distributions share only in directories that an archive lists.
+        directories = {f"{parent}/" for path in texts for parent in PurePosixPath(path).parents if str(parent) != "."}
+        for name in sorted(directories | set(texts)):
+            _add(archive, name, texts.get(name, b""))
+    return content.getvalue()
+
+
+def _files(place: Path) -> Iterator[Path]:
+    """Yield the files of a package but for caches."""
+    yield from (file for file in sorted(place.rglob("*")) if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".pyc")
+
+
+def _add(archive: zipfile.ZipFile, path: str, content: bytes) -> None:
+    info = zipfile.ZipInfo(path, _TIME)
+    info.compress_type, info.external_attr, info.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
+    archive.writestr(info, content)
+
+
+def write_archive(directory: str, name: str, content: bytes) -> str:
+    """Write an archive into a directory, under a name with a checksum of its content, and return its path."""
+    path = os.path.join(directory, f"{name}-{hashlib.sha256(content).hexdigest()[:16]}.zip")
     with open(path, "wb") as file:
         file.write(content)
     return path

@@ -1,8 +1,7 @@
-"""A scalar function and an aggregate, and what puts them on columns."""
+"""A scalar function, and what puts it on a column."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark import SArray
-from sframe_spark.plugin import FLOAT, ColumnType, Decomposition, SchemaError, aggregate, call, define_aggregate, define_function
+from sframe_spark.plugin import FLOAT, ColumnType, SchemaError, call, define_function, public_function
 
 Types = Sequence[ColumnType]
-Part = tuple[int, float]
 
 
 def infer_float(types: Types, parameters: tuple[Any, ...]) -> ColumnType:
@@ -38,26 +36,10 @@ def order_of_fahrenheit(types: Types, literals: Sequence[Any]) -> str:
     return "increasing"
 
 
-def logarithms(arrays: Sequence[Any], rows: int, types: Types, parameters: tuple[Any, ...]) -> Part:
-    """The part of a run of rows: how many values there are, and the sum of their logarithms."""
-    values = arrays[0].drop_null().cast(pa.float64(), safe=False)
-    return len(values), pc.sum(pc.ln(values)).as_py() or 0.0
-
-
-def both(first: Part, second: Part, types: Types) -> Part:
-    """The part of two runs, one after the other."""
-    return first[0] + second[0], first[1] + second[1]
-
-
-def mean_of_part(part: Part, types: Types, parameters: tuple[Any, ...]) -> float | None:
-    """The value: missing where there is none."""
-    return math.exp(part[1] / part[0]) if part[0] else None
-
-
 define_function("fahrenheit", infer_float, compute_fahrenheit, fahrenheit_column, monotone=order_of_fahrenheit)
-define_aggregate("geometric_mean", infer_float, parts=Decomposition(logarithms, both, mean_of_part), order_sensitive=False)
 
 
+@public_function
 def fahrenheit(celsius: SArray) -> SArray:
     """Degrees Fahrenheit of degrees Celsius.
 
@@ -67,16 +49,3 @@ def fahrenheit(celsius: SArray) -> SArray:
     [32.0, 212.0, None]
     """
     return call("fahrenheit", celsius)
-
-
-def GEOMETRIC_MEAN(column: str) -> Any:
-    """The n-th root of the product of the n values of each group, for ``groupby`` and its kin.
-
-    Examples
-    --------
-    >>> from sframe_spark import SFrame
-    >>> sf = SFrame({"k": [1, 1], "v": [2.0, 8.0]})
-    >>> list(sf.groupby("k", {"mean": GEOMETRIC_MEAN("v")})["mean"])
-    [4.0]
-    """
-    return aggregate("geometric_mean", column)

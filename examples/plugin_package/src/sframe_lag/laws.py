@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_lag.operators import Lag
-from sframe_spark.plugin import PlannerNode, law
+from sframe_spark.plugin import PlannerNode, law, register_law
 
 
 @law("lag(lag(x, a), b) = lag(x, a + b)", stage="pushdown", on="lag")
@@ -16,3 +16,5 @@ def lag_of_lag(node: PlannerNode) -> PlannerNode | None:
 
 
 LAWS = [lag_of_lag]
+for rule in LAWS:
+    register_law(rule)
