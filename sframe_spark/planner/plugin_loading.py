@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import keyword
 import os
 import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from functools import lru_cache
 from importlib.metadata import EntryPoint
 from itertools import takewhile
 from types import ModuleType
@@ -22,7 +24,7 @@ from sframe_spark.planner.law import Law
 from sframe_spark.planner.law_registry import KIND as LAW, register_law, registered_laws, require_known_operators
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.plugin_discovery import PLUGIN_GROUP, PluginPackage, normalised, plugin_packages
-from sframe_spark.planner.registrations import Registration, is_loading_plugin, registering, registrations
+from sframe_spark.planner.registrations import Registration, is_loading_plugin, registering, registrations, take_back
 from sframe_spark.redaction import redacted
 
 ALL = "*"
@@ -193,7 +195,7 @@ def loaded_packages() -> list[PluginPackage]:
 
 def plugin_modules() -> dict[str, PluginPackage]:
     """Return the packages and modules of loaded plug-ins, by the dotted names under which they are imported."""
-    return {_regular_package(entry.module): package for package in loaded_packages() for entry in package.entries}
+    return {module: package for package in loaded_packages() for module in modules_of(package)}
 
 
 def is_disabled(package: PluginPackage, disabled: frozenset[str]) -> bool:
@@ -220,8 +222,13 @@ def namespaces_of(package: PluginPackage) -> list[str]:
 
 def registrations_of(package: PluginPackage) -> list[Registration]:
     """Return what a package has registered, also what a program that imported it had it register before plug-ins were loaded."""
-    modules = {_regular_package(entry.module) for entry in package.entries if entry.pattern.match(entry.value)}
+    modules = modules_of(package)
     return [made for made in registrations() if made.plugin == package.key or (not made.plugin and _is_within(made.module, modules))]
+
+
+def modules_of(package: PluginPackage) -> set[str]:
+    """Return the dotted names of the packages and modules that the entry points of a package lead into."""
+    return {_regular_package(entry.module) for entry in package.entries if entry.pattern.match(entry.value)}
 
 
 def namespace_of(made: Registration, package: PluginPackage) -> str:
@@ -237,8 +244,11 @@ def _loaded(package: PluginPackage, taken: Mapping[str, str]) -> PluginOutcome:
     if package.fault:
         return PluginOutcome(package, package.fault)
     transaction = doing = None
+    before = set(sys.modules)
+    # Of an import that has failed before, such as one of another package that needs this one.
+    take_back(made for made in registrations_of(package) if not _is_imported(made.module, package))
     try:
-        with registering(package.key) as transaction:
+        with registering(package.key, lambda module: _is_of_another(module, package)) as transaction:
             for namespace in namespaces_of(package):
                 _require_namespace(namespace, taken)
             for entry in package.entries:
@@ -250,13 +260,35 @@ def _loaded(package: PluginPackage, taken: Mapping[str, str]) -> PluginOutcome:
             require_known_operators(made.value for made in transaction.made if made.kind == LAW)
     except (KeyboardInterrupt, MemoryError):
         # They say nothing of the package, which is tried again.
+        _forget_modules(package, before)
         raise
     except BaseException as error:
         # Modules raise SystemExit, and pytest's exceptions, too.
+        _forget_modules(package, before)
         lost = () if transaction is None else tuple(transaction.made)
         reason = _reason(error)
         return PluginOutcome(package, f"{doing}fails: {reason}" if doing else reason, "".join(traceback.format_exception(error)), lost)
     return PluginOutcome(package)
+
+
+def _is_of_another(module: str, package: PluginPackage) -> bool:
+    """Return whether a module is of another package that announces plug-ins than the given one."""
+    if _is_within(module, modules_of(package)):
+        return False
+    return any(_is_within(module, modules_of(other)) for other in plugin_packages() if other.key != package.key)
+
+
+def _is_imported(module: str, package: PluginPackage) -> bool:
+    """Return whether a module, and the package or module of a plug-in that it is in, are imported."""
+    return module in sys.modules and any(own in sys.modules for own in modules_of(package) if _is_within(module, {own}))
+
+
+def _forget_modules(package: PluginPackage, before: Set[str]) -> None:
+    """Let modules of a package that failed be imported anew, and so register again."""
+    own = modules_of(package)
+    for module in set(sys.modules) - before:
+        if _is_within(module, own):
+            del sys.modules[module]
 
 
 def _laws_of(entry: EntryPoint) -> Iterator[Law]:
@@ -327,11 +359,22 @@ def _place(package: PluginPackage) -> str:
     return package.place
 
 
+@lru_cache(maxsize=256)
 def _regular_package(module: str) -> str:
     """Return the outermost package of a module that has a file, which is not shared with other distributions as namespace packages are."""
     parts = module.split(".")
-    names = [".".join(parts[: count + 1]) for count in range(len(parts))]
-    return next((name for name in names if getattr(sys.modules.get(name), "__file__", None)), module)
+    return next((name for name in (".".join(parts[: count + 1]) for count in range(len(parts))) if _has_file(name)), module)
+
+
+def _has_file(module: str) -> bool:
+    if module in sys.modules:
+        return bool(getattr(sys.modules[module], "__file__", None))
+    try:
+        spec = importlib.util.find_spec(module)
+    except Exception:
+        # What is outside of it may not be importable.
+        return False
+    return spec is not None and spec.has_location
 
 
 def _is_within(module: str, packages: set[str]) -> bool:

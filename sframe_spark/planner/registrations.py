@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -44,9 +44,10 @@ class Registration:
 
 @attrs.define
 class Transaction:
-    """What one plug-in registers while it is loaded."""
+    """What one plug-in registers while it is loaded, without what modules of other plug-ins register that it imports."""
 
     plugin: str
+    is_of_another: Callable[[str], bool]
     namespace: str = ""
     made: list[Registration] = attrs.Factory(list)
 
@@ -57,9 +58,11 @@ _TRANSACTION: ContextVar[Transaction | None] = ContextVar("sframe_spark_plugin_t
 
 def record(kind: str, name: str, value: Any, take_back: Callable[[], None]) -> None:
     """Record that something has been registered, with the module whose code did it."""
-    transaction = _TRANSACTION.get()
+    transaction, module = _TRANSACTION.get(), _calling_module()
+    if transaction is not None and transaction.is_of_another(module):
+        transaction = None
     plugin, namespace = ("", "") if transaction is None else (transaction.plugin, transaction.namespace)
-    registration = Registration(kind, name, value, _calling_module(), plugin, namespace, take_back)
+    registration = Registration(kind, name, value, module, plugin, namespace, take_back)
     _REGISTERED[kind, name] = registration
     if transaction is not None:
         transaction.made.append(registration)
@@ -76,22 +79,30 @@ def registrations() -> list[Registration]:
     return list(_REGISTERED.values())
 
 
+def take_back(made: Iterable[Registration]) -> None:
+    """Take registrations back, the last one first."""
+    for registration in reversed(list(made)):
+        registration.take_back()
+        forget(registration.kind, registration.name, registration.value)
+
+
 def is_loading_plugin() -> bool:
     """Return whether this thread is loading a plug-in, or works for a thread that does."""
     return _TRANSACTION.get() is not None
 
 
 @contextmanager
-def registering(plugin: str) -> Iterator[Transaction]:
-    """Let what is registered in this block belong to a plug-in; if the block fails, all of it is taken back."""
-    transaction = Transaction(plugin)
+def registering(plugin: str, is_of_another: Callable[[str], bool]) -> Iterator[Transaction]:
+    """Let what is registered in this block belong to a plug-in; if the block fails, all of it is taken back.
+
+    What a module registers that is of another plug-in, of which ``is_of_another`` is told the name, belongs to that one.
+    """
+    transaction = Transaction(plugin, is_of_another)
     token = _TRANSACTION.set(transaction)
     try:
         yield transaction
     except BaseException:
-        for registration in reversed(transaction.made):
-            registration.take_back()
-            forget(registration.kind, registration.name, registration.value)
+        take_back(transaction.made)
         raise
     finally:
         _TRANSACTION.reset(token)

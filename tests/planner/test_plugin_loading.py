@@ -284,3 +284,55 @@ def test_a_taken_name_of_an_operator_whose_module_is_not_imported(installed: Ins
     installed.install("sframe-thief", PLUGIN.format(namespace="thief", module="thief_one"), thief_one=KINDS.format(name="suffix_sort"))
     with pytest.warns(PluginWarning, match="the operator name 'suffix_sort' is taken by sframe_spark"):
         load_plugins()
+
+
+def test_what_a_package_imports_of_another_one_belongs_to_that_one(installed: InstalledPackages) -> None:
+    """The first fails after it has imported the second, which is whole."""
+    first = "import second_whole\n" + FUNCTION.format(name="test_of_first") + "1 / 0"
+    installed.install("sframe-aa", PLUGIN.format(namespace="aa", module="first_failing"), first_failing=first)
+    installed.install("sframe-bb", PLUGIN.format(namespace="bb", module="second_whole"), second_whole=FUNCTION.format(name="test_of_second"))
+    with pytest.warns(PluginWarning, match="sframe-aa") as told:
+        assert list(call("test_of_second", SArray([1]))) == [2]
+    assert len(told) == 1 and "test_of_first" not in FUNCTIONS
+    assert plugin_of("sframe-bb").registered == {"scalar functions": ("test_of_second",)}
+
+
+def test_a_dependency_that_fails_leaves_both_out_whole(installed: InstalledPackages) -> None:
+    second = FUNCTION.format(name="test_half_of_second") + "1 / 0"
+    installed.install("sframe-aa", PLUGIN.format(namespace="aa", module="first_of_failing"), first_of_failing="import second_of_failing")
+    installed.install("sframe-bb", PLUGIN.format(namespace="bb", module="second_of_failing"), second_of_failing=second)
+    with pytest.warns(PluginWarning) as told:
+        load_plugins()
+    assert len(told) == 2 and "test_half_of_second" not in FUNCTIONS
+
+
+@pytest.mark.parametrize("stop", ["KeyboardInterrupt", "ValueError"])
+def test_modules_of_a_package_that_failed_register_again_when_they_are_imported(stop: str, installed: InstalledPackages) -> None:
+    inner = FUNCTION.format(name="test_inner")
+    outer = f"import inner_of_outer\nimport os\nif 'TEST_OUTER' not in os.environ:\n    raise {stop}"
+    folder = installed.directory / "first" / "outer_of_inner"
+    folder.mkdir()
+    (folder / "functions.py").write_text(inner)
+    (folder / "__init__.py").write_text(outer.replace("import inner_of_outer", "import outer_of_inner.functions"))
+    installed.install("sframe-outer", PLUGIN.format(namespace="outer", module="outer_of_inner"))
+    with pytest.warns(PluginWarning) if stop == "ValueError" else pytest.raises(KeyboardInterrupt):
+        load_plugins()
+    assert "test_inner" not in FUNCTIONS
+    os.environ["TEST_OUTER"] = "1"
+    try:
+        import outer_of_inner.functions  # noqa: F401
+
+        assert list(call("test_inner", SArray([1]))) == [2]
+    finally:
+        del os.environ["TEST_OUTER"]
+
+
+def test_a_failed_import_of_the_program_leaves_nothing_half_registered(installed: InstalledPackages) -> None:
+    installed.install(
+        "sframe-half", PLUGIN.format(namespace="half", module="tried_half"), tried_half=FUNCTION.format(name="test_tried_half") + "1 / 0"
+    )
+    with pytest.raises(ZeroDivisionError):
+        import tried_half  # noqa: F401
+    with pytest.warns(PluginWarning):
+        load_plugins()
+    assert "test_tried_half" not in FUNCTIONS
