@@ -19,9 +19,10 @@ EXAMPLE = PROJECT / "examples" / "plugin_package"
 ROWS = 60
 
 FIRST = """
-import json, pickle, sys
-import numpy as np
+import json, pickle, sys, warnings
 import sframe_spark as sfs
+from sframe_spark.errors import PluginWarning
+warnings.simplefilter("error", PluginWarning)
 from sframe_spark import SFrame, aggregate, config, functions
 from sframe_spark.functions.lag import fahrenheit, lag, read_readings, write_readings
 from sframe_spark.plugin import graph_to_json, node_of
@@ -76,7 +77,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(program: str, site: Path, *arguments: object, **variables: str) -> Mapping[str, object]:
     path = os.pathsep.join(map(str, (site, PROJECT)))
     environment = {**os.environ, "PYTHONPATH": path, **variables}
-    command = [sys.executable, "-W", "error", "-c", program, *map(str, arguments)]
+    command = [sys.executable, "-c", program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=site)
     assert done.returncode == 0, done.stderr[-3000:]
     found: Mapping[str, object] = json.loads(done.stdout.splitlines()[-1])
