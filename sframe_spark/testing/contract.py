@@ -269,22 +269,31 @@ def as_column(value: Any, kind: str) -> Any:
 
 
 def check_all(node: PlannerNode, chunk: Chunk, rows: Rows) -> None:
-    """Check all that an operator declares on the rows of its kernel."""
-    check_again(node, rows)
-    check_facts(node, len(rows))
-    check_claims(node, rows)
-    check_row_choice(node, rows)
-    check_rows_alone(node, rows)
-    check_dense(node)
-    check_states(node, rows)
-    check_ranges(node, rows)
-    check_parts(node, rows)
-    check_split(node, rows)
-    check_few_rows(node, rows)
-    check_hash_partitions(node, rows)
-    check_matches(node, rows)
-    check_order_needs(node, rows, kernel_rows)
-    check_declared_rewrites(node, chunk, rows)
+    """Check all that an operator declares on the rows of its kernel.
+
+    Raises
+    ------
+    ContractBroken
+        If something is not as declared, or the kernel fails for a part of the rows.
+    """
+    try:
+        check_again(node, rows)
+        check_facts(node, len(rows))
+        check_claims(node, rows)
+        check_row_choice(node, rows)
+        check_rows_alone(node, rows)
+        check_dense(node)
+        check_states(node, rows)
+        check_ranges(node, rows)
+        check_parts(node, rows)
+        check_split(node, rows)
+        check_few_rows(node, rows)
+        check_hash_partitions(node, rows)
+        check_matches(node, rows)
+        check_order_needs(node, rows, kernel_rows)
+        check_declared_rewrites(node, chunk, rows)
+    except UserFunctionError as error:
+        raise ContractBroken(node, "the kernel takes any part of the rows that it takes, also no rows", str(error)) from error
 
 
 def check_lowering(example: Example) -> None:

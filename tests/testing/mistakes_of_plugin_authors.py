@@ -49,7 +49,8 @@ from sframe_spark.testing.contract import Example, check_operator
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate, check_function
 from sframe_spark.testing.law_contract import check_law
 
-PAGE = Path(__file__).parents[2] / "docs" / "mistakes-in-plugins.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "mistakes-in-plugins.md"
 
 
 @attrs.frozen
@@ -480,6 +481,19 @@ def false_keeps_dense() -> None:
     check(Dense)
 
 
+@mistake("A kernel fails where there are no rows", "`check_operator`")
+def no_rows() -> None:
+    @attrs.frozen
+    class Nonempty(Base):
+        name: ClassVar[str] = "mistake_nonempty"
+
+        def kernel(self, inputs: Any, facts: Any) -> Any:
+            inputs[0].columns[0][0].as_py()
+            return inputs[0]
+
+    check(Nonempty)
+
+
 @mistake("A kernel gives a NumPy array", "`check_operator`")
 def numpy_column() -> None:
     @attrs.frozen
@@ -549,7 +563,7 @@ def message_of(made: Mistake) -> str:
             warnings.simplefilter("ignore", UncheckedWarning)
             made.make()
     except Exception as error:
-        return re.sub(r"0\.\d{6,}", "0.123", str(error))
+        return re.sub(r"0\.\d{6,}", "0.123", str(error)).replace(f"{ROOT}/", "")
     return ""
 
 
