@@ -69,12 +69,13 @@ class Files:
     directory: str
 
     def paths(self) -> list[str]:
-        """Return their paths: their names begin with their numbers."""
-        return sorted(path for path in self.system.ls(self.directory, detail=False) if path.rpartition("/")[2].startswith("segment-"))
+        """Return their paths: their names begin with their numbers. On object stores they are below the directory."""
+        paths = [path for path in self.system.find(self.directory) if path.rpartition("/")[2].startswith("segment-")]
+        return sorted(paths, key=lambda path: path.rpartition("/")[2])
 
     def size(self) -> int:
         """Return the bytes of all files of the frame."""
-        return sum(int(entry["size"]) for entry in self.system.ls(self.directory, detail=True))
+        return sum(int(entry["size"]) for entry in self.system.find(self.directory, detail=True).values())
 
     def batches(self, path: str, width: int) -> Iterator[list[pa.Array]]:
         """Yield the columns of a file, some rows at a time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 import fsspec
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from sframe_spark.engine.physical import site
 from sframe_spark.engine.runtime.division_into_row_ranges import row_ranges
 from sframe_spark.engine.shapes.range_shuffle import runs_of_tasks, tasks_for
 from sframe_spark.explain.dry_run import plan_dry_run
+from tests.cluster.object_store import object_store
 from tests.strategies import HASH_JOIN_BY_TASKS, RANGE_SHUFFLE_BY_TASKS
 
 ROWS, JOINED = KEYS, KEYS // 10
@@ -132,3 +134,14 @@ def test_tasks_of_a_shuffle_are_few_enough(cores: int) -> None:
     assert min(4 * cores, size // costs.MAX_BYTES_OF_TASK) <= len(found)
     assert ranges * runs_of_tasks(size, len(found)) <= costs.MAX_RUNS_OF_SHUFFLE
     assert len(row_ranges(rows, size, None, Cluster(cores))) == max(cores, 954)
+
+
+def test_files_on_an_object_store_are_found() -> None:
+    with object_store() as store, config.using(temporary_directory=f"{store.uri}/tmp", storage_options={"s3://": store.options}):
+        place = Place(f"{store.uri}/saved", ROWS, JOINED)
+        save(STEPS[1], place)
+        files = Files(store.files, place.path(FRAME))
+        assert STEPS[1].check is not None and files.size() > ROWS
+        STEPS[1].check(files, place)
+        with pytest.raises(WrongRowsError):
+            STEPS[1].check(files, attrs.evolve(place, rows=2 * ROWS))
