@@ -384,7 +384,7 @@ class Trials:
             try:
                 answer = driver.answer()
             except DriverGoneError:
-                answer = {"said": GONE if event.ends_driver else f"{GONE}: {driver.said()}", "left": []}
+                answer = {"said": GONE if event.happen is kill_driver else f"{GONE}: {driver.said()}", "left": []}
             finally:
                 undo()
         ending = Ending(answer["said"], [], time.monotonic() - start, was_amid)

@@ -112,7 +112,7 @@ def table_in(kind: str, leaf: PlannerNode, spark: Any, path: str) -> PlannerNode
     if kind == "saved" and names:
         SFrame(_node=PlannerNode(leaf.operator, []), _names=names).save(path)
         return load_sframe(path)._node
-    if kind == "of Spark" and names and all(kind in OF_SPARK for kind in leaf.schema):
+    if kind == "of Spark" and names and leaf.facts.length.rows and all(kind in OF_SPARK for kind in leaf.schema):
         rows = Oracle().rows(leaf)
         columns = [column_array([row[number] for row in rows], column) for number, column in enumerate(leaf.schema)]
         # The rows of one partition are in the order in which they came.

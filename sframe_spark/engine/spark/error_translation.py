@@ -33,11 +33,12 @@ _WHY_WORKERS_END = (
     "a function of yours or a library ended it, which functions must not do, or the system killed it for lack of memory, "
     "of which spark.executor.memoryOverhead gives executors more"
 )
+_JVM_ENDED = "its JVM has ended or was killed; start this program, or its session, again"
 _FRAME = re.compile(r"\s*(?:at |\.\.\. \d+ more)")
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Return whether an error was raised by PySpark or by Py4J.
+    """Return whether an error was raised by PySpark or by Py4J, or because the JVM of the session has ended.
 
     Examples
     --------
@@ -45,7 +46,17 @@ def is_of_spark(error: BaseException) -> bool:
     >>> is_of_spark(PySparkTypeError("no text")), is_of_spark(TypeError("no text"))
     (True, False)
     """
-    return type(error).__module__.startswith(("pyspark", "py4j"))
+    return type(error).__module__.startswith(("pyspark", "py4j")) or is_of_ended_jvm(error)
+
+
+def is_of_ended_jvm(error: BaseException) -> bool:
+    """Return whether Py4J has lost its connection to the JVM of the session, or finds that nothing listens there."""
+    if type(error).__name__ == "Py4JNetworkError":
+        return True
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return isinstance(error, ConnectionError) and last is not None and str(last.tb_frame.f_globals.get("__name__")).startswith("py4j")
 
 
 def in_one_line(text: str) -> str:
@@ -102,6 +113,10 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
     except Exception as error:
         if not is_of_spark(error):
             raise
+        if is_of_ended_jvm(error):
+            raise ExecutionError(
+                f"Spark failed while {description}: its JVM has ended or was killed; start this program, or its session, again"
+            ) from None
         text = str(error)
         carried = error_transport().unpacked(text)
         if carried is not None:
