@@ -33,7 +33,7 @@ _REPLACEMENT_TAKES_SLICES = VERSION >= (25,)
 # Before 25 timestamps of ORC files outside the years that 64-bit nanoseconds cover wrap around.
 ORC_TIMESTAMPS_ARE_CHECKED = VERSION >= (25,)
 # Before 18 bounds of Parquet files count as there when one of them was left out because it is long; that one is an empty string then.
-_TELLS_BOTH_BOUNDS = VERSION >= (18,)
+_HAS_BOTH_BOUNDS = VERSION >= (18,)
 # Before 21 UUIDs of Parquet files are read as their bytes.
 READS_UUIDS = VERSION >= (21,)
 # Before 26 a missing list of fixed size cannot be read from Parquet.
@@ -103,7 +103,7 @@ def has_bounds(statistics: Any) -> bool:
     >>> has_bounds(SimpleNamespace(has_min_max=True, physical_type="INT32", min_raw=0, max_raw=0))
     True
     """
-    if not statistics.has_min_max or _TELLS_BOTH_BOUNDS or statistics.physical_type != "BYTE_ARRAY":
+    if not statistics.has_min_max or _HAS_BOTH_BOUNDS or statistics.physical_type != "BYTE_ARRAY":
         return bool(statistics.has_min_max)
     return bool(statistics.min_raw) and bool(statistics.max_raw)
 

@@ -159,7 +159,7 @@ def test_laws_that_fail_are_named() -> None:
 def test_wrong_arguments_of_doors() -> None:
     with pytest.raises(InvalidArgumentError, match="the parameters of 'negate' are a list"):
         call("negate", SArray([1]), parameters=5)
-    with pytest.raises(SchemaError, match="is given columns, not a list"):
+    with pytest.raises(SchemaError, match="is given columns, and one is of type list"):
         reduce("sum", [1, 2])
     define_function("test_list_promise", lambda t, p: INT, lambda a, t, p, rows: a[0], monotone=lambda t, literals: ["increasing"])
     with pytest.raises(InvalidArgumentError, match="it gives one of"):

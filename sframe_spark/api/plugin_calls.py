@@ -113,7 +113,7 @@ def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> A
     """
     AGGREGATES.named(function)
     if wrong := [column for column in columns if not isinstance(column, SArray)]:
-        raise SchemaError(f"{function!r} is given columns, not a {type(wrong[0]).__name__}: SArray(values) makes one")
+        raise SchemaError(f"{function!r} is given columns, and one is of type {type(wrong[0]).__name__}: SArray(values) makes a column")
     nodes = [column._node for column in columns]
     if not nodes:
         raise LengthMismatchError(f"{function!r} is given columns of one length, one at least")

@@ -86,15 +86,13 @@ class PluginLoader:
         # What was switched off when all others had been loaded; None before that.
         self._complete_without: frozenset[str] | None = None
         self._unwarned: list[PluginOutcome] = []
-        self.free_lock()
+        self._lock, self._process = threading.RLock(), os.getpid()
 
-    def free_lock(self) -> None:
-        """Replace the lock after a fork, since a thread of the parent process, which does not exist here, may have held it."""
-        self._lock = threading.RLock()
-
-    def is_loaded(self) -> bool:
-        """Return whether the packages have been looked for."""
-        return self._complete_without is not None
+    def _lock_of_process(self) -> threading.RLock:
+        """Return the lock; after a fork it is another one, since a thread of the parent process, which does not exist here, may hold the first."""
+        if self._process != os.getpid():
+            self._lock, self._process = threading.RLock(), os.getpid()
+        return self._lock
 
     def load(self) -> None:
         """Load the packages that are neither loaded nor switched off. Each that fails is left out with a warning.
@@ -104,7 +102,7 @@ class PluginLoader:
         disabled = config.disabled_plugins
         if self._complete_without == disabled or is_loading_plugin():
             return
-        with self._lock:
+        with self._lock_of_process():
             for package in plugin_packages():
                 if package.key in self._outcomes or is_disabled(package, disabled):
                     continue
@@ -168,8 +166,6 @@ _LOADER = PluginLoader()
 load_plugins: Callable[[], None] = _LOADER.load
 active_laws: Callable[[], tuple[Law, ...]] = _LOADER.laws
 are_all_loaded: Callable[[], bool] = _LOADER.are_all_loaded
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LOADER.free_lock)
 
 
 def plugins() -> list[Plugin]:

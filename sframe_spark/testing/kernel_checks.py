@@ -67,7 +67,9 @@ def check_ranges(node: PlannerNode, rows: Rows) -> None:
             require_rows(node, rows_of(run_ranges(node, bounds), node.schema), rows, rule, f"the ranges of rows {ranges}", remedy)
     if node.inputs:
         empty = over_rows(node, [Chunk.empty(child.schema) for child in node.inputs])
-        bounds = [0, rows_to_run(empty) or 0]
+        # Over no rows, an operator that makes rows of its own still has some to run over.
+        stop = rows_to_run(empty)
+        bounds = [0, 0] if stop is None else [0, stop]
         empty_rows = run_ranges(empty, bounds).rows
         found = f"{empty.length}, but {counted(empty_rows, 'row')}"
         demand(empty.length.rows in (None, empty_rows), node, "the length inferred for no rows is right", found)

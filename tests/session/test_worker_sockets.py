@@ -191,7 +191,7 @@ def test_a_function_of_a_query_is_acknowledged_where_it_arrives_and_costs_nothin
 
 
 GIVES_A_FUNCTION = {"arrow_udf", "pandas_udf", "udf", "mapInArrow", "mapInPandas", "applyInArrow", "applyInPandas", "mapPartitions"}
-ACKNOWLEDGING = {"acknowledge_at_once", "OnArrival", "ArrowBatches"}
+ACKNOWLEDGING = {"acknowledge_at_once", "OnArrival", "ArrowBatches", "in_tasks"}
 # They run in executors that may not have this package, once in a session.
 WITHOUT_PACKAGE = {"cli/doctor.py", "engine/spark/executor_version_checks.py"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any
 
@@ -22,10 +22,11 @@ from sframe_spark.engine.spark.shared_file_and_row_count_checks import (
     require_all_rows,
     require_known_rows,
     require_writable,
+    require_writable_temporary_data,
     why_unseen,
     why_unshared,
 )
-from sframe_spark.errors import MemoryReservationError
+from sframe_spark.errors import MemoryReservationError, NotSharedError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.paths_and_uris import is_remote_location
@@ -343,7 +344,12 @@ def rows_for_spark(node: PlannerNode, reservation: MemoryReservation) -> Planner
     rows = partial_rows(source_of(node).read_batches(), reservation)
     if rows.rest is None and not reservation.is_full:
         return PlannerNode(MemorySource.of(rows_as_produced([rows], node.schema), node.schema, recorded_order(node)))
-    with new_dataset(node.schema, MaterializeOptions(), recorded_order(node), by_spark=True) as dataset:
+    options = MaterializeOptions()
+    if has_shared_place(options):
+        # If it is found not to be shared, that is remembered: then the dataset is one that Spark keeps.
+        with suppress(NotSharedError):
+            require_writable_temporary_data()
+    with new_dataset(node.schema, options, recorded_order(node), by_spark=True) as dataset:
         return dataset.source(segments_of_runs(rows.runs(), node.schema, dataset.directory))
 
 

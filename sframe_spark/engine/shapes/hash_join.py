@@ -35,11 +35,10 @@ from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import RowChoice
-from sframe_spark.planner.row_sizes import row_bytes
+from sframe_spark.planner.row_sizes import fixed_size, row_bytes
 from sframe_spark.process.memory import memory_for_batches
 from sframe_spark.rewrite_laws import optimize
-
-BYTES_OF_ROW_ID = 8
+from sframe_spark.types import INT
 
 
 @attrs.frozen
@@ -133,7 +132,7 @@ def bytes_sent(node: PlannerNode, slot: int, size: PlanSize) -> float:
         return size.size
     sizes = sizes_of(side)[id(side)]
     keys = [sizes[pair[slot][1]] for pair in joining.keys]
-    return size.rows * row_bytes((*keys, BYTES_OF_ROW_ID), costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
+    return size.rows * row_bytes((*keys, fixed_size(INT)), costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH)
 
 
 def joined_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:

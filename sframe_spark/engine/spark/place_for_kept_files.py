@@ -16,7 +16,7 @@ from sframe_spark.paths_and_uris import scheme_of
 from sframe_spark.process.place_of_cluster import PLACE_OF_CLUSTER
 from sframe_spark.redaction import redacted
 from sframe_spark.session import QuerySize, get_reached, get_session, is_remote
-from sframe_spark.session.dataframes_kept_by_spark import HadoopDirectory, home_directory, kept_in
+from sframe_spark.session.dataframes_kept_by_spark import HadoopDirectory, drop_views_of_ended_processes, home_directory, kept_in
 from sframe_spark.storage.filesystem.temporary_datasets import at_end_of_process, is_for_spark_alone
 
 LOG = logging.getLogger("sframe_spark")
@@ -53,8 +53,7 @@ def require_keeping(why: str) -> None:
                 PLACE_OF_CLUSTER.blocks = None
         if is_used:
             LOG.info("Spark keeps rows in %s, as its machines share no directory with this one", place or "files of its executors")
-            if place is not None:
-                clean(place)
+            clean(place)
             get_reached().add(("", "kept"))
             return
     raise NotSharedError(f"Spark does not keep rows ({'; '.join(reasons)}), and {why}")
@@ -91,10 +90,13 @@ def keep_one_row() -> None:
             kept.release()
 
 
-def clean(place: str) -> None:
+def clean(place: str | None) -> None:
     """Delete what ended processes of this machine have left at a place, and let the files of this one be deleted when it ends."""
     session, own = get_session(), place_of_blocks()
-    if is_remote(session) or own is None:
+    if is_remote(session):
+        run_spark(partial(drop_views_of_ended_processes, session), "deleting rows that ended processes have left")
+        return
+    if place is None or own is None:
         return
     HadoopDirectory.of(session, place).delete_of_ended_processes()
     directory = HadoopDirectory.of(session, own)

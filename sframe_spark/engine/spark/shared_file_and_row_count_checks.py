@@ -299,7 +299,7 @@ def why_not_in_tasks(files: Mapping[str, str]) -> str:
         return f"Spark's executors do not see all that this process sees in {unseen[0]}"
     new = {directory: file for directory, file in files.items() if (directory, "seen") not in reached}
     try:
-        _require_writable_temporary_data()
+        require_writable_temporary_data()
         differences = _seen_otherwise(new) if new else {}
     except StorageError as error:
         return str(error)
@@ -307,7 +307,7 @@ def why_not_in_tasks(files: Mapping[str, str]) -> str:
     return next(iter(differences.values()), "")
 
 
-def _require_writable_temporary_data() -> None:
+def require_writable_temporary_data() -> None:
     """Require that Spark's processes and this process see each other's files in the directory of temporary data."""
     handle = temporary_store().new_dataset()
     try:
@@ -373,7 +373,7 @@ def _ask_again(root: PlannerNode, directory: str | None) -> None:
         if (os.path.dirname(directory), "written") not in get_unshared():
             require_writable(directory)
     elif is_shared(temporary_directory_in_use()):
-        _require_writable_temporary_data()
+        require_writable_temporary_data()
 
 
 def is_shared(directory: str | None) -> bool:
