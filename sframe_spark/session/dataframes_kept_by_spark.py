@@ -235,18 +235,19 @@ class HadoopDirectory:
 def home_directory(session: SparkSession) -> str | None:
     """Return the user's directory on the default file system of Hadoop, as a URI.
 
-    The result is None over Spark Connect, and if there is no such file system, or it is the one of a machine.
+    The result is None over Spark Connect, and if there is no such file system, it cannot be reached, or it is the one of a machine.
     """
     if is_remote(session):
         return None
     from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
     jvm = session._jvm
     assert jvm is not None
     try:
         files = jvm.org.apache.hadoop.fs.FileSystem.get(session._jsparkSession.sessionState().newHadoopConf())
         home = str(files.getHomeDirectory().toString())
-    except Py4JError:
+    except (Py4JError, PySparkException):
         return None
     return None if home.startswith("file:") else home
 
