@@ -276,8 +276,9 @@ def running_jobs(spark: Any) -> int:
     """The number of jobs that run though nobody waits for them, after a moment; a server does not tell."""
     if "connect" in type(spark).__module__:
         return 0
-    tracker, until = spark.sparkContext.statusTracker(), time.monotonic() + SECONDS_UNTIL_DELETED
+    until = time.monotonic() + SECONDS_UNTIL_DELETED
     try:
+        tracker = spark.sparkContext.statusTracker()
         while (jobs := tracker.getActiveJobsIds()) and time.monotonic() < until:
             time.sleep(0.1)
     except Exception:

@@ -106,7 +106,7 @@ def test_rows_with_long_texts_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bounds", [(b"", b"x"), (b"s", b""), (b"", b"")], ids=str)
 def test_bounds_that_may_have_been_left_out(bounds: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyarrow_versions, "_TELLS_BOTH_BOUNDS", False)
+    monkeypatch.setattr(pyarrow_versions, "_HAS_BOTH_BOUNDS", False)
     low, high = bounds
     assert not pyarrow_versions.has_bounds(SimpleNamespace(has_min_max=True, physical_type="BYTE_ARRAY", min_raw=low, max_raw=high))
     assert pyarrow_versions.has_bounds(SimpleNamespace(has_min_max=True, physical_type="BYTE_ARRAY", min_raw=b"s", max_raw=b"x"))
