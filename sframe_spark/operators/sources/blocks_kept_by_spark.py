@@ -104,12 +104,11 @@ class FilesKeptBySpark:
         return [b"".join(part_of(blocks[start], start, *wanted) for start in starts if start < wanted[1]) for wanted in ranges]
 
     def _fetch(self, file: str, starts: Sequence[int]) -> dict[int, bytes]:
-        wanted: dict[tuple[int, Any], tuple[KeptDataFrame, list[int]]] = {}
+        wanted: dict[tuple[KeptDataFrame, Any], list[int]] = {}
         for start in starts:
-            kept, part = self._kept(file).parts[start]
-            wanted.setdefault((id(kept), part), (kept, []))[1].append(start)
+            wanted.setdefault(self._kept(file).parts[start], []).append(start)
         found: dict[int, bytes] = {}
-        for (_, part), (kept, of_it) in wanted.items():
+        for (kept, part), of_it in wanted.items():
             rows = kept.some_rows(part, {FILE: [file], START: of_it})
             found.update(zip(rows.column(START).to_pylist(), map(bytes, rows.column(CONTENT).to_pylist()), strict=True))
         if len(found) != len(starts):
@@ -128,10 +127,8 @@ class FilesKeptBySpark:
         """Return the sizes of the files below a directory that Spark still has."""
         with self._lock:
             files = {file: kept for file, kept in self._files.items() if is_below(file, directory)}
-        there: dict[int, bool] = {}
-        for kept in {id(kept): kept for file in files.values() for kept, _ in file.parts.values()}.values():
-            there[id(kept)] = is_there(kept)
-        return {file: found.size for file, found in files.items() if all(there[id(kept)] for kept, _ in found.parts.values())}
+        there = {kept: is_there(kept) for kept in frames_of(files.values())}
+        return {file: found.size for file, found in files.items() if all(there[kept] for kept, _ in found.parts.values())}
 
     def frames_with(self, files: Collection[str]) -> list[KeptDataFrame]:
         """Return the DataFrames that have the blocks of some files.
@@ -145,13 +142,13 @@ class FilesKeptBySpark:
             gone = next((file for file in files if file not in self._files), None)
             if gone is not None:
                 raise StorageError(f"{gone} is missing: {NOT_KEPT}")
-            return list({id(kept): kept for file in files for kept, _ in self._kept(file).parts.values()}.values())
+            return frames_of(map(self._kept, files))
 
     def forget(self, directory: str) -> None:
         """Release the files below a directory."""
         with self._lock:
             gone = [self._files.pop(file) for file in list(self._files) if is_below(file, directory)]
-        for kept in {id(kept): kept for file in gone for kept, _ in file.parts.values()}.values():
+        for kept in frames_of(gone):
             # The session may have been stopped, with all that it has kept.
             with contextlib.suppress(Exception):
                 kept.release()
@@ -161,6 +158,11 @@ class FilesKeptBySpark:
         if found is None:
             raise FileNotFoundError(file)
         return found
+
+
+def frames_of(files: Iterable[KeptFile]) -> list[KeptDataFrame]:
+    """Return the DataFrames that have the blocks of some files, each once."""
+    return list(dict.fromkeys(kept for file in files for kept, _ in file.parts.values()))
 
 
 def part_of(content: bytes, position: int, start: int, stop: int) -> bytes:
