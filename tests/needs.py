@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pytest
 
 from sframe_spark.pyarrow_versions import version_numbers
+
+# What later versions of Spark have. PySpark 3.5 cannot read the type of an interval of months and days.
+TIMES_OF_DAY, CALENDAR_INTERVALS, VARIANTS = "pyspark>=4.1", "pyspark>=4.0", "pyspark>=4.0"
 
 
 @functools.cache
@@ -23,3 +28,8 @@ def has(requirement: str) -> bool:
 def needs(requirement: str) -> pytest.MarkDecorator:
     """Mark a test, or a case of one, that is left out without a library in a version or a later one."""
     return pytest.mark.skipif(not has(requirement), reason=f"needs {requirement}")
+
+
+def cases(texts: Iterable[str], needed: Mapping[str, str]) -> list[Any]:
+    """Return texts as the cases of a test: those with a word in them are left out without what the word needs."""
+    return [pytest.param(text, marks=[needs(needed[word]) for word in needed if word in text]) for text in texts]

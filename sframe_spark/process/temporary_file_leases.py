@@ -21,6 +21,7 @@ import time
 import weakref
 from collections.abc import Callable
 from functools import partial
+from typing import Self
 
 import attrs
 
@@ -31,6 +32,7 @@ from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import has_memory_for_thread
 
+_MARK = re.compile(r"([a-z0-9]{8})-([1-9][0-9]{0,9})-([0-9a-f]{1,16})")
 # Stands for an unknown scope: differs from every result of `scope_of_numbers`, as those contain no digit 0.
 UNKNOWN_SCOPE = "00000000"
 
@@ -55,6 +57,19 @@ class ProcessMark:
 
     def __str__(self) -> str:
         return f"{self.scope}-{self.process}-{self.started:x}"
+
+    @classmethod
+    def of_text(cls, text: str) -> Self | None:
+        """Return the mark with a text; None if it is none.
+
+        Examples
+        --------
+        >>> ProcessMark.of_text("abcdefgh-17-1f")
+        ProcessMark(scope='abcdefgh', process=17, started=31)
+        >>> ProcessMark.of_text("abcdefgh-0-1f")
+        """
+        match = _MARK.fullmatch(text)
+        return None if match is None else cls(match[1], int(match[2]), int(match[3], 16))
 
 
 def mark_of_this_process() -> ProcessMark:
@@ -143,7 +158,7 @@ HIDDEN = "."
 LONGEST_NAME = 44
 SECONDS_BETWEEN_HEARTBEATS = 600
 
-_NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-([0-9a-f]{{1,16}})-[0-9a-f]{{4}}")
+_NAME = re.compile(rf"\.?{re.escape(PREFIX)}(.*)-[0-9a-f]{{4}}")
 _ATTEMPTS = 1000
 _WHY_NO_DIRECTORY: dict[type[OSError], str] = {
     FileExistsError: "a file has that name",
@@ -179,7 +194,7 @@ def owner_in(name: str) -> ProcessMark | None:
     >>> owner_in("sframe_spark-mine")
     """
     match = _NAME.fullmatch(name)
-    return None if match is None else ProcessMark(match[1], int(match[2]), int(match[3], 16))
+    return None if match is None else ProcessMark.of_text(match[1])
 
 
 def directory_of_system() -> str:

@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -207,10 +208,7 @@ def package_of_executors(place: Place) -> tuple[Any, Any]:
 
 
 def plugin_of_executors(place: Place) -> tuple[Any, Any]:
-    """The functions, the aggregate and the operator of a package give the right rows, whether or not executors have the package.
-
-    Where they run from cannot be asked by a function of the program, as that is sent with the modules that it names.
-    """
+    """The functions, the aggregate and the operator of a package give the right rows, whether or not executors have the package."""
     frame = SFrame(place.spark.range(0, ROWS, 1, 3)).sort("id")
     frame["lagged"] = lag(frame["id"], 2)
     frame["warm"] = fahrenheit(frame["lagged"])
@@ -219,6 +217,21 @@ def plugin_of_executors(place: Place) -> tuple[Any, Any]:
     warm = [None, None, *(n * 1.8 + 32.0 for n in range(ROWS - 2))]
     expected = [math.exp(math.fsum(map(math.log, warm[parity + 2 :: 2])) / len(warm[parity + 2 :: 2])) for parity in (0, 1)]
     return [list(frame["warm"]), [round(mean, 6) for mean in means]], [warm, [round(mean, 6) for mean in expected]]
+
+
+def origin_of_plugins(place: Place) -> tuple[Any, Any]:
+    """A function and an operator of a package run from the archive that is sent to executors, whose Python lacks it.
+
+    The package says itself where it is from: a function of the program would be sent with the modules that it names.
+    """
+    import sframe_origin
+
+    frame = SFrame(place.spark.range(0, ROWS, 1, 3)).sort("id")
+    frame["function"] = sframe_origin.module_file(frame["id"])
+    frame["operator"] = sframe_origin.module_files(frame["id"])
+    origins = {str(origin) for name in ("function", "operator") for origin in frame[name].unique()}
+    of_archive = [origin for origin in origins if re.fullmatch(r".*/sframe_spark_plugins-[0-9a-f]{16}\.zip/sframe_origin\.py", origin)]
+    return [len(frame), sorted(origins), sframe_origin.__file__ in origins], [ROWS, sorted(of_archive), False]
 
 
 def temporary_data_on_the_object_store_of_the_cluster(place: Place) -> tuple[Any, Any]:

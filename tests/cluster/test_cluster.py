@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -60,13 +61,17 @@ class Driver:
         A directory; each session has another one in it.
     log
         Where the process writes what it says besides.
+    packages
+        A directory of packages that this process has and executors lack; None if there is none.
     """
 
-    def __init__(self, url: str, shared: Path, log: IO[str]) -> None:
+    def __init__(self, url: str, shared: Path, log: IO[str], packages: Path | None = None) -> None:
         self.shared, self.log = shared, log
         self.places: list[Path] = []
         # All temporary files of the process are there: those that no other machine may need are hidden with the rest.
         variables = {**spark_environment(), "SFRAME_SPARK_TMP": str(shared), "TMPDIR": str(shared)}
+        if packages is not None:
+            variables["PYTHONPATH"] += f"{os.pathsep}{packages}"
         command = [sys.executable, "-m", "tests.cluster.run", url]
         self.process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=PROJECT, env=variables)
         self.watchdog = threading.Timer(SECONDS, self.process.kill)
@@ -112,10 +117,10 @@ class Driver:
 
 
 @contextmanager
-def driver(url: str, shared: Path) -> Iterator[Driver]:
+def driver(url: str, shared: Path, packages: Path | None = None) -> Iterator[Driver]:
     """A driver that ends well when the block does, and is killed when the block fails."""
     with (shared.parent / "driver.log").open("w", encoding="utf-8") as log:
-        started = Driver(url, shared, log)
+        started = Driver(url, shared, log, packages)
         try:
             yield started
             started.end()

@@ -19,6 +19,56 @@ from tests.cluster.test_cluster import DRIVER, SECONDS, driver
 # What executors need and is compiled, or Spark's own.
 NEEDED = ("pyspark", "py4j", "pyarrow", "numpy", "numpy.libs", "pandas", "pandas.libs", "pytz", "dateutil", "six.py", "tzdata")
 PROGRAM, PLUGIN_PROGRAM = "file_programs:package_of_executors", "file_programs:plugin_of_executors"
+# A package whose function and operator say where their module is from.
+ORIGIN_PROGRAM, ORIGIN_MODULE = (
+    "file_programs:origin_of_plugins",
+    """
+from typing import ClassVar
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.plugin import STR, Chunk, Need, Operator, call, column_of, define_function, node_of, public_function, register
+
+
+def files(rows):
+    return pa.array([__file__] * rows, pa.string())
+
+
+define_function("module_file", lambda types, parameters: STR, lambda arguments, types, parameters, rows: files(rows))
+
+
+@register
+@attrs.frozen
+class ModuleFiles(Operator):
+    "Row by row, the file of this module."
+
+    name: ClassVar[str] = "module_files"
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    keeps_domain: ClassVar[bool] = True
+
+    def infer_type(self, inputs):
+        return (STR,)
+
+    def requires(self, slot):
+        return Need.DENSE
+
+    def kernel(self, inputs, facts):
+        return Chunk((files(inputs[0].rows),), inputs[0].rows)
+
+
+@public_function
+def module_file(column):
+    return call("module_file", column)
+
+
+@public_function
+def module_files(column):
+    return column_of(ModuleFiles().make_planner_node(node_of(column)))
+""",
+)
 
 
 def bare_python(place: Path, *without: str) -> str:
@@ -32,10 +82,10 @@ def bare_python(place: Path, *without: str) -> str:
     return str(place / "bin" / "python")
 
 
-def ending(url: str, shared: Path, settings: Mapping[str, str], program: str = PROGRAM) -> tuple[str, str]:
-    """How a program ends."""
+def ending(url: str, shared: Path, settings: Mapping[str, str], program: str = PROGRAM, packages: Path | None = None) -> tuple[str, str]:
+    """How a program ends, in a process that has some packages."""
     shared.mkdir(exist_ok=True)
-    with driver(url, shared) as one:
+    with driver(url, shared, packages) as one:
         return one.endings([program], settings)[program]
 
 
@@ -49,6 +99,18 @@ def shared(tmp_path: Path) -> Path:
     """The directory that all processes see."""
     place = tmp_path / "shared"
     place.mkdir()
+    return place
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """A directory with the package that says where it is from."""
+    place = tmp_path / "packages"
+    metadata = place / "sframe_origin-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (place / "sframe_origin.py").write_text(ORIGIN_MODULE, encoding="utf-8")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sframe-origin\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text("[sframe_spark.plugins]\norigin = sframe_origin\n", encoding="utf-8")
     return place
 
 
@@ -93,18 +155,18 @@ def test_the_doctor_asks_executors(tmp_path: Path, shared: Path) -> None:
 
 
 @pytest.mark.cluster
-def test_executors_of_a_local_cluster(tmp_path: Path, shared: Path) -> None:
+def test_executors_of_a_local_cluster(tmp_path: Path, shared: Path, packages: Path) -> None:
     python = bare_python(tmp_path / "bare")
     settings = {**without_project(python), "spark.sql.execution.pyspark.python": python}
-    for program in (PROGRAM, PLUGIN_PROGRAM):
-        kind, said = ending("local-cluster[2,1,600]", shared, settings, program)
+    for program in (PROGRAM, PLUGIN_PROGRAM, ORIGIN_PROGRAM):
+        kind, said = ending("local-cluster[2,1,600]", shared, settings, program, packages)
         assert kind == RIGHT, said
 
 
 @pytest.mark.cluster
-def test_a_connect_server(tmp_path: Path, shared: Path) -> None:
+def test_a_connect_server(tmp_path: Path, shared: Path, packages: Path) -> None:
     python = bare_python(tmp_path / "bare")
     with connect_server(tmp_path, shared, True, python) as url:
-        for program in (PROGRAM, PLUGIN_PROGRAM):
-            kind, said = ending(url, shared, {"spark.test.python": python}, program)
+        for program in (PROGRAM, PLUGIN_PROGRAM, ORIGIN_PROGRAM):
+            kind, said = ending(url, shared, {"spark.test.python": python}, program, packages)
             assert kind == RIGHT, said

@@ -15,14 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
-from pyspark.sql.variant_utils import VariantUtils
 
 from sframe_spark.api.interchange.from_spark import kinds_of_variants, may_widen, type_of_kinds, variant_column
 from sframe_spark.errors import DateTimeRangeError, SchemaError
 from sframe_spark.types import DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.spark_variant_decoding_and_json import MAX_NAME_BYTES, VariantType, variant_kind, variant_value
+from tests.needs import VARIANTS
 
+VariantUtils = pytest.importorskip("pyspark.sql.variant_utils", reason=f"needs {VARIANTS}").VariantUtils
 VALUES = (type(None), bool, int, float, str, bytes, list, dict, datetime.date, decimal.Decimal)
 NO_NAMES = b"\x01\x00\x00"
 

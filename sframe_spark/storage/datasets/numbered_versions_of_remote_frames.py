@@ -1,7 +1,7 @@
 """Saves and loads frames on remote file systems, as numbered versions, and finds and removes versions and files that are no longer needed.
 
-Each version has a manifest ``<root>/_manifests/00000001.json``, which names files ``data/<uuid>/segment-....parquet``, relative to the root.
-A manifest is created only if there is none of that number yet, so that one of two concurrent saves fails. Files are never changed.
+Each version has a manifest ``<root>/_manifests/00000001.json``, which names files ``data/<directory of the save>/segment-....parquet``, relative to
+the root. A manifest is created only if there is none of that number yet, so that one of two concurrent saves fails. Files are never changed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import os
 import re
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
 from sframe_spark.errors import ConcurrentSaveError, NotSavedError, StorageError
 from sframe_spark.process.control_groups import available_cores
+from sframe_spark.process.temporary_file_leases import ProcessMark, is_running, mark_of_this_process
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.manifest_publication import write_sidecar
 from sframe_spark.storage.filesystem.format_recognition import MANIFESTS, VERSION_FILE
@@ -32,6 +34,7 @@ from sframe_spark.storage.filesystem.remote_operations import (
     identity_of,
     listed,
     read_range,
+    remote_entry,
     remove,
     require_bucket,
     upload,
@@ -328,7 +331,8 @@ def saving_version(root: str) -> Iterator[NewVersion]:
     number = (before[-1].number if before else 0) + 1
     if number > MAX_VERSIONS:
         raise StorageError(f"{root} has a version {number - 1}, after which there is none: save to another place")
-    new = NewVersion(root, number, f"{DATA}/{uuid.uuid4().hex}")
+    _remove_unfinished_once(_Place(root, before, identity_of(root), os.getpid()))
+    new = NewVersion(root, number, f"{DATA}/{SaveDirectory.new(number)}")
     try:
         yield new
     except BaseException:
@@ -374,10 +378,120 @@ def _unfit(root: str) -> StorageError:
     )
 
 
+# Unfinished saves. The name of a directory tells which process saves which version, so that what a killed process has left is known without a note.
+
+# A request of a process that has ended may still arrive, and create the manifest of its version.
+SECONDS_OF_REQUEST = 60
+
+
+@attrs.frozen
+class SaveDirectory:
+    """The directory of the files of one save, by its name.
+
+    Parameters
+    ----------
+    token
+        32 digits that no other save has.
+    number
+        The number of the version.
+    process
+        The process that saves it.
+    """
+
+    token: str
+    number: int
+    process: ProcessMark
+
+    def __str__(self) -> str:
+        return f"{self.token}-{self.number}-{self.process}"
+
+    @classmethod
+    def new(cls, number: int) -> Self:
+        """Return a new directory of this process."""
+        return cls(uuid.uuid4().hex, number, mark_of_this_process())
+
+    @classmethod
+    def named(cls, name: str) -> Self | None:
+        """Return the directory with a name; None for other names, and those of before names told the process.
+
+        Examples
+        --------
+        >>> str(SaveDirectory.named("0" * 32 + "-7-abcdefgh-17-1f").process), SaveDirectory.named("0" * 32)
+        ('abcdefgh-17-1f', None)
+        """
+        match = _DIRECTORY.fullmatch(name)
+        process = None if match is None or match[2] is None else ProcessMark.of_text(match[3])
+        return None if match is None or process is None else cls(match[1], int(match[2]), process)
+
+    @property
+    def is_of_ended_process(self) -> bool:
+        """Whether the process has ended; False if that cannot be found out on this machine."""
+        return is_running(self.process) is False
+
+
+_DIRECTORY = re.compile(r"([0-9a-f]{32})(?:-([1-9][0-9]{0,17})-([a-z0-9-]+))?")
+
+
+def unfinished_saves(root: str, versions: Sequence[Version]) -> list[str]:
+    """Return the locations of directories of saves whose processes have ended on this machine, and which are not in a version.
+
+    A version is read only if two directories were to be its. A directory that alone has the number of a version may be the one of that version.
+    """
+    found = [directory for name in remote_entry(join(root, DATA)).names if (directory := SaveDirectory.named(name)) is not None]
+    by_number, savers = {version.number: version for version in versions}, Counter(directory.number for directory in found)
+    result = []
+    for directory in found:
+        version = by_number.get(directory.number)
+        if not directory.is_of_ended_process or (version is not None and savers[directory.number] == 1):
+            continue
+        inside = f"{DATA}/{directory}/"
+        if version is None or not any(entry.file.startswith(inside) for entry in read_version(root, version).manifest.segments):
+            result.append(join(root, DATA, str(directory)))
+    return result
+
+
+def remove_unfinished_saves(root: str, versions: Sequence[Version]) -> None:
+    """Remove the files of :func:`unfinished_saves`, but for those that were written a moment ago; a vacuum removes what cannot be removed now."""
+    limit = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=SECONDS_OF_REQUEST)
+    with contextlib.suppress(StorageError):
+        for directory in unfinished_saves(root, versions):
+            files = [file for file in listed(directory) if _is_ours(root, file)]
+            if all(is_old(file, limit) for file in files):
+                in_threads(remove, [file.uri for file in files], available_cores())
+
+
+@attrs.frozen
+class _Place:
+    """The key under which a call of :func:`remove_unfinished_saves` is remembered: a frame, the options of its file system, and the process."""
+
+    root: str
+    versions: Sequence[Version] = attrs.field(eq=False)
+    options: str = attrs.field(repr=False)
+    process: int
+
+
+@functools.lru_cache(maxsize=1024)
+def _remove_unfinished_once(place: _Place) -> None:
+    """Remove what killed saves have left of a frame, before this process saves it for the first time: it is a request for each frame."""
+    remove_unfinished_saves(place.root, place.versions)
+
+
 # Vacuum: removing old versions and the files of interrupted saves.
 
 # Names of files that are created by saves. Files with other names are not removed.
-_OUR_FILES = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")
+_OUR_FILES = re.compile(r"segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow")
+
+
+def _is_ours(root: str, file: ListedFile) -> bool:
+    """Return whether a save has created a file, by its name."""
+    directory, _, name = file.uri.removeprefix(join(root, DATA, "")).partition("/")
+    return _DIRECTORY.fullmatch(directory) is not None and _OUR_FILES.fullmatch(name) is not None
+
+
+def _is_of_ended_process(root: str, file: ListedFile) -> bool:
+    """Return whether the process that has saved a file has ended on this machine."""
+    directory = SaveDirectory.named(file.uri.removeprefix(join(root, DATA, "")).partition("/")[0])
+    return directory is not None and directory.is_of_ended_process
 
 
 @attrs.frozen
@@ -399,6 +513,8 @@ class Removable:
 def removable(root: str, older_than: datetime.timedelta) -> Removable:
     """Return the versions whose next version is older than a limit, and the files older than the limit that no remaining version uses.
 
+    Files that no version uses need not be so old if the process that saved them has ended on this machine.
+
     Parameters
     ----------
     root
@@ -414,14 +530,15 @@ def removable(root: str, older_than: datetime.timedelta) -> Removable:
     # Files are listed before the manifests are read, so that files of a save that ends meanwhile are not listed.
     files = listed(join(root, DATA), below=True)
     versions = saved_versions(root)
-    limit = datetime.datetime.now(datetime.UTC) - older_than
+    now = datetime.datetime.now(datetime.UTC)
+    limit, limit_of_ended = now - older_than, now - min(older_than, datetime.timedelta(seconds=SECONDS_OF_REQUEST))
     # Versions are checked from the oldest on, so that no version is removed before older ones.
     old = [version for version, _ in itertools.takewhile(lambda pair: is_old(pair[1].file, limit), itertools.pairwise(versions))]
     manifests = [saved.manifest for saved in in_threads(lambda version: read_version(root, version), versions[len(old) :], available_cores())]
     named = {join(root, entry.file) for manifest in manifests for entry in manifest.segments}
     named |= {join(root, manifest.stored.file) for manifest in manifests if manifest.stored is not None}
-    our_files = [file for file in files if _OUR_FILES.fullmatch(file.uri.removeprefix(join(root, DATA, "")))]
-    unnamed = [file for file in our_files if file.uri not in named and is_old(file, limit)]
+    unused = [file for file in files if file.uri not in named and _is_ours(root, file)]
+    unnamed = [file for file in unused if is_old(file, limit) or (is_old(file, limit_of_ended) and _is_of_ended_process(root, file))]
     probes = [file for file in listed(join(root, MANIFESTS)) if file.uri.rpartition("/")[2].startswith(PROBE) and is_old(file, limit)]
     return Removable(tuple(version.number for version in old), (*(version.file for version in old), *probes, *unnamed))
 

@@ -19,6 +19,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, NotSha
 from sframe_spark.session.spark_start_and_settings import WORKER_PYTHON
 from sframe_spark.session.spark_versions import to_arrow
 from tests.examples import part
+from tests.needs import CALENDAR_INTERVALS, TIMES_OF_DAY, cases, has
 
 # Decimals of more digits than floats hold are told of.
 pytestmark = pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
@@ -46,13 +47,6 @@ REFUSED = [
 ]
 
 
-def has_times() -> bool:
-    """Whether Spark has times of day, which came with 4.1."""
-    from pyspark.sql import types
-
-    return hasattr(types, "TimeType")
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_every_type_is_as_in_its_arrow_table(spark: Any, zone: str) -> None:
@@ -60,7 +54,7 @@ def test_every_type_is_as_in_its_arrow_table(spark: Any, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     spark.conf.set("spark.sql.timeType.enabled", "true")
     try:
-        held = [text for text in HELD if has_times() or not text.startswith("time'")]
+        held = [text for text in HELD if has(TIMES_OF_DAY) or not text.startswith("time'")]
         values = ", ".join(f"{text} AS v{number}" for number, text in enumerate(held))
         missing = ", ".join(f"null AS v{number}" for number in range(len(held)))
         df = spark.sql(f"SELECT 1 AS place, {values}")
@@ -115,8 +109,8 @@ def test_moments_are_those_of_the_arrow_table_whatever_the_sessions_zone(spark: 
 @pytest.fixture
 def no_times(spark: Any) -> Any:
     """Spark as it is where nobody lets it compute with times of day."""
-    if not has_times():
-        pytest.skip("times of day came with Spark 4.1")
+    if not has(TIMES_OF_DAY):
+        pytest.skip(f"needs {TIMES_OF_DAY}")
     name = "spark.sql.timeType.enabled"
     before = spark.conf.get(name)
     spark.conf.set(name, "false")
@@ -179,7 +173,7 @@ def test_nested_values_of_nothing(spark: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", cases(REFUSED, {"make_interval": CALENDAR_INTERVALS}))
 def test_what_no_column_holds_is_refused(spark: Any, text: str) -> None:
     df = spark.sql(f"SELECT {text} AS `the column`")
     with pytest.raises(SFrameError, match=r"cannot hold|not UTF-8|no lists or dicts as keys") as caught:

@@ -12,6 +12,7 @@ from sframe_spark import SFrame, aggregate
 from sframe_spark.errors import InexactDecimalWarning, SchemaError, SFrameError
 from sframe_spark.message_text import visible
 from tests.examples import part
+from tests.needs import CALENDAR_INTERVALS, TIMES_OF_DAY, cases, has
 
 # Values of each type at its edges; all other forms are made of them.
 VALUES: dict[str, list[str]] = {
@@ -38,6 +39,8 @@ VALUES: dict[str, list[str]] = {
     "timestamp_ntz": ["timestamp_ntz'0001-01-01 00:00:00'", "timestamp_ntz'9999-12-31 23:59:59.999999'"],
     "time": ["time'00:00:00'", "time'23:59:59.999999'", "time'10:00:00.25'"],
 }
+if not has(TIMES_OF_DAY):
+    del VALUES["time"]
 FORMS: dict[str, str] = {
     "{v}": "{t}",
     "array({v}, null)": "array<{t}>",
@@ -132,7 +135,7 @@ REFUSED = {
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", cases(REFUSED, {"make_interval": CALENDAR_INTERVALS}))
 def test_what_no_column_holds_is_refused_when_the_frame_is_made(text: str, spark: Any) -> None:
     df = spark.sql(f"SELECT 1 AS c0, {text} AS `the.``column`, 2 AS `a b`")
     with pytest.raises(SchemaError, match=r"column 'the\.`column'") as caught:

@@ -15,8 +15,9 @@ from pyspark.errors import PySparkException
 
 from sframe_spark import SFrame, aggregate, sql
 from sframe_spark.errors import DateTimeRangeError, SchemaError, SFrameError
+from tests.needs import VARIANTS, needs
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, needs(VARIANTS)]
 UTC = datetime.UTC
 COLUMNS: dict[str, tuple[list[str], type, list[Any]]] = {
     "dicts": (["""parse_json('{"b":[1,1.0,1e0,null,true,"x"],"a":{"c":[1,2]}}')""", "parse_json('{}')"], dict,

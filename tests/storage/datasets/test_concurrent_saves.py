@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import fsspec
 import pyarrow as pa
 import pytest
@@ -121,6 +122,93 @@ def test_a_process_that_dies_before_its_manifest_blocks_nobody(bucket: Bucket) -
     # What it left is as old as the versions.
     assert len(vacuum(place, older_than=1)) == 0 and len(vacuum(place, older_than=0)) == 3
     assert list(load_sframe(place, verify=True)["a"]) == [1]
+
+
+@pytest.fixture
+def no_request_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a process that has ended may be removed at once."""
+    monkeypatch.setattr(remote_versions, "SECONDS_OF_REQUEST", 0)
+
+
+def kill_a_save(bucket: Bucket) -> None:
+    """Let a process end before it creates its manifest."""
+    done = run_program(DYING + SAVER, json.dumps([bucket.uri + "/frame", bucket.options, ["x"], 1, ROWS]))
+    assert done.returncode == 7, done.stderr
+
+
+def save_as_another_process(place: str, value: int) -> None:
+    """Save a row as a process does that has not saved the frame before."""
+    remote_versions._remove_unfinished_once.cache_clear()
+    SFrame({"a": [value]}).save(place)
+
+
+def directories(bucket: Bucket) -> list[str]:
+    """The directories with files of rows."""
+    return sorted({name.split("/")[2] for name in bucket.names() if "/data/" in name})
+
+
+def test_what_a_killed_save_has_left_goes_with_the_next_process_that_saves(bucket: Bucket, no_request_is_late: None) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"a": [0]}).save(place)
+    kill_a_save(bucket)
+    assert len(directories(bucket)) == 2
+    save_as_another_process(place, 1)
+    assert len(directories(bucket)) == 2 and [list(load_sframe(place, version=number, verify=True)["a"]) for number in (1, 2)] == [[0], [1]]
+
+
+def test_of_two_saves_of_one_number_only_that_of_the_killed_process_goes(bucket: Bucket, no_request_is_late: None) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"a": [0]}).save(place)
+    kill_a_save(bucket)
+    SFrame({"a": [1]}).save(place)
+    assert len(directories(bucket)) == 3
+    save_as_another_process(place, 2)
+    assert len(directories(bucket)) == 3 and [list(load_sframe(place, version=number, verify=True)["a"]) for number in (1, 2, 3)] == [[0], [1], [2]]
+
+
+def test_versions_of_processes_that_have_ended_stay(bucket: Bucket, no_request_is_late: None) -> None:
+    place = bucket.uri + "/frame"
+    done = run_program(SAVER, json.dumps([place, bucket.options, ["x"], 3, ROWS]))
+    assert done.returncode == 0, done.stderr
+    kill_a_save(bucket)
+    save_as_another_process(place, 1)
+    assert len(vacuum(place)) == 0 and len(directories(bucket)) == 4
+    assert [set(load_sframe(place, version=number, verify=True)["save"]) for number in (1, 2, 3)] == [{0}, {1}, {2}]
+
+
+def test_a_save_that_goes_on_loses_nothing(bucket: Bucket, no_request_is_late: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"a": [0]}).save(place)
+    meanwhile(monkeypatch, lambda: (remote_versions.remove_unfinished_saves(place, versions_at(place)), vacuum(place)))
+    SFrame({"a": [1]}).save(place)
+    assert list(load_sframe(place, verify=True)["a"]) == [1]
+
+
+def test_what_was_written_a_moment_ago_stays(bucket: Bucket) -> None:
+    place = bucket.uri + "/frame"
+    kill_a_save(bucket)
+    save_as_another_process(place, 1)
+    assert len(directories(bucket)) == 2 and len(vacuum(place)) == 0 and len(vacuum(place, older_than=0)) == 1
+
+
+def test_whether_a_process_of_another_machine_runs_is_not_known(bucket: Bucket, no_request_is_late: None) -> None:
+    place = bucket.uri + "/frame"
+    kill_a_save(bucket)
+    (left,) = [name for name in bucket.names() if "/data/" in name]
+    directory = remote_versions.SaveDirectory.named(left.split("/")[2])
+    assert directory is not None
+    other = attrs.evolve(directory, process=attrs.evolve(directory.process, scope="elsewher"))
+    bucket.files.mv(f"{bucket.uri}/{left}", f"{bucket.uri}/{left.replace(str(directory), str(other))}")
+    save_as_another_process(place, 1)
+    assert str(other) in directories(bucket) and len(vacuum(place)) == 0 and len(vacuum(place, older_than=0)) == 1
+
+
+def test_a_vacuum_asks_who_has_ended(bucket: Bucket, no_request_is_late: None) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"a": [0]}).save(place)
+    kill_a_save(bucket)
+    (removed,) = vacuum(place)["file"]
+    assert removed.split("/")[1] not in directories(bucket) and list(load_sframe(place, verify=True)["a"]) == [0]
 
 
 def test_an_answer_that_gets_lost(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
