@@ -62,7 +62,8 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
 
     A version is removed if the next version was saved more than ``older_than`` days ago. A file is removed if it is that old, and no kept version
     refers to it: an interrupted save has left it. If the process of that save has ended on this machine, a minute suffices instead of days. Files
-    that this package has not written are kept. Frames that were loaded from a removed version can no longer be read. A save that is running and takes longer than ``older_than`` days will fail.
+    that this package has not written are kept. Frames that were loaded from a removed version can no longer be read. A save that is running and takes
+    longer than ``older_than`` days will fail.
 
     Parameters
     ----------

@@ -146,6 +146,8 @@ MAX_BYTES_OF_RANGE_SAMPLE = 16 << 20
 
 # Bytes that a task buffers before it writes: with longer runs, there are fewer reads.
 BYTES_BUFFERED_BY_SHUFFLE_TASK = 128 << 20
+# Tasks group their rows before they exchange them if the groups take at most this share of the bytes of the rows: each group is put together again.
+MAX_SHARE_OF_STATES = 0.5
 # Limit for one message between tasks: Spark has several copies of each in the heap of an executor.
 MAX_BYTES_OF_MESSAGE = 8 << 20
 

@@ -69,6 +69,22 @@ class RangeSplit:
     leaves_equal_rows: bool = False
 
 
+class StateRows(Protocol):
+    """Groups of rows as rows of their own, *states*, of which there may be several for a group: fewer are exchanged than rows.
+
+    States of all rows, in the order of these, give the result of the kernel. Their first column is the one by whose ranges rows are divided.
+    """
+
+    def schema(self, facts: Sequence[Facts]) -> Schema | None:
+        """Return the types of the columns of states; None if rows of such inputs have none, or their size is not bounded."""
+
+    def of_rows(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """Return the states of some rows, one for each group."""
+
+    def result(self, states: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """Return the rows that the kernel computes of the rows from which states were made."""
+
+
 @attrs.frozen
 class WholeKernel:
     """A kernel that needs all rows of the only input at once. The engine gathers them if memory allows, which is faster than a Spark query.
@@ -80,10 +96,13 @@ class WholeKernel:
     for_few_rows
         An operator with the same rows and a kernel for any run of rows, which takes the place of this one if there are few rows; None if there is
         none.
+    states
+        Makes of rows fewer that may cross in their place; None if there are none.
     """
 
     split: RangeSplit | None = None
     for_few_rows: Operator | None = None
+    states: StateRows | None = None
 
 
 # Rows of two inputs that match.

@@ -25,7 +25,6 @@ from sframe_spark.engine.runtime.shuffle_store import (
     ShuffleIndex,
     SplitRows,
     packed_runs,
-    rows_of_task,
     unpacked_rows,
     write_results,
 )
@@ -304,10 +303,16 @@ def require_all_received(sent: Sequence[ShuffleIndex], received: Iterable[Receiv
 
 
 def shuffled_by_messages(
-    workers: SparkTaskRunner, tasks: Sequence[RangeTask], sending: RowSending, receiving: RowReceiving, directory: str, description: str
+    workers: SparkTaskRunner,
+    tasks: Sequence[RangeTask],
+    rows_of: RowsOfTask,
+    sending: RowSending,
+    receiving: RowReceiving,
+    directory: str,
+    description: str,
 ) -> WrittenPartitions:
-    """Run tasks, send their rows, and write the results of all partitions to a directory."""
-    senders = [partial(sending.of_task, number, task, rows_of_task) for number, task in enumerate(tasks)]
+    """Run tasks, send the rows that ``rows_of`` yields of them, and write the results of all partitions to a directory."""
+    senders = [partial(sending.of_task, number, task, rows_of) for number, task in enumerate(tasks)]
     receivers = [partial(receiving.write, directory, number) for number in range(int(sending.receivers.max(initial=-1)) + 1)]
     results = workers.exchange(senders, receivers, description, tasks)
     return WrittenPartitions.of(results.senders, results.receivers)

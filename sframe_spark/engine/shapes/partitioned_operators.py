@@ -42,12 +42,17 @@ from sframe_spark.types import INT
 
 def key_ranges_of(runner: SectionRunner, node: PlannerNode, workers: Workers = Workers.THREADS, most: int = costs.MAX_RANGES) -> RangePartitioner:
     """Return ranges of the column by which a kernel's input is split, with about equally many rows each, after reading a sample of it."""
+    return key_ranges_and_sample_of(runner, node, workers, most)[0]
+
+
+def key_ranges_and_sample_of(runner: SectionRunner, node: PlannerNode, workers: Workers, most: int) -> tuple[RangePartitioner, pa.Array]:
+    """Return the result of :func:`key_ranges_of`, and the sample."""
     split, plan_size = range_split_of(node.operator), plan_size_of(node.inputs[0])
     assert split is not None and plan_size is not None
     # Less memory may be available than when the section was planned.
     count = int(min(most, ranges_for(plan_size, Site.now()))) if workers is Workers.THREADS else most
-    sample = runner.sampled(sample_for_ranges(node, workers, count))
-    return RangePartitioner.of(sample.columns[0], node.inputs[0].schema[split.column], split.ascending, count)
+    sample = runner.sampled(sample_for_ranges(node, workers, count)).columns[0]
+    return RangePartitioner.of(sample, node.inputs[0].schema[split.column], split.ascending, count), sample
 
 
 @attrs.frozen(eq=False)

@@ -18,13 +18,22 @@ from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.result_storage import new_dataset, with_stored_tables
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask
 from sframe_spark.engine.runtime.shuffle_by_messages import RowReceiving, RowSending, shuffled_by_messages
-from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, ShuffleFiles, ShuffleStore, write_results
+from sframe_spark.engine.runtime.shuffle_store import ShuffleFiles, ShuffleStore, write_results
 from sframe_spark.engine.runtime.task_runners import SparkTaskRunner, TaskRunner, ThreadRunner
-from sframe_spark.engine.shapes.partitioned_operators import from_partitions, key_ranges_of, partitioner_of, passed_on, rows_by_ranges, split_evenly
+from sframe_spark.engine.shapes.partitioned_operators import (
+    from_partitions,
+    key_ranges_and_sample_of,
+    key_ranges_of,
+    partitioner_of,
+    passed_on,
+    rows_by_ranges,
+    split_evenly,
+)
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart, bytes_gathered, ranges_for, runs_over_row_ranges
 from sframe_spark.engine.shapes.sample import sample_for_ranges
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Alternative, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.shapes.states_before_exchange import CrossingRows, crossing_rows
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import is_shared
@@ -169,11 +178,14 @@ class ExchangeOfTasks:
         The tasks that compute the rows of the input.
     ranges
         The ranges.
+    rows
+        What crosses: rows of the input, or states of them.
     """
 
     node: PlannerNode
     tasks: Sequence[RangeTask]
     ranges: RangePartitioner
+    rows: CrossingRows
 
     @classmethod
     def of(cls, runner: SectionRunner, node: PlannerNode, workers: SparkTaskRunner) -> ExchangeOfTasks | None:
@@ -190,17 +202,16 @@ class ExchangeOfTasks:
         if least > most:
             runner.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
             return None
-        return cls(node, tasks, key_ranges_of(runner, node, Workers.SPARK_TASKS, max(least, min(most, workers.parallelism()))))
+        ranges, sample = key_ranges_and_sample_of(runner, node, Workers.SPARK_TASKS, max(least, min(most, workers.parallelism())))
+        rows = crossing_rows(node, plan_size, sample, len(tasks))
+        if rows.are_states:
+            runner.log.append(f"grouped first: what {node.operator_type} makes of the rows of each task is exchanged, which is less")
+        return cls(node, tasks, ranges, rows)
 
     @property
     def description(self) -> str:
         """What the tasks do."""
         return f"exchanging for {self.node.operator.name}"
-
-    @property
-    def kernel(self) -> OperatorKernel:
-        """The kernel."""
-        return OperatorKernel(self.node.operator, self.node.inputs[0].facts, self.node.schema)
 
     @property
     def passed(self) -> np.ndarray:
@@ -211,8 +222,8 @@ class ExchangeOfTasks:
 
     @property
     def partitioner(self) -> RowRangePartitioner:
-        """Assigns rows to ranges."""
-        return partitioner_of(self.node, self.ranges)
+        """Assigns what crosses to ranges."""
+        return RowRangePartitioner(self.rows.column, self.ranges)
 
 
 def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode | ReplanNeeded:
@@ -234,8 +245,8 @@ def exchanged_by_tasks(runner: SectionRunner, node: PlannerNode) -> PlannerNode 
 def exchanged_in_files(runner: SectionRunner, exchange: ExchangeOfTasks, workers: SparkTaskRunner, files: ShuffleFiles) -> PlannerNode | None:
     """Exchange the rows in files that all tasks see, then run the kernel; None if a range is too large for a task."""
     node, passed = exchange.node, exchange.passed
-    store = ShuffleStore(exchange.partitioner, node.inputs[0].schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK, files)
-    store.fill(workers, exchange.tasks, exchange.description)
+    store = ShuffleStore(exchange.partitioner, exchange.rows.schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK, files)
+    store.fill(workers, exchange.tasks, exchange.description, exchange.rows.of_task)
     runner.spilled = store.written
     runner.log.append(f"exchanged by tasks: {node.operator_type}, {runner.spilled} bytes on disk, in {exchange.ranges.count} ranges of their keys")
     if store.sizes.max(initial=0, where=~passed) > costs.MAX_BYTES_OF_RANGE_OF_TASK:
@@ -243,7 +254,7 @@ def exchanged_in_files(runner: SectionRunner, exchange: ExchangeOfTasks, workers
         return None
     count = runner.options.segments or runner.site.default_segments
     parts = split_evenly(store.rows, count) if count else [range(number, number + 1) for number in range(exchange.ranges.count)]
-    write = partial(write_results, exchange.kernel, node.schema)
+    write = partial(write_results, exchange.rows.kernel, node.schema)
     return runner.written(node, workers, [partial(write, [(store.partition(n), bool(passed[n])) for n in part]) for part in parts])
 
 
@@ -252,11 +263,11 @@ def exchanged_by_messages(runner: SectionRunner, exchange: ExchangeOfTasks, work
     node, count = exchange.node, exchange.ranges.count
     # How many rows a range has is not known before: by the sample, all have about as many.
     segments = min(count, runner.options.segments or runner.site.default_segments or count)
-    schema, room = node.inputs[0].schema, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK
-    sending = RowSending(exchange.partitioner, schema, room, np.arange(count) * segments // count)
-    receiving = RowReceiving(schema, exchange.passed, costs.MAX_BYTES_OF_RANGE_OF_TASK, room, exchange.kernel, node.schema)
+    rows, room = exchange.rows, costs.BYTES_BUFFERED_BY_SHUFFLE_TASK
+    sending = RowSending(exchange.partitioner, rows.schema, room, np.arange(count) * segments // count)
+    receiving = RowReceiving(rows.schema, exchange.passed, costs.MAX_BYTES_OF_RANGE_OF_TASK, room, rows.kernel, node.schema)
     with new_dataset(node.schema, runner.options, recorded_order(node), by_spark=True) as dataset:
-        written = shuffled_by_messages(workers, exchange.tasks, sending, receiving, dataset.directory, exchange.description)
+        written = shuffled_by_messages(workers, exchange.tasks, rows.of_task, sending, receiving, dataset.directory, exchange.description)
         runner.spilled = written.sent
         runner.log.append(f"exchanged by Spark's shuffle: {node.operator_type}, {runner.spilled} bytes, in {count} ranges of their keys")
         if written.are_all:

@@ -40,8 +40,10 @@ from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork, Spark
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.types import STR
+from sframe_spark.types import STR, ColumnType
 
+# The kind of column of a state in an exchange, which is of no type of columns of frames.
+STATE = "state"
 # If there are more groups, the groups of Spark's tasks are merged by a shuffle instead of in this process.
 MAX_GROUPS = 32_768
 
@@ -65,7 +67,7 @@ class GroupBy(DecomposableOperator):
     @property
     def whole_kernel(self) -> WholeKernel:
         """The groups of all rows. They ascend by the first key, so they can be computed for one range of its values after the other."""
-        return WholeKernel(RangeSplit(self.keys[0]) if self.keys else None)
+        return WholeKernel(RangeSplit(self.keys[0]), states=GroupsAsRows(self)) if self.keys else WholeKernel()
 
     @property
     def group_keys(self) -> Sequence[int]:
@@ -86,7 +88,7 @@ class GroupBy(DecomposableOperator):
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that call no Python function."""
-        aggregates = self._grouping(inputs).aggregates.aggregates
+        aggregates = self.grouping(inputs).aggregates.aggregates
         return [len(self.keys) + position for position, aggregate in enumerate(aggregates) if not aggregate.calls_python]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -154,7 +156,7 @@ class GroupBy(DecomposableOperator):
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """Return whether no aggregate needs all values of a group together."""
-        return all(aggregate.growth < Growth.ROWS for aggregate in self._grouping(facts).aggregates.aggregates)
+        return all(aggregate.growth < Growth.ROWS for aggregate in self.grouping(facts).aggregates.aggregates)
 
     def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
         """Return the string keys that no aggregate reads."""
@@ -162,7 +164,7 @@ class GroupBy(DecomposableOperator):
         return [key for key in self.keys if facts[0].schema[key] == STR and key not in read]
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
-        return self._grouping(facts).groups(rows)
+        return self.grouping(facts).groups(rows)
 
     def makes_large_part(self, rows: Chunk) -> bool:
         """Return whether a key of some rows shows that there are too many groups."""
@@ -174,21 +176,52 @@ class GroupBy(DecomposableOperator):
 
     def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
         """Return the groups of all parts, with groups of equal keys merged; keys are looked up once for all parts."""
-        return self._grouping(facts).merged(parts)
+        return self.grouping(facts).merged(parts)
 
     def bytes_of_part(self, part: PartialGroups) -> float:
         """Return the bytes of keys and partial states; infinite if there are too many groups."""
         return math.inf if part.keys.rows > MAX_GROUPS else part.nbytes
 
     def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
-        return self._grouping(facts).finished(part)
+        return self.grouping(facts).finished(part)
 
-    def _grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
+    def grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
+        """Return how rows are grouped and aggregated, given facts about the input."""
         return GroupingByKeys.of(facts[0].schema, self.keys, self.aggregations)
 
     def describe(self) -> str:
         keys = ", ".join(f"c{position}" for position in self.keys)
         return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+@attrs.frozen
+class GroupsAsRows:
+    """Partial groups as rows that are exchanged: keys and states.
+
+    Parameters
+    ----------
+    operator
+        The group-by.
+    """
+
+    operator: GroupBy
+
+    def schema(self, facts: Sequence[Facts]) -> Schema | None:
+        """Return the types of keys and states; None if states grow with the rows of a group, or a Python function is called for each group."""
+        grouping = self.operator.grouping(facts)
+        if any(aggregate.growth > Growth.FIXED or aggregate.calls_python for aggregate in grouping.aggregates.aggregates):
+            return None
+        states = grouping.groups(Chunk.empty(grouping.schema)).to_rows().columns[len(grouping.keys) :]
+        return (*grouping.key_types, *(ColumnType(STATE, state.type) for state in states))
+
+    def of_rows(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """Return the groups of some rows."""
+        return self.operator.grouping(facts).groups(rows).to_rows()
+
+    def result(self, states: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """Return the groups of all rows, with their aggregates."""
+        grouping = self.operator.grouping(facts)
+        return grouping.finished(grouping.regrouped(PartialGroups.of_rows(states, len(grouping.keys))))
 
 
 def have_many_values(keys: pa.Array) -> bool:

@@ -121,11 +121,16 @@ class GroupingByKeys:
             return live[0] if live else parts[0].live(self.aggregates)
         types = live[0].keys.types
         keys = [pa.concat_arrays([part.keys.columns[position].cast(kind) for part in live]) for position, kind in enumerate(types)]
+        states = tuple(joined(states) for states in zip(*(part.states for part in live), strict=True))
+        return self.regrouped(PartialGroups(Chunk(tuple(keys), sum(part.keys.rows for part in live)), states, self.aggregates))
+
+    def regrouped(self, entries: PartialGroups) -> PartialGroups:
+        """Return partial groups in which several entries, given in row order, may have equal keys, with these merged."""
+        keys = entries.keys.columns
         if self._only_numbers(keys):
             return PartialGroups(Chunk.of([distinct_numbers(keys[0])]), (), self.aggregates)
-        groups = in_groups(keys, self.key_types, sum(part.keys.rows for part in live))
-        states = [joined(states) for states in zip(*(part.states for part in live), strict=True)]
-        return PartialGroups(self._keys_of(keys, groups), self.aggregates.merge(states, groups), self.aggregates)
+        groups = in_groups(keys, self.key_types, entries.keys.rows)
+        return PartialGroups(self._keys_of(keys, groups), self.aggregates.merge(entries.live(self.aggregates).states, groups), self.aggregates)
 
     def _only_numbers(self, keys: Sequence[pa.Array]) -> bool:
         """Return whether the groups are just the distinct numbers of one column, without aggregates."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
@@ -37,14 +37,22 @@ class PartialGroups:
         """Return the same groups with states of the given state columns."""
         return self if self.columns is not None else PartialGroups(self.keys, columns.of_arrow(self.states), columns)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def to_rows(self) -> Chunk:
+        """Return the groups as rows: keys, then states as Arrow columns."""
         states = self.states if self.columns is None else self.columns.to_arrow(self.states)
-        rows, width = self.keys.rows, len(self.keys.columns)
+        return Chunk((*self.keys.columns, *states), self.keys.rows)
+
+    @classmethod
+    def of_rows(cls, rows: Chunk, width: int) -> Self:
+        """Return the groups with given rows, of which the first ``width`` columns are keys."""
+        return cls(Chunk(rows.columns[:width], rows.rows), rows.columns[width:])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rows, width = self.to_rows(), len(self.keys.columns)
         # A stream without columns has no rows.
-        return restored_groups, (bytes(to_stream([Chunk((*self.keys.columns, *states), rows)])) if width or states else b"", rows, width)
+        return restored_groups, (bytes(to_stream([rows])) if rows.columns else b"", rows.rows, width)
 
 
 def restored_groups(stream: bytes, rows: int, width: int) -> PartialGroups:
     """Rebuild partial groups, of which the first ``width`` columns are keys, from their pickled form."""
-    columns = from_stream(stream).columns if stream else ()
-    return PartialGroups(Chunk(columns[:width], rows), columns[width:])
+    return PartialGroups.of_rows(Chunk(from_stream(stream).columns if stream else (), rows), width)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.groupby import GroupBy
+from sframe_spark.operators.groupby.groupby import GroupBy, GroupsAsRows
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
@@ -117,7 +117,7 @@ def whole(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str] 
 
 
 def groups(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str] = CUTS) -> Found:
-    """One row for each key of the first column: of all rows at once, and merged from parts, all together and two by two."""
+    """One row for each key of the first column: of all rows at once, and merged from parts, all together, two by two, and as rows that are sent."""
     chunk, schema = data
     operator, facts = GroupBy((0,), tuple(aggregations)), facts_of(schema)
     result = operator.infer_type(facts)
@@ -127,6 +127,12 @@ def groups(data: Table, aggregations: Sequence[Aggregation], cuts: Sequence[str]
         found[cut] = lists(operator.rows_from(operator.combined_all(parts, facts), facts), result, 1)
         both = reduce(lambda a, b: operator.combined(a, b, facts), parts)
         found[cut + ", one by one"] = lists(operator.rows_from(both, facts), result, 1)
+        states = GroupsAsRows(operator)
+        sent_types = states.schema(facts)
+        if sent_types is not None:
+            rows = [states.of_rows(batch, facts) for batch in batches(chunk, cut, by_turns(data))]
+            assert [each.types for each in rows] == [[kind.physical for kind in sent_types]] * len(rows)
+            found[cut + ", as rows"] = lists(states.result(concatenate(rows, sent_types), facts), result, 1)
     return found
 
 
