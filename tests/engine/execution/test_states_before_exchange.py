@@ -153,3 +153,32 @@ def test_all_rows_of_a_task_may_be_in_one_group(tasks: str, crossed: list[int], 
     materialize(made._node, NOTHING_SMALL)
     assert crossed[0] <= ROWS // 4
     assert list(made["sum"]) == [sum(range(key, ROWS, 40)) for key in range(40)] and list(made["least"]) == list(range(40))
+
+
+# What groups of parts of the rows went wrong with in other engines: SPARK-38548 (a sum that is too large in one task only), comet 260 and SPARK-8828
+# (a sum of missing values alone), ray 64956 (parts of no rows), gluten 11234 (NaN, and zeros of both signs, as keys).
+HARD: dict[str, list[Any]] = {
+    "too large in one task": [2**62 if row < ROWS // 2 else -(2**62) for row in range(ROWS)],
+    "missing alone": [None] * ROWS,
+    "missing in most tasks": [1.5 if row < 3 else None for row in range(ROWS)],
+    "infinities of both signs": [math.inf if row % 2 else -math.inf for row in range(ROWS)],
+    "digits that cancel": [1e300 if row < 700 else -1e300 if row < 1_400 else 1.0 for row in range(ROWS)],
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_values_that_others_met(name: str, crossed: list[int], tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [[math.nan, None, 0.0, -0.0, math.inf, -math.inf, 1.5, -1.5][row % 8] for row in range(ROWS)]
+    wanted = (aggregate.SUM, aggregate.MEAN, aggregate.VAR, aggregate.MIN, aggregate.MAX, aggregate.SELECT_ONE)
+    # One row more than there are is left out, so that the column has a type where all values are missing.
+    more = next((value for value in HARD[name] if value is not None), 1.0)
+    SFrame({"k": [*keys, 0.0], "v": [*HARD[name], more], "t": range(ROWS + 1)}).save(str(tmp_path / "hard"))
+
+    def made() -> SFrame:
+        frame = SFrame(str(tmp_path / "hard"))
+        return frame[frame["t"] < ROWS].groupby("k", {function.__name__: function("v") for function in wanted})
+
+    monkeypatch.setattr(costs, "MAX_SHARE_OF_STATES", math.inf)
+    expected, found = expected_of(lambda _: made(), SFrame()), made()
+    materialize(found._node, NOTHING_SMALL)
+    assert crossed[0] < ROWS and rows_equal(rows_of(found), expected) and len(expected) == 7
