@@ -235,7 +235,7 @@ BLOCK_VALUES = 1 << 18
 # The largest number of cached blocks.
 MAX_BLOCKS = 32
 
-_NAME = re.compile(r"(?:data/[0-9a-f]{32}/)?_segments-[0-9a-f]{32}\.arrow")
+_NAME = re.compile(r"(?:data/[0-9a-f]{32}(?:-[0-9a-z-]{1,80})?/)?_segments-[0-9a-f]{32}\.arrow")
 _SEGMENTS = pa.schema(
     [
         ("file", pa.string()), ("number", pa.int64()), ("rows", pa.int64()), ("checksum", pa.string()), ("size", pa.int64()),

@@ -12,6 +12,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.plugin import node_of
+from sframe_spark.storage.datasets import numbered_versions_of_remote_frames
 from sframe_spark.storage.filesystem import dataset_file_reads
 from sframe_spark.storage.parquet.footer import _load
 from tests.storage.damage import frame_of_every_type, save_in_segments
@@ -76,6 +77,11 @@ def test_saving_takes_one_request_for_each_file_and_one_for_the_manifest(bucket:
     methods = [line.split(" ")[0] for line in requests.lines]
     # What versions there are, and whether all files are there.
     assert methods.count("PUT") == 2 and requests.of_data() == ["PUT"] and len(methods) <= 4
+    # Whether a killed save has left something is asked once in a process.
+    numbered_versions_of_remote_frames._remove_unfinished_once.cache_clear()
+    requests.lines.clear()
+    frame.save(place)
+    assert [line.split(" ")[0] for line in requests.lines] == ["GET", *methods]
 
 
 def test_large_row_groups_do_not_stay_in_memory(place: str) -> None:
