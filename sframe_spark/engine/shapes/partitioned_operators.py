@@ -45,14 +45,14 @@ def key_ranges_of(runner: SectionRunner, node: PlannerNode, workers: Workers = W
     return key_ranges_and_sample_of(runner, node, workers, most)[0]
 
 
-def key_ranges_and_sample_of(runner: SectionRunner, node: PlannerNode, workers: Workers, most: int) -> tuple[RangePartitioner, pa.Array]:
+def key_ranges_and_sample_of(runner: SectionRunner, node: PlannerNode, workers: Workers, most: int) -> tuple[RangePartitioner, Chunk]:
     """Return the result of :func:`key_ranges_of`, and the sample."""
     split, plan_size = range_split_of(node.operator), plan_size_of(node.inputs[0])
     assert split is not None and plan_size is not None
     # Less memory may be available than when the section was planned.
     count = int(min(most, ranges_for(plan_size, Site.now()))) if workers is Workers.THREADS else most
-    sample = runner.sampled(sample_for_ranges(node, workers, count)).columns[0]
-    return RangePartitioner.of(sample, node.inputs[0].schema[split.column], split.ascending, count), sample
+    sample = runner.sampled(sample_for_ranges(node, workers, count))
+    return RangePartitioner.of(sample.columns[0], node.inputs[0].schema[split.column], split.ascending, count), sample
 
 
 @attrs.frozen(eq=False)

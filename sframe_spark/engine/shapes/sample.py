@@ -1,4 +1,4 @@
-"""Reads a sample of the values of a column, which decides the ranges into which rows are divided before they are exchanged."""
+"""Reads a sample of the values of a column, which decides the ranges into which rows are divided before they are exchanged, and of other keys."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from sframe_spark.rewrite_laws import optimize
 
 @attrs.frozen
 class SampleShape(Shape):
-    """Some values of the only column of a part of a plan. The section whose rows they divide runs it before it reads these.
+    """Some rows of the columns of a part of a plan. The section whose rows they divide runs it before it reads these.
 
     Parameters
     ----------
     positions
-        At how many positions values are read.
+        At how many positions rows are read.
     """
 
     name: ClassVar[str] = "sample"
@@ -54,19 +54,20 @@ class SampleShape(Shape):
         return [Alternative.EXCHANGE_OF_TASKS] if section.workers.are_on_spark else []
 
     def run(self, section: Section, runner: SectionRunner) -> PlannerNode:
-        """Return a source of the values."""
-        values = sample_of(section.root, self.positions, task_runner_for(section.workers))
-        return PlannerNode(MemorySource.of(Chunk.of([values]), section.root.schema))
+        """Return a source of the rows."""
+        rows = sample_of(section.root, self.positions, task_runner_for(section.workers))
+        return PlannerNode(MemorySource.of(rows, section.root.schema))
 
 
 SAMPLE: Shape = SampleShape()
 
 
 def sample_for_ranges(node: PlannerNode, workers: Workers, count: int) -> Section:
-    """Return a section that samples the column by whose values the input rows of a kernel are divided into so many ranges."""
-    split = range_split_of(node.operator)
-    assert split is not None
-    keys = project(node.inputs[0], [split.column])
+    """Return a section that samples the column by whose values the input rows of a kernel are divided into so many ranges, which is the first one.
+
+    If tasks may exchange groups instead of rows, the other keys follow, since the number of groups decides that.
+    """
+    keys = project(node.inputs[0], sampled_columns(node, workers))
     narrow = optimize(keys)
     if not placement_of(narrow).segment:
         narrow = keys
@@ -77,6 +78,17 @@ def sample_for_ranges(node: PlannerNode, workers: Workers, count: int) -> Sectio
     return Section(SampleShape(max(costs.POSITIONS_OF_RANGE_SAMPLE, count)), workers, narrow, reason, placement=placement_of(narrow))
 
 
+def sampled_columns(node: PlannerNode, workers: Workers) -> list[int]:
+    """Return the positions of the columns that are sampled for the kernel of a node."""
+    split, kernel = range_split_of(node.operator), node.operator.whole_kernel
+    assert split is not None and kernel is not None
+    others = [key for key in node.operator.group_keys or () if key != split.column]
+    kinds = [node.inputs[0].schema[key].physical for key in others]
+    # Distinct rows are counted by Arrow, which compares no nested values.
+    is_simple = all(pa.types.is_primitive(kind) or pa.types.is_string(kind) for kind in kinds)
+    return [split.column, *(others if workers.are_on_spark and kernel.states is not None and is_simple else ())]
+
+
 def is_read_nearby(values: PlannerNode, site: Site) -> bool:
     """Return whether this process can read values at some positions itself, and each position has a value: no filter leaves out rows."""
     nodes = list(postorder([values]))
@@ -84,33 +96,35 @@ def is_read_nearby(values: PlannerNode, site: Site) -> bool:
     return bool(site.small_rows) and is_everywhere and are_for_threads(values) and all(map(is_near, nodes))
 
 
-def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> pa.Array:
-    """Return a sample of the only column of a section: runs of values at ``count`` positions spread evenly over it, as rows may be nearly sorted."""
+def sample_of(node: PlannerNode, count: int, workers: TaskRunner) -> Chunk:
+    """Return a sample of the rows of a section: runs of them at ``count`` positions spread evenly over it, as rows may be nearly sorted."""
     tasks = range_tasks(node, placement_of(node).rows_to_run, count, workers)
     rows = max(1, costs.VALUES_OF_RANGE_SAMPLE // count)
     callables = [partial(first_values_of, task, rows, costs.MAX_BYTES_OF_RANGE_SAMPLE // count) for task in tasks]
-    return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(callables, "looking at values to sort by", tasks)])
+    return concatenate(workers.run(callables, "looking at values to sort by", tasks), node.schema)
 
 
 def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
-    """Return a copy of the first values of a task, limited in rows and bytes."""
+    """Return a copy of the first rows of a task, limited in rows and bytes."""
     values = list[Chunk]()
     for chunk in PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False):
-        values.append(Chunk.of([leading(chunk.columns[0], max_bytes)]))
+        values.append(leading(chunk, max_bytes))
         max_bytes -= values[-1].size
         if max_bytes <= 0 or values[-1].rows < chunk.rows:
             break
     return concatenate(values, task.whole.facts[-1].schema)
 
 
-def leading(values: pa.Array, max_bytes: int) -> pa.Array:
-    """Return a copy of the first values that fit within a byte limit, at least one.
+def leading(rows: Chunk, max_bytes: int) -> Chunk:
+    """Return a copy of the first rows that fit within a byte limit, at least one.
 
     Examples
     --------
-    >>> leading(pa.array(["abc", "de", "f"]), 5).to_pylist(), leading(pa.array([1, 2]), 0).to_pylist()
-    (['abc', 'de'], [1])
+    >>> leading(Chunk.of([pa.array(["abc", "de", "f"])]), 5).rows, leading(Chunk.of([pa.array([1, 2]), pa.array([3, 4])]), 0).rows
+    (2, 1)
     """
-    count = int(np.searchsorted(value_bytes(values).cumsum(), max_bytes, side="right"))
+    sizes = sum((value_bytes(column) for column in rows.columns), np.zeros(rows.rows, dtype=np.int64))
+    count = int(np.searchsorted(sizes.cumsum(), max_bytes, side="right"))
+    first = pa.array(np.arange(min(rows.rows, max(count, 1))))
     # A slice would keep the whole array alive.
-    return values.take(pa.array(np.arange(min(len(values), max(count, 1)))))
+    return Chunk(tuple(column.take(first) for column in rows.columns), len(first))

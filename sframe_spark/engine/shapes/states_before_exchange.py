@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.engine import costs
 from sframe_spark.engine.runtime.pipeline import require_inferred
@@ -16,7 +15,7 @@ from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionK
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
@@ -49,8 +48,8 @@ class CrossingRows:
     are_states: bool = False
 
 
-def crossing_rows(node: PlannerNode, plan_size: PlanSize, sample: pa.Array, tasks: int) -> CrossingRows:
-    """Return what is exchanged for a kernel: states of the rows that a task buffers, if these are far fewer by a sample of the only key.
+def crossing_rows(node: PlannerNode, plan_size: PlanSize, sample: Chunk, tasks: int) -> CrossingRows:
+    """Return what is exchanged for a kernel: states of the rows that a task buffers, if these are far fewer by a sample of the keys.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def crossing_rows(node: PlannerNode, plan_size: PlanSize, sample: pa.Array, task
     plan_size
         Rows and bytes of its input.
     sample
-        Values of the column by whose ranges rows are divided.
+        Values of the column by whose ranges rows are divided, and of the other keys if they can be counted together.
     tasks
         How many tasks divide the rows of the input.
     """
@@ -67,14 +66,14 @@ def crossing_rows(node: PlannerNode, plan_size: PlanSize, sample: pa.Array, task
     split, whole_kernel = range_split_of(operator), operator.whole_kernel
     assert split is not None and whole_kernel is not None
     states = whole_kernel.states
-    # Of several keys, a sample of the first does not tell how many groups there are.
-    schema = states.schema([below.facts]) if states is not None and len(operator.group_keys or ()) == 1 else None
+    # A sample of one of several keys does not tell how many groups there are.
+    schema = states.schema([below.facts]) if states is not None and len(operator.group_keys or ()) == len(sample.columns) else None
     if states is None or schema is None or not are_far_fewer(schema, plan_size, sample, tasks):
         return CrossingRows(below.schema, split.column, rows_of_task, OperatorKernel(operator, below.facts, node.schema))
     return CrossingRows(schema, 0, StatesOfTask(states, below.facts, room), StatesKernel(operator, states, below.facts, node.schema), True)
 
 
-def are_far_fewer(schema: Schema, plan_size: PlanSize, sample: pa.Array, tasks: int) -> bool:
+def are_far_fewer(schema: Schema, plan_size: PlanSize, sample: Chunk, tasks: int) -> bool:
     """Return whether states of columns of these types take much less than the rows that a task buffers."""
     bytes_of_row = max(1.0, plan_size.size / max(1, plan_size.rows))
     rows = min(plan_size.rows / max(1, tasks), costs.BYTES_BUFFERED_BY_SHUFFLE_TASK / bytes_of_row)
@@ -94,23 +93,23 @@ def bytes_of_state(schema: Schema) -> int:
     return sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else costs.BYTES_OF_VALUE_OF_UNKNOWN_LENGTH for kind in kinds)
 
 
-def expected_distinct(sample: pa.Array, rows: float) -> float:
-    """Estimate how many distinct values so many rows have, of which a sample is given. Missing values count as one value.
+def expected_distinct(sample: Chunk, rows: float) -> float:
+    """Estimate how many of so many rows are distinct, given a sample of them. Missing values count as one value.
 
-    For fewer rows than the sample has this is the mean over all choices of so many of its values, for more an extrapolation by the numbers of
-    values that the sample has once and twice.
+    For fewer rows than the sample has this is the mean over all choices of so many of its rows, for more an extrapolation by the numbers of
+    rows that the sample has once and twice.
 
     Source: A. Chao and others, Rarefaction and extrapolation with Hill numbers, Ecological Monographs 84 (2014).
 
     Examples
     --------
-    >>> round(expected_distinct(pa.array([1, 1, 2, 2]), 1000)), round(expected_distinct(pa.array(range(10)), 1000)) > 40
-    (2, True)
-    >>> round(expected_distinct(pa.array([1, 2, 3, 3]), 1))
-    1
+    >>> few, many = Chunk.of([pa.array([1, 1, 2, 2])]), Chunk.of([pa.array(range(10)), pa.array(range(10))])
+    >>> round(expected_distinct(few, 1000)), round(expected_distinct(many, 1000)) > 40, round(expected_distinct(few, 1))
+    (2, True, 1)
     """
-    counts = pc.value_counts(sample).field("counts").to_numpy()
-    seen, size = len(counts), len(sample)
+    names = column_names(len(sample.columns))
+    counts = pa.table(list(sample.columns), names=names).group_by(names).aggregate([([], "count_all")]).column("count_all").to_numpy()
+    seen, size = len(counts), sample.rows
     if rows <= size:
         return float(np.sum(1 - (1 - rows / max(1, size)) ** counts))
     once, twice = int(np.sum(counts == 1)), int(np.sum(counts == 2))

@@ -331,7 +331,7 @@ def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, lengt
     if is_saved:
         frame.save(str(tmp_path / "texts"))
         frame = load_sframe(str(tmp_path / "texts"))
-    sample = sample_module.sample_of(optimize(frame._node), 8, partitioned_operators.ThreadRunner())
+    sample = sample_module.sample_of(optimize(frame._node), 8, partitioned_operators.ThreadRunner()).columns[0]
     assert len(found) == 8 and len(sample.unique()) >= 8 and len(sample) <= ROWS
     # What an array holds is whole blocks of memory; of long texts there is one from each place at least.
     assert sum(chunk.columns[0].get_total_buffer_size() for chunk in found) <= most + 8 * (4 * length + 1_024)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import math
 import random
 from typing import Any
@@ -18,6 +19,7 @@ from sframe_spark.engine.runtime.shuffle_store import ShuffleStore
 from sframe_spark.engine.shapes.states_before_exchange import are_far_fewer, expected_distinct
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize
 from sframe_spark.operators.groupby import groupby
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import INT
 from tests.engine.execution.test_exchanged import ROWS, Program, frame, rows_of, saved_rows
@@ -36,17 +38,34 @@ ALL = {
     "which": aggregate.ARGMAX("f", "i"),
     "first": aggregate.SELECT_ONE("t"),
 }
-# Group-bys of one key, whose states are of one size.
-OF_ONE_KEY: dict[str, Program] = {
+
+
+def parity(sf: SFrame) -> SFrame:
+    sf["p"], sf["q"] = sf["i"] % 2, sf["i"].apply(lambda number: "odd" if number % 2 else None, dtype=str)
+    return sf
+
+
+def with_lists(sf: SFrame) -> SFrame:
+    sf["mixed"] = sf["i"].apply(lambda number: [number % 2, "a"], dtype=list)
+    sf["vector"] = sf["i"].apply(lambda number: array.array("d", [number % 2]), dtype=array.array)
+    sf.materialize()
+    return sf
+
+
+# Group-bys whose states are of one size.
+OF_ONE_SIZE: dict[str, Program] = {
     "by ints": lambda sf: sf.groupby("k", ALL),
     "by floats": lambda sf: sf.groupby("f", {name: value for name, value in ALL.items() if name != "sum"}),
     "by texts": lambda sf: sf.groupby("s", ALL),
     "keys alone": lambda sf: sf.groupby("k", {}),
     "of a filter": lambda sf: sf[sf["i"] % 3 != 0].groupby("s", {"rows": aggregate.COUNT(), "first": aggregate.SELECT_ONE("t")}),
     "of no rows": lambda sf: sf[sf["i"] < 0].groupby("k", {"rows": aggregate.COUNT()}),
+    "by two keys": lambda sf: parity(sf).groupby(["k", "p"], {"rows": aggregate.COUNT(), "sum": aggregate.SUM("t")}),
+    "by lists, as texts": lambda sf: with_lists(sf).groupby(["k", "mixed"], {"rows": aggregate.COUNT()}),
+    "by three": lambda sf: parity(sf).groupby(["p", "f", "q"], {"first": aggregate.SELECT_ONE("t")}),
 }
 OTHERS: dict[str, Program] = {
-    "by two keys": lambda sf: sf.groupby(["k", "s"], {"rows": aggregate.COUNT()}),
+    "by vectors, too": lambda sf: with_lists(sf).groupby(["k", "vector"], {"rows": aggregate.COUNT()}),
     "states that grow": lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("t")}),
     "distinct values": lambda sf: sf.groupby("k", {"different": aggregate.COUNT_DISTINCT("s")}),
 }
@@ -77,10 +96,10 @@ def expected_of(program: Program, frame: SFrame) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("share", [0.0, math.inf], ids=["rows", "states"])
-@pytest.mark.parametrize("name", OF_ONE_KEY)
+@pytest.mark.parametrize("name", OF_ONE_SIZE)
 def test_groups_are_those_of_one_kernel(name: str, share: float, frame: SFrame, crossed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "MAX_SHARE_OF_STATES", share)
-    expected, made = expected_of(OF_ONE_KEY[name], frame), OF_ONE_KEY[name](frame)
+    expected, made = expected_of(OF_ONE_SIZE[name], frame), OF_ONE_SIZE[name](frame)
     materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(made), expected) and files_left() == []
     if name != "of no rows":
@@ -122,7 +141,7 @@ POPULATIONS: dict[str, np.ndarray] = {
 def test_how_many_values_differ_is_foretold(name: str, rows: int) -> None:
     choose = np.random.default_rng(7)
     values = choose.permutation(POPULATIONS[name])
-    found = expected_distinct(pa.array(values[:6_000]), rows)
+    found = expected_distinct(Chunk.of([pa.array(values[:6_000])]), rows)
     true = np.mean([len(np.unique(choose.choice(values, rows, replace=False))) for _ in range(5)])
     # An extrapolation to ten times the sample is a lower bound where most values are rare.
     assert 0.6 * true <= found <= 1.3 * true, (found, true)
@@ -131,14 +150,14 @@ def test_how_many_values_differ_is_foretold(name: str, rows: int) -> None:
 @pytest.mark.parametrize("values", [[], [None], [None] * 9, [math.nan] * 9, list(range(9)), ["a", None, "a"], [1, 1, 2, 2]])
 @pytest.mark.parametrize("rows", [0, 1, 5, 1_000_000])
 def test_a_forecast_is_never_more_than_the_rows(values: list[Any], rows: int) -> None:
-    found = expected_distinct(pa.array(values, None if values else pa.int64()), rows)
+    found = expected_distinct(Chunk.of([pa.array(values, None if values else pa.int64())]), rows)
     assert 0 <= found <= rows + 1e-9 and (found > 0 or not rows or not values)
 
 
 def test_states_longer_than_rows_must_be_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "BYTES_BUFFERED_BY_SHUFFLE_TASK", 128 << 20)
     choose, size = random.Random(3), PlanSize(10**6, 8e6)
-    sample = pa.array([choose.randrange(200_000) for _ in range(100_000)])
+    sample = Chunk.of([pa.array([choose.randrange(200_000) for _ in range(100_000)])])
     assert are_far_fewer((INT,), size, sample, 1) and not are_far_fewer((INT,) * 4, size, sample, 1)
     # Of many tasks none has many rows of a group.
     assert not are_far_fewer((INT,), size, sample, 100)
