@@ -34,7 +34,9 @@ from sframe_spark.operators.sources.in_memory import constant_source, range_sour
 from sframe_spark.operators.sources.segment_row_ranges import parts_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.window.cumulative import Cumulative
+from sframe_spark.operators.window.lagged import Lag, Lagged
 from sframe_spark.operators.window.rolling import Rolling
+from sframe_spark.operators.window.rolling_by_key import RollingByKey
 from sframe_spark.operators.window.running_by_group import Running
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.operators.window.smoothing import ExponentialSmoothing
@@ -172,6 +174,11 @@ ALONG = (
     example("from five", RowNumber(5), ["int"]),
     *[example(f"{kind} of floats", Cumulative(kind), ["float"]) for kind in ("mean", "min")],
     example("sum of ints", Cumulative("sum"), ["int"]),
+    example("largest of two columns by key", Cumulative("max", (1, 2), (0,)), ["text", "int", "float"]),
+    example("several lags of two columns by key", Lagged((0,), (Lag(1, 1), Lag(2, 2), Lag(1, 2))), ["text", "int", "float"]),
+    example("text with a value where there is none", Lagged((1,), (Lag(0, 2, Literal("none", STR)), Lag(0, 1, None, True))), ["text", "runs"]),
+    example("sums of whole windows by key", RollingByKey((0,), (1, 2), "sum", -1, 0), ["runs", "int", "known"]),
+    example("largest of later rows by key", RollingByKey((1,), (0,), "max", 0, 3, 1, True), ["float", "runs"]),
     example("around each row", Rolling("mean", -2, 1), ["int"]),
     example("only earlier rows, few are enough", Rolling("sum", -5, -2, 1), ["int"]),
     example("the largest float", Rolling("max", 0, 3, 2), ["float"]),

@@ -215,7 +215,8 @@ def maximum_of_ascending(node: PlannerNode) -> PlannerNode | None:
     """In ascending order each value is the largest so far. Missing values come first, and the result for them is missing too."""
     child = node.inputs[0]
     assert isinstance(node.operator, Cumulative)
-    return child if node.operator.kind == "max" and child.schema[0] in ORDERED and is_in_order(child, [(0, True)]) else None
+    is_maximum = node.operator == Cumulative("max") and child.schema[0] in ORDERED and is_in_order(child, [(0, True)])
+    return child if is_maximum else None
 
 
 @law("cumulative(x, min) = x where x descends and is never missing", stage="pushdown", on="cumulative")
@@ -223,7 +224,7 @@ def minimum_of_descending(node: PlannerNode) -> PlannerNode | None:
     """In descending order each value is the smallest so far. Missing values come last and would get the value before them, so there must be none."""
     child = node.inputs[0]
     assert isinstance(node.operator, Cumulative)
-    if node.operator.kind != "min" or child.schema[0] not in ORDERED or not is_in_order(child, [(0, False)]):
+    if node.operator != Cumulative("min") or child.schema[0] not in ORDERED or not is_in_order(child, [(0, False)]):
         return None
     return child if properties_of(child).order.is_not_null(0) else None
 

@@ -468,6 +468,45 @@ def _running(operator: Any, inputs: Sequence[Table]) -> Rows:
     return result
 
 
+def _lagged(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups: dict[Any, Rows] = {}
+    result: Rows = []
+    for row in inputs[0].rows:
+        group = groups.setdefault(_key(row, operator.keys), [])
+        group.append(row)
+        values = []
+        for lag in operator.lags:
+            source = len(group) - 1 - lag.rows
+            fill = None if lag.fill is None else lag.fill.value
+            values.append(group[max(source, 0)][lag.column] if source >= 0 or lag.is_clamped else fill)
+        result.append(tuple(values))
+    return result
+
+
+def _rolling_by_key(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups: dict[Any, list[int]] = {}
+    rows = inputs[0].rows[::-1] if operator.is_reversed else inputs[0].rows
+    for number, row in enumerate(rows):
+        groups.setdefault(_key(row, operator.keys), []).append(number)
+    result: dict[int, Row] = {}
+    for numbers in groups.values():
+        columns = [[rows[number][column] for number in numbers] for column in operator.columns]
+        for place, number in enumerate(numbers):
+            result[number] = tuple(_window(operator, values, place) for values in columns)
+    ordered = [result[number] for number in range(len(rows))]
+    return ordered[::-1] if operator.is_reversed else ordered
+
+
+def _cumulative(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups: dict[Any, Rows] = {}
+    result: Rows = []
+    for row in inputs[0].rows:
+        group = groups.setdefault(_key(row, operator.keys), [])
+        group.append(row)
+        result.append(tuple(_statistic([other[column] for other in group], operator.kind) for column in operator.columns))
+    return result
+
+
 def _smoothed(operator: Any, inputs: Sequence[Table]) -> Rows:
     groups: dict[Any, list[tuple[Any, Any]]] = {}
     result: Rows = []
@@ -538,7 +577,9 @@ MEANINGS: dict[str, Meaning] = {
     "hash_join": _join,
     "sorted_join": _join,
     "row_number": lambda operator, inputs: [(operator.start + row,) for row in range(len(inputs[0].rows))],
-    "cumulative": lambda operator, inputs: [(_statistic(inputs[0].column(0)[: row + 1], operator.kind),) for row in range(len(inputs[0].rows))],
+    "cumulative": _cumulative,
+    "lagged": _lagged,
+    "rolling_by_key": _rolling_by_key,
     "rolling": lambda operator, inputs: [(_window(operator, inputs[0].column(0), row),) for row in range(len(inputs[0].rows))],
     "flat_map": _flat_map,
     "explode": _explode,

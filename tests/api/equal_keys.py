@@ -156,6 +156,16 @@ def smoothed(rows: Grouped) -> list[Any]:
     return result
 
 
+def row_before(rows: Grouped) -> list[Any]:
+    """Beside each row the number of the row before of its key."""
+    return [(group[-2] if len(group) > 1 else None,) for (group,) in so_far(rows)]
+
+
+def sum_so_far(rows: Grouped) -> list[Any]:
+    """Beside each row the sum of the numbers of rows so far of its key."""
+    return [(sum(group),) for (group,) in so_far(rows)]
+
+
 def with_gaps(frame: SFrame, keys: list[str]) -> SArray:
     """Numbers of rows of which every second one of each key is left out and filled in, by their places among all rows."""
     so_far = frame.running({"place in key": aggregate.COUNT()}, by=keys)
@@ -293,6 +303,9 @@ MOMENTS: dict[str, Operation] = {
     ),
     "exponential_smoothing": Operation(lambda frame, keys: frame.exponential_smoothing("v", half_life=1, by=keys), smoothed, in_order=True),
     "interpolate": Operation(with_gaps, filled_in, in_order=True),
+    "shift": Operation(lambda frame, keys: frame.shift("n", by=keys), row_before, in_order=True),
+    "rolling_sum": Operation(lambda frame, keys: frame.rolling_sum("n", -99, 0, 1, by=keys), sum_so_far, in_order=True),
+    "cumulative_sum": Operation(lambda frame, keys: frame.cumulative_sum("n", by=keys), sum_so_far, in_order=True),
     "window": Operation(lambda frame, keys: only(frame.window("n", numbers(), before=99, after=99, by=keys), "rows"), beside(moment), in_order=True),
     "asof_join": Operation(
         lambda frame, keys: only(frame.asof_join(frame[[*keys, "n", "m"]], on="n", by=keys, allow_exact=False), "m.1"), earlier, in_order=True

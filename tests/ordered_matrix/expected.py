@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from sframe_spark.testing.oracle import point_between
 from sframe_spark.testing.oracle_functions import AGGREGATES, exact_sum, is_nan, mean, present, rank, smallest, squared_deviations, token
 
@@ -201,6 +203,15 @@ def differences(values: Sequence[Any], count: int) -> list[Any]:
     pairs = zip(values, shifted(values, count, None), strict=True)
     found = [None if value is None or other is None else value - other for value, other in pairs]
     return [item.total_seconds() if isinstance(item, datetime.timedelta) else item for item in found]
+
+
+def changes(values: Sequence[Any]) -> list[Any]:
+    """Each value relative to the one before, less one, as IEEE 754 divides."""
+    with np.errstate(all="ignore"):
+        return [
+            None if value is None or other is None else float(np.float64(value) / np.float64(other) - 1.0)
+            for value, other in zip(values, shifted(values, 1, None), strict=True)
+        ]
 
 
 def interpolated(rows: Rows, on: str | None, by: Sequence[str]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sframe_spark import SArray, SFrame, aggregate
 from tests.ordered_matrix.case import Case, Programs
-from tests.ordered_matrix.expected import Rows, cumulative, differences, interpolated, ordered, rolling, running, shifted, smoothed
+from tests.ordered_matrix.expected import Rows, changes, cumulative, differences, interpolated, ordered, rolling, running, shifted, smoothed
 from tests.ordered_matrix.shapes import NAMES
 
 STATISTICS = ("sum", "mean", "min", "max", "std", "var")
@@ -116,6 +116,48 @@ def shifted_rows(rows: Rows) -> Rows:
 SHIFT_NAMES = [*NAMES, *[f"{name} {n}" for name in "tkv" for n in (1, -2, 5, 0)], "filled", "filled back", "t diff", "w diff", "v diff"]
 
 
+KEYED_LAGS = (1, -2, 5)
+
+
+def all_by_key(frame: SFrame) -> SFrame:
+    """Shifts, differences, changes, windows and statistics so far within keys."""
+    lags, found = frame.shift(["t", "w"], list(KEYED_LAGS), by="k", fill=None), dict[str, SArray]()
+    found |= {name: lags[name] for name in lags.column_names()}
+    found |= {"w diff": frame.diff("w", -2, by="k"), "v change": frame.pct_change("v", by=["k"])}
+    for first, last, least in WINDOWS:
+        found[f"count {first}"] = frame.rolling_count("v", first, last, by="k")
+        for kind in ROLLING:
+            found[f"{kind} {first}"] = getattr(frame, f"rolling_{kind}")("v", first, last, least, by="k")
+    return with_columns(frame, {**found, **{f"so far {kind}": getattr(frame, f"cumulative_{kind}")("v", by="k") for kind in STATISTICS}})
+
+
+def rows_by_key(rows: Rows) -> Rows:
+    """What they give."""
+    groups: dict[Any, list[int]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(row["k"], []).append(place)
+    result = [dict(row) for row in rows]
+    for places in groups.values():
+        found: dict[str, Sequence[Any]] = {
+            f"{name}_{n}": shifted([rows[place][name] for place in places], n, None) for name in "tw" for n in KEYED_LAGS
+        }
+        v, w = ([rows[place][name] for place in places] for name in "vw")
+        found |= {"w diff": differences(w, -2), "v change": changes(v)}
+        found |= {f"{kind} {window[0]}": rolling(v, kind, *window, 0.0) for window in WINDOWS for kind in ("count", *ROLLING)}
+        found |= {f"so far {kind}": cumulative(v, kind) for kind in STATISTICS}
+        for name, made in found.items():
+            for place, value in zip(places, made, strict=True):
+                result[place][name] = value
+    return result
+
+
+KEYED_NAMES = [
+    *[*NAMES, *[f"{name}_{n}" for name in "tw" for n in KEYED_LAGS], "w diff", "v change"],
+    *[f"{kind} {window[0]}" for window in WINDOWS for kind in ("count", *ROLLING)],
+    *[f"so far {kind}" for kind in STATISTICS],
+]
+
+
 def all_smoothing(case: Case) -> SFrame:
     """Smoothing by rows, by time, within groups."""
     frame = case.frame.sort("t")
@@ -185,6 +227,7 @@ PROGRAMS.define(
     lambda case: shifted_rows(case.rows + case.others),
     SHIFT_NAMES,
 )
+PROGRAMS.define("neighbours by key", lambda case: all_by_key(case.frame), lambda case: rows_by_key(case.rows), KEYED_NAMES)
 for _by in ((), ("k",), ("t",), ("t", "k")):
     PROGRAMS.define(
         f"running by {', '.join(_by) or 'nothing'}",

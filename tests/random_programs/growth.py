@@ -104,7 +104,7 @@ class Growth:
 def rounds(node: PlannerNode) -> bool:
     """True for an operator some of whose floats differ in the last bits between ways of computing them."""
     operator: Any = node.operator
-    if node.operator_type in ("cumulative", "rolling"):
+    if node.operator_type in ("cumulative", "rolling", "rolling_by_key"):
         return operator.kind in SPREADS
     if node.operator_type in ("exponential_smoothing", "interpolation"):
         return True

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.operators.window.lagged import Lag, Lagged, shifted_by_key
+from sframe_spark.operators.window.rolling import KINDS
+from sframe_spark.operators.window.rolling_by_key import rolling_by_key
 from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.operators.window.smoothing import exponential_smoothing
@@ -30,6 +33,32 @@ def run_by_key(growth: Growth) -> PlannerNode | None:
     keys = sort_keys(growth, node)
     chosen = growth.choose.sample(keys, growth.choose.randint(0, min(2, len(keys))))
     return growth.add(running(node, chosen, [random_aggregation(growth, node) for _ in range(growth.choose.randint(1, 3))]))
+
+
+def shift_by_key(growth: Growth) -> PlannerNode | None:
+    """The values of up to three columns some rows before or after, by one or two keys."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    keys = sort_keys(growth, node)
+    chosen = growth.choose.sample(keys, growth.choose.randint(1, min(2, len(keys))))
+    wanted = [(growth.choose.choice(keys), growth.choose.randint(-3, 4), None) for _ in range(growth.choose.randint(1, 3))]
+    lags = tuple(Lag(position, count) for position, count, _ in wanted if count > 0)
+    if lags and growth.choose.random() < 0.5:
+        return growth.add(Lagged(tuple(chosen), lags).make_planner_node(node))
+    return growth.add(shifted_by_key(node, wanted, chosen))
+
+
+def roll_by_key(growth: Growth) -> PlannerNode | None:
+    """An aggregate of windows of rows of a key."""
+    column = growth.any_column(NUMBERS, growth.comparable)
+    if column is None or not (keys := sort_keys(growth, column[0])):
+        return None
+    node, position = column
+    first = growth.choose.randint(-4, 2)
+    last, least = first + growth.choose.randint(0, 4), growth.choose.choice((None, 1, 2))
+    needed = None if least is None else min(least, last - first + 1)
+    return growth.add(rolling_by_key(node, growth.choose.choice(KINDS), [position], [growth.choose.choice(keys)], first, last, needed))
 
 
 def smooth_along(growth: Growth) -> PlannerNode | None:

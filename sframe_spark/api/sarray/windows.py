@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
@@ -40,14 +41,7 @@ class Windows:
         return make_array(node)
 
     def _rolling(self, kind: str, start: int, end: int, minimum: int | None) -> SArray:
-        if not all(is_row_index(bound) for bound in (start, end)):
-            raise SchemaError(f"a window is given by two row offsets, ints, got {start!r} and {end!r}")
-        minimum = None if minimum is None else whole(minimum, "min_observations")
-        if minimum is not None and minimum < 0:
-            raise InvalidArgumentError(f"min_observations is a number of rows, not negative, got {minimum!r}")
-        # A window cannot contain more values than rows, so more need not be required.
-        needed = None if minimum is None else min(minimum, max(end - start + 1, 0))
-        node = rolling(self._node, kind, start, end, needed)
+        node = rolling(self._node, kind, start, end, needed_values(start, end, minimum))
         if minimum == 0 and kind in KINDS_ZERO_IF_EMPTY and self._node.schema[0].is_numeric:
             values = rolling(self._node, "count", start, end)
             node = ClassRegistry.array.where(make_array(values), make_array(node), 0)._node
@@ -383,12 +377,39 @@ class Windows:
         >>> list(SArray([1, 4, 9]).diff())
         [None, 3, 5]
         """
-        kind = self._node.schema[0].kind
-        if kind not in SUBTRACTABLE:
-            raise SchemaError(f"diff takes a column of {', '.join(SUBTRACTABLE)}, not of {kind}")
+        require_kind("diff", self._node.schema[0], SUBTRACTABLE)
         if not is_row_index(n):
             raise SchemaError(f"diff takes a number of rows, an int, got {n!r}")
         return make_array(apply_function("subtract", self._node, shift_rows(self._node, int(n))))
+
+    @call_example("sf['a'].pct_change(1)")
+    def pct_change(self, n: int = 1) -> SArray:
+        """Return, for each row, its value divided by the value ``n`` rows before, minus one; missing where there is no such row.
+
+        A missing value stays missing, and so does the change after it: nothing is filled before.
+
+        Parameters
+        ----------
+        n
+            Number of rows between the two values; if negative, the value is divided by that of a later row.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is not an int, or the values are not of class int or float.
+
+        Source: ``pct_change`` of pandas with ``fill_method=None``.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([4, 5, 10]).pct_change())
+        [None, 0.25, 1.0]
+        """
+        require_kind("pct_change", self._node.schema[0], NUMBERS)
+        if not is_row_index(n):
+            raise SchemaError(f"pct_change takes a number of rows, an int, got {n!r}")
+        return make_array(relative_change(self._node, shift_rows(self._node, int(n))))
 
     @call_example("sf['a'].interpolate(), or sf.interpolate('a', on='time', by='key') of a frame")
     def interpolate(self) -> SArray:
@@ -412,7 +433,44 @@ class Windows:
         return make_array(interpolated(self._node, 0, None, ()))
 
 
+def needed_values(start: int, end: int, minimum: int | None) -> int | None:
+    """Return how many values a rolling window must contain; None if it must be whole.
+
+    Raises
+    ------
+    TypeError
+        If an argument is not an int.
+    ValueError
+        If ``minimum`` is negative.
+    """
+    if not all(is_row_index(bound) for bound in (start, end)):
+        raise SchemaError(f"a window is given by two row offsets, ints, got {start!r} and {end!r}")
+    minimum = None if minimum is None else whole(minimum, "min_observations")
+    if minimum is not None and minimum < 0:
+        raise InvalidArgumentError(f"min_observations is a number of rows, not negative, got {minimum!r}")
+    # A window cannot contain more values than rows, so more need not be required.
+    return None if minimum is None else min(minimum, max(end - start + 1, 0))
+
+
 SUBTRACTABLE = ("int", "float", "datetime", "array")
+NUMBERS = ("int", "float")
+
+
+def require_kind(member: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
+    """Raise an error if a column has another class than a member takes.
+
+    Raises
+    ------
+    TypeError
+        If it has.
+    """
+    if column_type.kind not in kinds:
+        raise SchemaError(f"{member} takes a column of {', '.join(kinds)}, not of {column_type.kind}")
+
+
+def relative_change(values: PlannerNode, earlier: PlannerNode) -> PlannerNode:
+    """Return a node with values divided by earlier ones, minus one."""
+    return apply_function("subtract", apply_function("divide", values, earlier), Literal(1, INT))
 
 
 def fill_literal(fill: Any, column_type: ColumnType) -> Literal:

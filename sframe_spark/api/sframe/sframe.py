@@ -29,9 +29,9 @@ from sframe_spark.api.sframe.joins import Joins
 from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
 from sframe_spark.api.sframe.materialization_and_explain import FrameMaterialization
 from sframe_spark.api.sframe.missing import MissingValues
+from sframe_spark.api.sframe.neighbours_by_key import NeighbouringRows
 from sframe_spark.api.sframe.plotting import FramePlotting
 from sframe_spark.api.sframe.reshaping import Reshaping
-from sframe_spark.api.sframe.running_aggregates_smoothing_and_time_shift import RunningColumns
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
@@ -85,7 +85,7 @@ class SFrame(
     RowFunctions,
     MissingValues,
     TimeGroups,
-    RunningColumns,
+    NeighbouringRows,
     Joins,
     FramePlotting,
     RowOrder,

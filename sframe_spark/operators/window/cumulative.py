@@ -16,21 +16,22 @@ from sframe_spark.expressions.aggregates.float_sums import mean, sum_of_floats
 from sframe_spark.expressions.aggregates.spreads import variance
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
 from sframe_spark.expressions.aggregates.vectors import sum_of_vectors, vectors_of_lists
+from sframe_spark.operators.project_zip_arrange import columns_of, new_positions
 from sframe_spark.operators.window.running_by_group import window_so_far
 from sframe_spark.operators.window.running_states import RunningAggregates, RunningState
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.node_facts import Facts, Schema
-from sframe_spark.planner.operator import SequentialOperator
-from sframe_spark.planner.operator_parameters import one_of
+from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
+from sframe_spark.planner.operator import Operator, SequentialOperator
+from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, FLOAT, INT, ColumnType
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, WindowSpec
 
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 VECTOR_KINDS = ("sum", "mean")
@@ -41,32 +42,55 @@ LARGEST_INT = 2**63 - 1
 @register
 @attrs.frozen
 class Cumulative(SequentialOperator):
-    """For each row, an aggregate of all rows up to it. Missing values are ignored; before the first value the result is missing."""
+    """For each row, an aggregate of all rows up to it. Missing values are ignored; before the first value the result is missing.
+
+    Parameters
+    ----------
+    kind
+        ``sum``, ``mean``, ``min``, ``max``, ``std`` or ``var``.
+    columns
+        Positions of the columns to aggregate.
+    keys
+        Key columns: only rows with the same key are aggregated. Without keys all rows are.
+    """
 
     name: ClassVar[str] = "cumulative"
     kind: str = attrs.field(validator=one_of(*KINDS))
+    columns: tuple[int, ...] = attrs.field(default=(0,), validator=column_positions)
+    keys: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Return the type: sum, min and max keep it, others give float. (Array columns have sums and means of vectors; date-times min and max.)
+        """Return the types: sum, min and max keep it, others give float. (Array columns have sums and means of vectors; date-times min and max.)
 
         Raises
         ------
         UnsupportedOperationError
             If the column's type has no aggregate of this kind.
         """
-        return (statistic_type(self, inputs[0].schema[0]),)
+        require_columns(inputs[0].schema, [*self.columns, *self.keys])
+        return tuple(statistic_type(self, inputs[0].schema[column]) for column in self.columns)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        return [sorted({*self.keys, *(self.columns[output] for output in outputs)})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        positions = new_positions(kept[0])
+        columns = tuple(positions[self.columns[output]] for output in outputs)
+        return Cumulative(self.kind, columns, tuple(positions[key] for key in self.keys)), outputs
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return properties: maxima ascend and minima descend if there is no NaN; sums of non-negative ints ascend if they cannot overflow."""
+        if self.keys or self.columns != (0,):
+            return RelationProperties()
         bounds = inputs[0].bounds.get(0)
-        order = inputs[0].order
+        order, width = inputs[0].order, facts[0].width
         if self.kind == "sum":
             rows = facts[0].length.at_most
             small = facts[0].schema[0] == INT and bounds is not None and rows is not None and bounds[1] * rows < LARGEST_INT
-            order = derive.cumulative_sum(order, 0, 1, small and bounds[0] >= 0, small and bounds[0] > 0)  # type: ignore[index]
+            order = derive.cumulative_sum(order, 0, width, small and bounds[0] >= 0, small and bounds[0] > 0)  # type: ignore[index]
         elif self.kind in ("min", "max") and (facts[0].schema[0] == INT or bounds is not None):
-            order = (derive.cumulative_max if self.kind == "max" else derive.cumulative_min)(order, 0, 1)
-        return RelationProperties(order.project({0: 1}))
+            order = (derive.cumulative_max if self.kind == "max" else derive.cumulative_min)(order, 0, width)
+        return RelationProperties(order.project({0: width}))
 
     def initial_state(self, facts: Sequence[Facts]) -> RunningState:
         return self._aggregates(facts[0].schema).empty()
@@ -84,22 +108,34 @@ class Cumulative(SequentialOperator):
         return Chunk.of(columns), after
 
     def _aggregates(self, schema: Schema) -> RunningAggregates:
-        return RunningAggregates.of(schema, (), [cumulative_statistic(self.kind, schema[0])], [0])
+        statistics = [cumulative_statistic(self.kind, schema[column], column) for column in self.columns]
+        return RunningAggregates.of(schema, self.keys, statistics, self.columns)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a window over all rows up to each row."""
-        column_type = inputs[0].schema[0]
-        relation = inputs[0].with_position() if column_type.is_zoned else inputs[0]
-        if column_type == ARRAY:
-            return self._lower_vectors(relation)
-        result = FLOAT if self.kind in KINDS_OF_FLOATS else column_type
+        schema, result_types = inputs[0].schema, self.infer_type([Facts(inputs[0].schema, Length.unknown())])
+        relation = inputs[0].with_position() if any(kind.is_zoned for kind in schema) else inputs[0]
+        window, vectors = window_so_far(relation, self.keys), [kind == ARRAY for kind in result_types]
+        values = [
+            collected_vectors(relation, column, window) if of_vectors else self._lowered(relation, column, window)
+            for column, of_vectors in zip(self.columns, vectors, strict=True)
+        ]
+        lowered = relation.with_columns(values, result_types)
+        if not any(vectors):
+            return lowered
+        # Summed in a separate select, because Spark allows no Python function of a window expression.
+        names = [lowered.df[name] for name in lowered.columns]
+        return lowered.with_columns(
+            [self._of_vectors(name) if of_vectors else name for name, of_vectors in zip(names, vectors, strict=True)], result_types
+        )
+
+    def _lowered(self, relation: Relation, column: int, window: WindowSpec) -> Column:
+        column_type = relation.schema[column]
         if column_type.is_zoned:
-            return relation.with_columns([first_extreme(relation, self.kind, window_so_far(relation))], (result,))
-        return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window_so_far(relation))], (result,))
+            return first_extreme(relation, self.kind, window, column)
+        return window_aggregate(relation.df[f"c{column}"], column_type, self.kind, window)
 
-    def _lower_vectors(self, relation: Relation) -> Relation:
-        from pyspark.sql import functions as F
-
+    def _of_vectors(self, collected: Column) -> Column:
         from sframe_spark.session.spark_versions import arrow_function
         from sframe_spark.udf.error_transport import error_transport
 
@@ -108,11 +144,20 @@ class Cumulative(SequentialOperator):
         def of_groups(groups: pa.Array) -> pa.Array:
             return transport.guarded(lambda: vectors_of_lists(groups, aggregate))
 
-        collected = relation.with_columns([F.collect_list(relation.df["c0"]).over(window_so_far(relation))], (ARRAY,))
-        return collected.with_columns([arrow_function(of_groups, "array<double>")(collected.df["c0"])], (ARRAY,))
+        return arrow_function(of_groups, "array<double>")(collected)
 
     def describe(self) -> str:
-        return self.kind
+        if self.columns == (0,) and not self.keys:
+            return self.kind
+        columns, keys = (", ".join(f"c{position}" for position in positions) for positions in (self.columns, self.keys))
+        return f"{self.kind} of {columns} by [{keys}]"
+
+
+def collected_vectors(relation: Relation, column: int, window: WindowSpec) -> Column:
+    """Return a Spark column with the vectors in the rows of a window."""
+    from pyspark.sql import functions as F
+
+    return F.collect_list(relation.df[f"c{column}"]).over(window)
 
 
 def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
@@ -130,21 +175,21 @@ def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
     return column_type.of_values if operator.kind in ("sum", "min", "max") else FLOAT
 
 
-def cumulative_statistic(kind: str, column_type: ColumnType) -> ColumnAggregate:
-    """Return an aggregate of column 0 with the rules of cumulative statistics: it is missing before the first value.
+def cumulative_statistic(kind: str, column_type: ColumnType, column: int = 0) -> ColumnAggregate:
+    """Return an aggregate of a column with the rules of cumulative statistics: it is missing before the first value.
 
     NaN is the extreme where it is the first value, and is ignored elsewhere; of date-times at one instant the first is. A variance with an infinity
     or NaN is NaN, and vectors of different lengths are an error.
     """
     if kind in ("min", "max"):
-        return extreme(0, column_type, kind == "max", nan="first")
+        return extreme(column, column_type, kind == "max", nan="first")
     if column_type == ARRAY:
-        return sum_of_vectors(0, kind == "mean", is_missing_of_none=True, ragged=different_lengths)
+        return sum_of_vectors(column, kind == "mean", is_missing_of_none=True, ragged=different_lengths)
     if kind == "mean":
-        return mean(0)
+        return mean(column)
     if kind == "sum":
-        return missing_of_none(sum_of_ints(0) if column_type == INT else sum_of_floats(0), 0)
-    return missing_of_none(variance(0, kind == "std", is_nan_alone=True), 0)
+        return missing_of_none(sum_of_ints(column) if column_type == INT else sum_of_floats(column), column)
+    return missing_of_none(variance(column, kind == "std", is_nan_alone=True), column)
 
 
 def different_lengths() -> ExecutionError:
@@ -168,15 +213,18 @@ def window_aggregate(column: Column, column_type: ColumnType, kind: str, window:
     return getattr(F, name)(column).over(window)
 
 
-def first_extreme(relation: Relation, kind: str, window: Any) -> Column:
+def first_extreme(relation: Relation, kind: str, window: Any, position: int = 0) -> Column:
     """Return a Spark aggregate over a window: the first of the date-times with offsets whose instant is the least or greatest."""
     from pyspark.sql import functions as F
 
-    column, row = relation.df["c0"], F.col(str(relation.position))
+    column, row = relation.df[f"c{position}"], F.col(str(relation.position))
     place = F.struct(column["instant"].alias("at"), (row if kind == "min" else -row).alias("row"))
     return (F.min_by if kind == "min" else F.max_by)(column, F.when(column.isNotNull(), place)).over(window)
 
 
-def cumulative(node: PlannerNode, kind: str) -> PlannerNode:
-    """Return a node with running values of a one-column node."""
-    return Cumulative(kind).make_planner_node(node)
+def cumulative(node: PlannerNode, kind: str, columns: Sequence[int] = (0,), keys: Sequence[int] = ()) -> PlannerNode:
+    """Return a node with running values of some columns, within each key if there are key columns."""
+    used = sorted({*columns, *keys})
+    positions = new_positions(used)
+    operator = Cumulative(kind, tuple(positions[column] for column in columns), tuple(positions[key] for key in keys))
+    return operator.make_planner_node(columns_of(node, used))

@@ -107,7 +107,7 @@ class Rolling(Operator):
             return Chunk.empty((result_type,))
         aggregate, every = rolling_aggregate(self.kind, facts[0].schema[0]), InputRows(inputs[0].columns, inputs[0].rows)
         if result_type == ARRAY or result_type.is_zoned:
-            return Chunk.of([self._of_values(aggregate, every, RowWindows(*self._windows(start, 0, rows, *intervals[0])))])
+            return Chunk.of([self.of_values(aggregate, every, RowWindows(*self._windows(start, 0, rows, *intervals[0])))])
         front, back = self._cut_rows(start, stop, *intervals[0])
         result, has_enough = new_array(rows, np.float64 if result_type == FLOAT else np.int64), None
         aggregates = [aggregate]
@@ -152,7 +152,7 @@ class Rolling(Operator):
         starts, stops = (np.clip(rows + min(max(end, front - back), existing), 0, existing) for end in ends)
         return starts, stops
 
-    def _of_values(self, aggregate: ColumnAggregate, rows: InputRows, windows: RowWindows) -> pa.Array:
+    def of_values(self, aggregate: ColumnAggregate, rows: InputRows, windows: RowWindows) -> pa.Array:
         """Return an aggregate of the vectors, or date-times with a UTC offset, of each window; windows with too few of them count as empty."""
         has_enough = Count((0,)).windows(rows, windows) >= self.needed
         return values_of_windows([aggregate], rows, RowWindows(windows.starts, np.where(has_enough, windows.stops, windows.starts)))[0]
