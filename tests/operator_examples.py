@@ -231,6 +231,13 @@ IN_ORDER = (
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
     example("rows with a key near", KeyWindow(0, (), 2, 1, AGGREGATIONS, (1, 0)), ["int", "mask"], ["sorted", "int"]),
     example("rows of the same text", KeyWindow(0, (1,), 3, 0, (Aggregation("concat", (0,)),)), ["int", "text"], ["sorted", "text"]),
+    example("an open window after a gap", KeyWindow(0, (), 4, -1, AGGREGATIONS[:4], (1,), closed="neither"), ["int", "mask"], ["sorted", "int"]),
+    example(
+        "a window and what prevails where it starts, in another table",
+        KeyWindow(1, (0,), 1, None, (Aggregation("concat", (1,)), Aggregation("count")), (1,), (2, 0), "right", True),
+        ["text", "float", "int"],
+        ["text", "sorted"],
+    ),
     example(
         "points between values of a key",
         Interpolation(0, 1, 2, (3,), (3,)),

@@ -233,15 +233,32 @@ def asof_join(operator: Any, inputs: Sequence[Table]) -> Rows:
 
 
 def key_window(operator: Any, inputs: Sequence[Table]) -> Rows:
-    """Return the selected columns of each left row, followed by aggregates of the right rows whose keys are near its key."""
+    """Return the selected columns of each left row, followed by aggregates of the right rows whose keys are in the window of its key."""
     result: Rows = []
+    on, *by = operator.probe or (operator.on, *operator.by)
     for row in inputs[0].rows:
-        key = row[operator.on]
-        near = [other for other in inputs[1].rows if is_key(key) and is_key(other[operator.on])]
-        near = [other for other in near if gap(other[operator.on], key) <= (operator.before if other[operator.on] < key else operator.after)]
-        near = [other for other in near if _key(other, operator.by) == _key(row, operator.by)]
+        key = row[on]
+        near = [other for other in inputs[1].rows if is_key(other[operator.on]) and _key(other, operator.by) == _key(row, by)]
+        near = [other for other, inside in zip(near, in_window(operator, [other[operator.on] for other in near], key), strict=True) if inside]
         result.append((*_part(row, operator.kept), *_aggregates(operator, inputs[1], near)))
     return result
+
+
+def in_window(operator: Any, keys: Sequence[Any], center: Any) -> list[bool]:
+    """Return which of some keys in ascending order are in the window around a key."""
+    if not is_key(center):
+        return [False] * len(keys)
+    if isinstance(center, datetime):
+        keys, center = [(key - center) // timedelta(microseconds=1) for key in keys], 0
+    start = None if operator.before is None else center - operator.before
+    end = None if operator.after is None else center + operator.after
+    after_start = [start is None or key > start or (key == start and operator.closed in ("both", "left")) for key in keys]
+    before_end = [end is None or key < end or (key == end and operator.closed in ("both", "right")) for key in keys]
+    inside = [first and last for first, last in zip(after_start, before_end, strict=True)]
+    entered = [place for place, key in enumerate(keys) if start is not None and key <= start]
+    if operator.prevailing and entered:
+        inside[entered[-1]] = True
+    return inside
 
 
 def interpolation(operator: Any, inputs: Sequence[Table]) -> Rows:

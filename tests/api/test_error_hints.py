@@ -206,7 +206,7 @@ def test_options_of_the_reference_are_imported_from_its_module() -> None:
         (lambda: SFrame.read_json("lines.json", lines=True), "SFrame.read_json('rows.json', orient='lines')"),
         (lambda: FRAME.write_parquet("rows", compression="zstd"), "write_parquet() takes no argument 'compression'"),
         (lambda: SFrame.read_parquet("rows", columns=["stars"]), "SFrame.read_parquet('rows')[['a', 'b']]"),
-        (lambda: FRAME.asof_join(FRAME, left_on="stars", right_on="stars"), "asof_join() takes no argument 'left_on', 'right_on'"),
+        (lambda: FRAME.asof_join(FRAME, left_index="stars", right_index="stars"), "asof_join() takes no argument 'left_index', 'right_index'"),
         (lambda: FRAME.resample("1h", on="stars"), "sf.resample('time', '1h', {'total'"),
         (lambda: FRAME.groupby_intervals(key="stars"), "sf.groupby_intervals('time', '1h', operations="),
         (lambda: FRAME.window("stars", {}, window=3), "sf.window('time', {'total'"),

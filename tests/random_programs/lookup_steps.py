@@ -6,6 +6,7 @@ from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin,
 from sframe_spark.operators.joins.interpolation import interpolated
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.union_of_sorted_inputs import merge_sorted
+from sframe_spark.operators.joins.window_bounds import CLOSED
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
@@ -47,8 +48,9 @@ def window_some(growth: Growth) -> PlannerNode | None:
     by = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.5 else []
     wanted = [random_aggregation(growth, node) for _ in range(growth.choose.randint(1, 3))]
     kept = growth.choose.sample(range(node.facts.width), growth.choose.randint(0, 1))
-    before, after = growth.choose.choice((0, 1, 5)), growth.choose.choice((0, 2))
-    window = KeyWindow(node.facts.width, tuple(by), before, after, tuple(wanted), tuple(kept))
+    before, after = growth.choose.choice(((0, 0), (1, 0), (5, 2), (0, 2), (None, 0), (3, -1), (-1, None)))
+    closed, prevailing = growth.choose.choice(CLOSED), growth.choose.random() < 0.3
+    window = KeyWindow(node.facts.width, tuple(by), before, after, tuple(wanted), tuple(kept), (), closed, prevailing)
     return growth.add(key_window(numbered(node), window))
 
 

@@ -1,33 +1,28 @@
-"""Members of SFrame that join frames: by equal keys, by the nearest key (as-of joins), over windows of keys, and by merging sorted rows."""
+"""Members of SFrame that join frames by equal keys, or merge the rows of sorted frames."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from sframe_spark.api.class_registry import SFrame, make_frame
-from sframe_spark.api.column_names import FrameNames, name_list, unique_names
+from sframe_spark.api.column_names import FrameNames, unique_names
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.node_value_conversion import recoded_column, row_count
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import other_frame
-from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
+from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.utc_offset_checks import require_comparable_offsets
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
-from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.equi_join import KINDS, join
-from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.union_of_sorted_inputs import SIDES, merge_sorted, unsorted_message
-from sframe_spark.operators.lookup.key_numbers_and_group_codes import check_keys
 from sframe_spark.operators.lookup.nearest_key_search import first_row_out_of_order
-from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, columns_of
+from sframe_spark.operators.project_zip_arrange import column_of
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import FLOAT, ColumnType, common_encoding
-from sframe_spark.values.duration_parsing import parse_duration
+from sframe_spark.types import ColumnType, common_encoding
 
 # Advice for kinds of joins that Polars, pandas or Spark have and that are written differently here.
 JOINS_OF_OTHER_LIBRARIES = {
@@ -40,7 +35,7 @@ JOINS_OF_OTHER_LIBRARIES = {
 
 
 class Joins(Relational):
-    """Mixin of SFrame: joins by equal keys, and joins that use the order of a key."""
+    """Mixin of SFrame: joins by equal keys, and merges of sorted rows."""
 
     @call_example("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
     def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
@@ -120,71 +115,6 @@ class Joins(Relational):
             raise SchemaError("join keys are given by column names")
         return pairs
 
-    @call_example("sf.asof_join(other, on='time', by='key', tolerance='1min'), with on={'a': 'b'} for other names")
-    def asof_join(
-        self, other: SFrame, on: Any, by: Any = None, tolerance: Any = None, direction: str = "backward", allow_exact: bool = True
-    ) -> SFrame:
-        """Return each row with the values from the row of another frame that has the nearest key. Every row appears once, in its order.
-
-        Parameters
-        ----------
-        other
-            The frame to search, which need not be sorted. If it is known to be sorted, no sort is needed. Of rows with equal keys, the later counts
-            as having the larger key.
-        on
-            Name of a key column of class int, float or datetime in both frames; or a dict with one left name and one right name.
-        by
-            Columns whose values must be equal: a name, a list of names, or a dict from left to right names.
-        tolerance
-            Maximum distance between the keys: a number for numeric keys; a ``timedelta`` or a string such as ``"3d"`` for date-times. None: no
-            maximum.
-        direction
-            ``"backward"`` finds the last row whose key is not larger; ``"forward"`` the first row whose key is not smaller; ``"nearest"`` the nearer
-            of these two rows, and the one that ``"backward"`` finds if both are equally near.
-        allow_exact
-            Whether a row with an equal key can be found.
-
-        Returns
-        -------
-        SFrame
-            All columns of this frame, then the columns of the other frame that are not in ``on`` or ``by``; missing where no row is found. Rows with
-            a missing or NaN key, or a missing value in a ``by`` column, find no row and are not found.
-
-        Raises
-        ------
-        KeyError
-            If a column does not exist.
-        TypeError
-            If a column or the tolerance has an unsuitable type.
-        ValueError
-            If the tolerance is negative, or the direction is unknown.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame
-        >>> trades = SFrame({"time": [3, 7, 9]})
-        >>> quotes = SFrame({"time": [1, 3, 8], "bid": [10, 11, 12]})
-        >>> trades.asof_join(quotes, on="time").to_arrow().to_pydict()
-        {'time': [3, 7, 9], 'bid': [11, 11, 12]}
-        """
-        other = other_frame(other, "asof_join")
-        if direction not in DIRECTIONS:
-            raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)}, got {direction!r}")
-        if not isinstance(allow_exact, bool):
-            raise SchemaError(f"allow_exact is True or False, got {allow_exact!r}")
-        (left_on, right_on), left_key, right_key = self._key_pair(other, on)
-        pairs = name_pairs(by, "by") if by is not None else []
-        left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
-        for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
-            check_groups(_both_names("by", a, b), self._node.schema[left], other._node.schema[right])
-        limit = distance_limit(tolerance, left_key, right_key, "tolerance")
-        values = without(range(len(other._names)), sorted([right_on, *right_by]))
-        if not values:
-            return make_frame(self._node, self._names)
-        operator = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
-        matches = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, operator)
-        return make_frame(columns_alongside(self._node, matches), joined_names(self._names, [other._names[value] for value in values], None))
-
     def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
         """Return the rows of two sorted frames merged in the order of their keys; of rows with equal keys, those of this frame come first.
 
@@ -225,77 +155,6 @@ class Joins(Relational):
             if row is not None:
                 raise InvalidArgumentError(unsorted_message(columns, [up for _, up in by], side, row))
         return make_frame(merge_sorted(*both, by, columns), self._names)
-
-    @call_example("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
-    def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
-        """Return each row with aggregates over the rows whose key is near: from ``before`` below its own key to ``after`` above it, both included.
-
-        Parameters
-        ----------
-        on
-            Name of a key column of class int, float or datetime.
-        aggregates
-            As in :meth:`groupby`: an aggregate, a list of aggregates, or a dict from output name to aggregate.
-        before, after
-            Maximum distances to smaller and to larger keys: numbers for numeric keys; a ``timedelta`` or a string such as ``"7d"`` for date-times.
-            None means zero, so that the window contains rows with an equal key.
-        by
-            A name or a list of names of columns: a window contains only rows with equal values in these; missing values are equal to each other.
-
-        Returns
-        -------
-        SFrame
-            The columns and rows of this frame in their order, then the aggregates. They see the rows of a window in the order of the key; rows with
-            equal keys in the frame's order. A row with a missing or NaN key has an empty window, and is in no window.
-
-        Raises
-        ------
-        KeyError
-            If a column does not exist.
-        TypeError
-            If a column, ``before`` or ``after`` has an unsuitable type.
-        ValueError
-            If ``before`` or ``after`` is negative.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame, aggregate
-        >>> sf = SFrame({"day": [1, 2, 2, 9], "rain": [4, 0, 2, 5]})
-        >>> sf.window("day", {"week": aggregate.SUM("rain")}, before=6).to_arrow().to_pydict()
-        {'day': [1, 2, 2, 9], 'rain': [4, 0, 2, 5], 'week': [4, 6, 6, 5]}
-        """
-        if not isinstance(on, str):
-            raise SchemaError(f"on is the name of a column, got {on!r}")
-        key = self._position(on)
-        column_type = self._node.schema[key]
-        check_keys(column_type, column_type, f"on {on!r}")
-        if (by_names := name_list(by)) is None:
-            raise SchemaError(f"by is a column name or a list of names, got {by!r}")
-        groups = []
-        for name in by_names:
-            groups.append(self._position(name))
-            check_groups(f"by {name!r}", self._node.schema[groups[-1]], self._node.schema[groups[-1]])
-        aggregations, names = self._aggregates(self._names, aggregates)
-        low, high = (distance_limit(value, column_type, column_type, what) or 0 for value, what in ((before, "before"), (after, "after")))
-        # Only the columns that the aggregates need are read, and sorted if necessary.
-        node, (key, *groups), moved = narrowed(self._node, [key, *groups], aggregations)
-        aggregated = key_window(node, KeyWindow(key, tuple(groups), low, high, tuple(moved)))
-        return make_frame(columns_alongside(self._node, aggregated) if aggregations else self._node, names)
-
-    def _key_pair(self, other: Relational, on: Any) -> tuple[tuple[int, int], ColumnType, ColumnType]:
-        """Return the positions of the key columns of both frames, and their types."""
-        pairs = name_pairs(on, "on")
-        if len(pairs) != 1:
-            raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
-        ((left_name, right_name),) = pairs
-        positions = self._position(left_name), other._position(right_name)
-        left, right = self._node.schema[positions[0]], other._node.schema[positions[1]]
-        check_keys(left, right, _both_names("on", left_name, right_name))
-        return positions, left, right
-
-
-def _both_names(what: str, left: str, right: str) -> str:
-    return f"{what} {left!r}" if left == right else f"{what} {left!r} and {right!r}"
 
 
 def _with_like_keys(left: PlannerNode, right: PlannerNode, keys: Sequence[tuple[int, int]]) -> tuple[PlannerNode, PlannerNode]:
@@ -348,39 +207,3 @@ def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
     if pairs is None or not all(isinstance(name, str) for pair in pairs for name in pair):
         raise SchemaError(f"{what} is a column name, a list of names or a dict from left to right names, got {names!r}")
     return pairs
-
-
-def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:
-    """Raise an error if the values of two ``by`` columns cannot be compared.
-
-    Raises
-    ------
-    SchemaError
-        If columns of a type cannot be used for ``by``, or the types differ.
-    """
-    for column_type in (left, right):
-        if column_type.kind not in GROUPS:
-            raise SchemaError(f"{what}: a column of type {column_type.kind} cannot be grouped by: only {', '.join(GROUPS)} can")
-    if left.kind != right.kind:
-        raise SchemaError(f"{what}: columns of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
-    if left != right:
-        raise SchemaError(f"{what}: date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
-
-
-def distance_limit(value: Any, left: ColumnType, right: ColumnType, what: str) -> int | float | None:
-    """Return the maximum distance between keys as a number in the keys' unit; None if ``value`` is None.
-
-    Raises
-    ------
-    SchemaError
-        If the value is not suitable for keys of these types.
-    InvalidArgumentError
-        If the value is negative.
-    """
-    if value is None:
-        return None
-    limit = parse_duration(value, FLOAT if right == FLOAT else left, what)
-    if limit < 0:
-        raise InvalidArgumentError(f"{what}: a distance is not negative, got {value!r}")
-    # Distances between ints are ints, so a fraction makes no difference.
-    return limit if FLOAT in (left, right) else math.floor(limit)

@@ -20,6 +20,7 @@ from sframe_spark.api.node_value_conversion import iterate_tuples, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.apply import RowFunctions
+from sframe_spark.api.sframe.asof_joins_and_windows import NearRows
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.database_io import FrameDatabases
 from sframe_spark.api.sframe.file_io import FrameFiles
@@ -86,6 +87,7 @@ class SFrame(
     MissingValues,
     TimeGroups,
     NeighbouringRows,
+    NearRows,
     Joins,
     FramePlotting,
     RowOrder,

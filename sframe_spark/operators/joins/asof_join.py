@@ -308,9 +308,13 @@ def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerN
     The right side is sorted if necessary. A left side that is not in key order is sorted, and the results are sorted back, only if both sides are
     large: otherwise most blocks of the right side would be read again and again.
     """
-    right = ascending_by(right, join.on)
+    return searched_in_order(join, left, 0, ascending_by(right, join.on))
+
+
+def searched_in_order(operator: NearKeys, left: PlannerNode, key: int, right: PlannerNode) -> PlannerNode:
+    """Return a node that searches the rows of a sorted node for the keys of ``left``, which is sorted, and sorted back, only if that pays off."""
     limits = ((right, MAX_RIGHT_ROWS_IN_MEMORY), (left, MAX_ROWS_OUT_OF_ORDER))
     has_few_rows = any(node.length.at_most is not None and node.length.at_most <= max_rows for node, max_rows in limits)
-    if known_ascending(left, 0) or has_few_rows:
-        return join.make_planner_node(left, right)
-    return join.in_key_order(left, 0, right)
+    if known_ascending(left, key) or has_few_rows:
+        return operator.make_planner_node(left, right)
+    return operator.in_key_order(left, key, right)

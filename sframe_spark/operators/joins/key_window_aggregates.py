@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.key_equality_and_codes import comparable_column
+from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
@@ -25,32 +27,34 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     used_aggregations,
     with_order_column,
 )
-from sframe_spark.operators.joins.asof_join import NearKeys
+from sframe_spark.operators.joins.asof_join import NearKeys, searched_in_order
+from sframe_spark.operators.joins.window_bounds import CLOSED, WindowBounds, check_window, smallest, whole_distance
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
     WIDE,
+    Flags,
     GroupCodes,
     Numbers,
     Positions,
-    check_distances,
     check_keys,
+    compare_as_float,
     distance_column,
     key_column,
     key_numbers,
 )
-from sframe_spark.operators.lookup.nearest_key_search import BlockIndex, key_run, known_ascending
+from sframe_spark.operators.lookup.nearest_key_search import BlockIndex, KeySearch, ProbeKeys, ascending_by, key_run, known_ascending
 from sframe_spark.operators.project_zip_arrange import Project, new_positions
 from sframe_spark.planner.chunk import Chunk, stacked
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.operator_parameters import column_positions
+from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import FLOAT_KIND
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 
 # Lowering to Spark: a join on the range of keys, followed by a group-by on the left row.
@@ -65,8 +69,8 @@ def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Que
     rows = with_order_column(right)
     rows = attrs.evolve(rows, df=rows.df.select(*rows.columns, ORDER_COLUMN))
     names = [f"a{i}" for i in range(len(window.aggregations))]
-    probes = left.df.select(F.col(number).alias("n"), *[F.col(f"c{p}").alias(f"asked{p}") for p in (window.on, *window.by)])
-    joined = rows.df.join(probes, in_window(schema, window))
+    probes = left.df.select(F.col(number).alias("n"), *[F.col(f"c{p}").alias(f"asked{i}") for i, p in enumerate(window.probes)])
+    joined = joined_windows(rows.df, probes, left.schema, schema, window)
     result = aggregated(joined, attrs.evolve(rows, df=joined), window, ["n"], way).withColumn("found", F.lit(True))
     nothing = rows.df.where(F.lit(False))
     empty = aggregated(nothing, attrs.evolve(rows, df=nothing), window, [], way).withColumnsRenamed({name: f"{name}_empty" for name in names})
@@ -77,17 +81,31 @@ def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Que
     return Relation(both.select(*[column.alias(f"c{i}") for i, column in enumerate(columns)], *left.hidden), types, left.key, left.position)
 
 
-def in_window(schema: Schema, window: KeyWindow) -> Column:
-    """Return a Spark condition that says whether a row of the second input is in the window of a row of the first."""
-    from pyspark.sql import functions as F
+def joined_windows(rows: DataFrame, probes: DataFrame, left: Schema, right: Schema, window: KeyWindow) -> DataFrame:
+    """Return each row of the second input once for each window that it is in."""
+    from pyspark.sql import Window, functions as F
 
-    kind = schema[window.on]
-    wide = "double" if kind.kind == FLOAT_KIND else WIDE
-    key, center = (key_column(F.col(f"{name}{window.on}"), kind).cast(wide) for name in ("c", "asked"))
-    before, after = (distance_column(distance, wide) for distance in (window.before, window.after))
-    low, high = center - before, center + after
-    groups = [comparable_column(F.col(f"c{p}"), schema[p]).eqNullSafe(comparable_column(F.col(f"asked{p}"), schema[p])) for p in window.by]
-    return reduce(and_, [key >= low, key <= high, *groups])
+    on = window.probes[0]
+    wide = "double" if FLOAT_KIND in (left[on].kind, right[window.on].kind) else WIDE
+    key, center = key_column(F.col(f"c{window.on}"), right[window.on]).cast(wide), key_column(F.col("asked0"), left[on]).cast(wide)
+    groups = [
+        comparable_column(F.col(f"c{p}"), right[p]).eqNullSafe(comparable_column(F.col(f"asked{i + 1}"), right[p])) for i, p in enumerate(window.by)
+    ]
+    present, exact = key.isNotNull() & center.isNotNull(), wide == WIDE
+    inside, after_start, entry = present, F.lit(True), F.lit(False)
+    if window.after is not None:
+        high = center + distance_column(whole_distance(window.after, window.excludes_end) if exact else window.after, wide)
+        inside &= key < high if window.excludes_end and not exact else key <= high
+    if window.before is not None:
+        low = center - distance_column(whole_distance(window.before, window.excludes_start) if exact else window.before, wide)
+        after_start = key > low if window.excludes_start and not exact else key >= low
+        entry = key <= center - distance_column(math.ceil(window.before) if exact else window.before, wide)
+    if not window.prevailing:
+        return rows.join(probes, reduce(and_, [inside, after_start, *groups]))
+    joined = rows.join(probes, reduce(and_, [present, *groups])).withColumn("inside", inside & after_start)
+    joined = joined.withColumn("place", F.struct(key.alias("key"), F.col(ORDER_COLUMN).alias("order"))).withColumn("entry", entry)
+    last = F.max(F.when(F.col("entry"), F.col("place"))).over(Window.partitionBy("n"))
+    return joined.withColumn("last", last).where(F.col("inside") | (F.col("entry") & (F.col("place") == F.col("last")))).drop("last", "place")
 
 
 def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str], way: QueryProperties) -> DataFrame:
@@ -113,16 +131,32 @@ class Reach:
         Smallest and largest key in the window of each row.
     codes
         Code of the group of each row.
+    is_hollow
+        Whether no key can lie between the ends of the window.
+    entry
+        Where each window starts, whether or not it contains that key; None if the row that prevails there does not matter.
     """
 
     rows: Positions
     low: Numbers
     high: Numbers
     codes: Positions
+    is_hollow: Flags
+    entry: Numbers | None = None
+
+    @property
+    def furthest(self) -> Numbers:
+        """The largest key that matters to each row; never decreasing."""
+        return self.high if self.entry is None else np.maximum(self.high, self.entry)
 
     def part(self, start: int, stop: int) -> Reach:
         """Return a slice of the rows."""
-        return Reach(self.rows[start:stop], self.low[start:stop], self.high[start:stop], self.codes[start:stop])
+        return self.at(slice(start, stop))
+
+    def at(self, chosen: Positions | slice) -> Reach:
+        """Return the rows at some positions, in that order."""
+        entry = None if self.entry is None else self.entry[chosen]
+        return Reach(self.rows[chosen], self.low[chosen], self.high[chosen], self.codes[chosen], self.is_hollow[chosen], entry)
 
 
 @register
@@ -130,30 +164,59 @@ class Reach:
 class KeyWindow(NearKeys):
     """For each row of the first input, aggregates over the rows of the second input whose key lies in a window around the row's key.
 
-    Both inputs have the same columns. The second input is in ascending order of the key, and aggregates see rows in that order. A row whose key is
-    missing or NaN has an empty window and is in no window. Missing group values are equal to each other.
+    The second input is in ascending order of the key, and aggregates see rows in that order. A row whose key is missing or NaN has an empty window
+    and is in no window. Missing group values are equal to each other.
 
     Parameters
     ----------
     on
-        Position of the key column.
+        Position of the key column in the second input.
     by
-        Positions of the columns in which rows of a window must be equal.
+        Positions of the columns of the second input in which rows of a window must be equal to the row of the first.
     before, after
-        How far the window extends to smaller and to larger keys, in the unit of the key; both ends are included.
+        How far the window extends to smaller and to larger keys, in the unit of the key; None: without end. A negative distance leaves out the keys
+        near the row's own.
     aggregations
         The aggregates to compute.
     kept
         Positions of the columns of the first input that come before the aggregates in the output.
+    probe
+        Positions of the key and of the columns ``by`` in the first input; empty: those of the second.
+    closed
+        Which ends are in the window: ``both``, ``left``, ``right`` or ``neither``.
+    prevailing
+        Whether the last row at or before the start of the window is in the window too, however far away it is.
     """
 
     name: ClassVar[str] = "key_window"
     on: int = attrs.field(validator=column_positions)
     by: tuple[int, ...] = attrs.field(validator=column_positions)
-    before: int | float
-    after: int | float
+    before: int | float | None
+    after: int | float | None
     aggregations: tuple[Aggregation, ...]
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
+    probe: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
+    closed: str = attrs.field(default="both", validator=one_of(*CLOSED))
+    prevailing: bool = False
+
+    @property
+    def probes(self) -> tuple[int, ...]:
+        """Positions of the key and of the group columns in the first input."""
+        return self.probe or (self.on, *self.by)
+
+    def over_probe(self, probe: Sequence[int]) -> KeyWindow:
+        """Return the windows of rows of another input, given the positions of its key and its group columns."""
+        return attrs.evolve(self, probe=tuple(probe))
+
+    @property
+    def excludes_start(self) -> bool:
+        """Whether a key at the start of the window is outside of it."""
+        return self.closed in ("right", "neither")
+
+    @property
+    def excludes_end(self) -> bool:
+        """Whether a key at the end of the window is outside of it."""
+        return self.closed in ("left", "neither")
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that call no Python function."""
@@ -166,50 +229,75 @@ class KeyWindow(NearKeys):
         Raises
         ------
         SchemaError
-            If the key has no distances, or a distance of the window is negative.
+            If the keys have no distances or cannot be compared, the group columns cannot, or a window would end before it starts.
         """
-        check_distances(self.before, self.after)
-        schema = inputs[1].schema
-        check_keys(schema[self.on], schema[self.on])
-        return (*[inputs[0].schema[position] for position in self.kept], *[aggregation.infer(schema) for aggregation in self.aggregations])
+        check_window(self.before, self.after)
+        left, right = inputs[0].schema, inputs[1].schema
+        on, *by = self.probes
+        if len(by) != len(self.by):
+            raise SchemaError(f"a window compares {len(by)} columns of one input with {len(self.by)} of the other")
+        check_keys(left[on], right[self.on])
+        for a, b in zip(by, self.by, strict=True):
+            if left[a] != right[b]:
+                raise SchemaError(f"rows cannot be grouped by columns of {left[a]} and {right[b]}: both must be of one type")
+        return (*[left[position] for position in self.kept], *[aggregation.infer(right) for aggregation in self.aggregations])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Return the same columns for both inputs, which are often one node; none of the second input if no aggregate is required."""
+        """Return the required columns; none of the second input if no aggregate is required.
+
+        If both inputs name the same columns, they are often one node, so that both get the same columns.
+        """
         width = len(self.kept)
         left = [self.kept[o] for o in outputs if o < width]
         aggregations = used_aggregations(self.aggregations, width, outputs)
         if not aggregations:
             return [sorted(set(left)), []]
-        used = sorted({*left, *grouped_columns((self.on, *self.by), aggregations)})
-        return [used, used]
+        read = grouped_columns((self.on, *self.by), aggregations)
+        if not self.probe:
+            return [used := sorted({*left, *read}), used]
+        return [sorted({*left, *self.probe}), sorted(set(read))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         positions, width = new_positions(kept[0]), len(self.kept)
         left = tuple(positions[self.kept[o]] for o in outputs if o < width)
         if not kept[1]:
             return Project(left), outputs
-        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
-        by = tuple(positions[position] for position in self.by)
-        return attrs.evolve(self, on=positions[self.on], by=by, aggregations=aggregations, kept=left), outputs
+        probe, right = tuple(positions[p] for p in self.probe), new_positions(kept[1])
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[1])
+        by = tuple(right[position] for position in self.by)
+        return attrs.evolve(self, on=right[self.on], by=by, aggregations=aggregations, kept=left, probe=probe), outputs
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Aggregate the windows of a batch of left rows, a few blocks of the second input at a time."""
         left, schema = inputs[0], facts[1].schema
         lookup = as_lookup(inputs[1], schema)
-        groups = lookup.note(self, lambda: GroupCodes(tuple(schema[position] for position in self.by), keep_missing=True))
-        keys, present = key_numbers(left.columns[self.on], schema[self.on])
-        codes, _ = groups.of([left.columns[position] for position in self.by], left.rows)
-        present &= lookup.block_count > 0
+        search = lookup.note(self, lambda: self._search(lookup, facts))
+        on, *by = self.probes
+        keys, present = key_numbers(left.columns[on], facts[0].schema[on], search.as_float)
+        codes, _ = search.groups.of([left.columns[position] for position in by], left.rows)
+        bounds = WindowBounds.around(keys, self.before, self.after, self.closed)
+        present &= bounds.has_keys & (lookup.block_count > 0)
         rows, nothing = np.flatnonzero(present), np.flatnonzero(~present)
+        reach = Reach(
+            np.arange(left.rows),
+            bounds.low,
+            bounds.high,
+            codes,
+            bounds.is_hollow,
+            bounds.entry if self.prevailing and self.before is not None else None,
+        )
         if len(nothing):
-            keys, codes = keys[rows], codes[rows]
+            reach, keys = reach.at(rows), keys[rows]
         if bool((keys[1:] < keys[:-1]).any()):
-            order = np.argsort(keys, kind="stable")
-            rows, keys, codes = rows[order], keys[order], codes[order]
-        reach = Reach(rows, lowered(keys, self.before), raised(keys, self.after), codes)
+            reach = reach.at(np.argsort(keys, kind="stable"))
         batches = [(nothing, self._empty(len(nothing), schema))] if len(nothing) or not left.rows else []
-        batches += [(part.rows, self._windows(part, first, last, lookup, groups)) for part, first, last in stretches(reach, lookup, self.on)]
+        batches += [(part.rows, self._windows(part, first, last, search)) for part, first, last in stretches(reach, lookup, self.on, search.as_float)]
         return Chunk((*left.select(self.kept).columns, *in_row_order(batches, left.rows)), left.rows)
+
+    def _search(self, lookup: Lookup, facts: Sequence[Facts]) -> KeySearch:
+        """Return the search for keys, whose group codes serve both inputs."""
+        groups = GroupCodes(tuple(lookup.schema[position] for position in self.by), keep_missing=True)
+        return KeySearch(lookup, self.on, self.by, groups, compare_as_float(facts[0].schema[self.probes[0]], lookup.schema[self.on]))
 
     def _empty(self, rows: int, schema: Schema) -> Chunk:
         """Return the aggregates over no rows."""
@@ -220,24 +308,49 @@ class KeyWindow(NearKeys):
         """Return the aggregates of windows of rows."""
         return Chunk(tuple(values_of_windows([aggregation.on_columns(schema) for aggregation in self.aggregations], rows, windows)), len(windows))
 
-    def _windows(self, reach: Reach, first: int, last: int, lookup: Lookup, groups: GroupCodes) -> Chunk:
+    def _windows(self, reach: Reach, first: int, last: int, search: KeySearch) -> Chunk:
         """Return the aggregates for rows whose windows lie within some blocks."""
-        schema = lookup.schema
+        lookup, schema = search.lookup, search.lookup.schema
         needed = tuple(dict.fromkeys([self.on, *self.by, *(position for a in self.aggregations for position in a.positions)]))
         begin = int(lookup.starts[first])
-        keys, start = key_run(lookup.read(begin, int(lookup.starts[last + 1]), [self.on]).columns[0], schema[self.on])
-        low, high = np.searchsorted(keys, reach.low[0]), np.searchsorted(keys, reach.high[-1], side="right")
+        keys, start = key_run(lookup.read(begin, int(lookup.starts[last + 1]), [self.on]).columns[0], schema[self.on], search.as_float)
+        low = int(np.searchsorted(keys, reach.low[0]))
+        high = max(low, int(np.searchsorted(keys, reach.furthest[-1], side="right")))
         # Of these blocks, only the rows that are in some window are read.
-        chunk, keys = lookup.read(begin + start + int(low), begin + start + int(high), needed), keys[low:high]
+        begin += start + low
+        chunk, keys = lookup.read(begin, begin + high - low, needed), keys[low:high]
+        if reach.entry is not None:
+            chunk, keys = self._with_rows_that_prevail(reach, search, begin, needed, chunk, keys)
         columns = dict(zip(needed, chunk.columns, strict=True))
         if self.by:
-            codes, present = groups.of([columns[position] for position in self.by], chunk.rows)
+            codes, present = search.groups.of([columns[position] for position in self.by], chunk.rows)
             index = BlockIndex.of(0, keys, codes, present)
             columns = {position: column.take(pa.array(index.order())) for position, column in columns.items()}
         else:
             index = BlockIndex.ungrouped(0, keys)
         rows = InputRows([columns.get(position) for position in range(len(schema))], chunk.rows)
-        return self._aggregates(rows, schema, RowWindows(*index.spans(reach.low, reach.high, reach.codes)))
+        starts, stops = index.spans(reach.low, reach.high, reach.codes)
+        if (is_hollow := reach.is_hollow | (reach.low > reach.high)).any():
+            starts = np.where(is_hollow, stops, starts)
+        if reach.entry is not None:
+            group_starts, after_entry = index.spans(np.full_like(reach.entry, smallest(reach.entry)), reach.entry, reach.codes)
+            is_entered, entered = after_entry > group_starts, after_entry - 1
+            starts = np.where(is_entered, np.where(is_hollow, entered, np.minimum(starts, entered)), starts)
+            stops = np.where(is_entered & is_hollow, after_entry, stops)
+        return self._aggregates(rows, schema, RowWindows(starts, stops))
+
+    def _with_rows_that_prevail(
+        self, reach: Reach, search: KeySearch, begin: int, needed: Sequence[int], chunk: Chunk, keys: Numbers
+    ) -> tuple[Chunk, Numbers]:
+        """Return rows and keys from row ``begin`` on, after those rows before it that prevail at the start of a window: at most one of each group."""
+        assert reach.entry is not None
+        prevailing = search.nearest(ProbeKeys(reach.entry, reach.codes, np.ones(len(reach.codes), dtype=bool)), False, True, None)
+        earlier = np.unique(prevailing[(prevailing >= 0) & (prevailing < begin)])
+        if not len(earlier):
+            return chunk, keys
+        rows = search.lookup.take(earlier, needed)
+        before, _ = key_numbers(rows.columns[0], search.lookup.schema[self.on], search.as_float)
+        return (stacked([rows, chunk]) if chunk.rows else rows), np.concatenate([before, keys])
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a range join and a group-by, which only serve to test the kernel."""
@@ -245,66 +358,31 @@ class KeyWindow(NearKeys):
 
     def describe(self) -> str:
         position = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + (f" beside {list(self.kept)}" if self.kept else "")
-        return f"{position}; -{self.before}..+{self.after}; " + ", ".join(a.describe() for a in self.aggregations)
+        position += f" of {list(self.probe)}" if self.probe else ""
+        before, after = ("all" if distance is None else distance for distance in (self.before, self.after))
+        ends = ("" if self.closed == "both" else f" {self.closed}") + (" prevailing" if self.prevailing else "")
+        return f"{position}; -{before}..+{after}{ends}; " + ", ".join(a.describe() for a in self.aggregations)
 
 
-def lowered(keys: Numbers, distance: int | float) -> Numbers:
-    """Return keys minus a distance. Ints stop at the smallest int, which gives the same window, because no key is below it.
-
-    Examples
-    --------
-    >>> lowered(np.array([5, -(2**63) + 1]), 2).tolist() == [3, -(2**63)]
-    True
-    >>> lowered(np.array([2**63 - 1]), 2**63).tolist(), lowered(np.array([2**63 - 1]), 2**70).tolist() == [-(2**63)]
-    ([-1], True)
-    """
-    if keys.dtype.kind != "f":
-        return moved_down(keys, int(distance))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return keys - distance
-
-
-def raised(keys: Numbers, distance: int | float) -> Numbers:
-    """Return keys plus a distance. Ints stop at the largest int, which gives the same window, because no key is above it.
-
-    Examples
-    --------
-    >>> raised(np.array([5, 2**63 - 2]), 2).tolist() == [7, 2**63 - 1]
-    True
-    """
-    if keys.dtype.kind != "f":
-        # The bitwise complement reverses the order of ints without overflow.
-        return ~moved_down(~keys, int(distance))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return keys + distance
-
-
-def moved_down(keys: Numbers, distance: int) -> Numbers:
-    """Return ints minus a distance of any size, stopping at the smallest int."""
-    smallest, largest = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-    if distance > largest - smallest:
-        return np.full_like(keys, smallest)
-    # Unsigned arithmetic takes any distance below 2**64, and gives the same bits if nothing wraps around.
-    moved = (keys.view(np.uint64) - np.uint64(distance)).view(np.int64)
-    return np.where(keys < smallest + distance, smallest, moved)
-
-
-def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, int]]:
+def stretches(reach: Reach, lookup: Lookup, on: int, as_float: bool = False) -> list[tuple[Reach, int, int]]:
     """Divide rows so that the windows of each part span few blocks; return each part with its first and last block."""
     if not len(reach.rows) or not lookup.block_count:
         return []
-    fences = lookup.fences(on)
+    fences = lookup.fences(on, as_float)
 
     def block_from(keys: Numbers, row: int, including: bool) -> int:
         return max(int(fences.last_block_from(keys[row : row + 1], including)[0]), 0)
 
+    furthest = reach.furthest
     result: list[tuple[Reach, int, int]] = []
     waiting = [(0, len(reach.rows))]
     while waiting:
         start, stop = waiting.pop()
-        first, last = block_from(reach.low, start, False), block_from(reach.high, stop - 1, True)
+        first = block_from(reach.low, start, False)
+        # An end that is left out may lie before a start that is.
+        last = max(first, block_from(furthest, stop - 1, True))
         # Dividing rows does not help if a single window spans many blocks.
-        max_blocks = max(MAX_BLOCKS, 2 * (block_from(reach.high, start, True) - first + 1))
+        max_blocks = max(MAX_BLOCKS, 2 * (block_from(furthest, start, True) - first + 1))
         if stop - start > 1 and last - first >= max_blocks:
             middle = (start + stop) // 2
             waiting += [(middle, stop), (start, middle)]
@@ -325,8 +403,13 @@ def in_row_order(batches: Sequence[tuple[Positions, Chunk]], rows: int) -> Seque
     return [column.take(pa.array(back)) for column in combined.columns]
 
 
-def key_window(node: PlannerNode, window: KeyWindow) -> PlannerNode:
-    """Return a node with the window aggregates of each row of a node. Rows not in key order are sorted first, and the results sorted back."""
+def key_window(node: PlannerNode, window: KeyWindow, of: PlannerNode | None = None) -> PlannerNode:
+    """Return a node with the window aggregates of each row of a node, over its own rows or the rows ``of`` another node.
+
+    Rows not in key order are sorted first, and the results sorted back.
+    """
+    if of is not None:
+        return searched_in_order(window, node, window.probes[0], ascending_by(of, window.on))
     if known_ascending(node, window.on):
         return window.make_planner_node(node, node)
     return window.in_key_order(node, window.on)

@@ -64,10 +64,10 @@ def key_column(column: Column, column_type: ColumnType, as_float: bool = False) 
 
 
 def distance_column(distance: int | float, spark_type: str) -> Column:
-    """Return a constant Spark column with a distance between keys; if it is not a double, at most ``2**64``, the largest difference of two ints."""
+    """Return a constant Spark column with a distance between keys; if it is not a double, at most ``2**64``, which no two ints differ by."""
     from pyspark.sql import functions as F
 
-    return F.lit(float(distance) if spark_type == "double" else str(min(int(distance), 2**64))).cast(spark_type)
+    return F.lit(float(distance) if spark_type == "double" else str(max(min(int(distance), 2**64), -(2**64)))).cast(spark_type)
 
 
 def check_keys(left: ColumnType, right: ColumnType, keys_of: str = "keys") -> None:

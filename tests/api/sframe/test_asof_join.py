@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,59 @@ def test_columns_and_clashing_names() -> None:
     left = SFrame({"t": [5, 1], "v": ["x", "y"]})[["t", "v"]]
     right = SFrame({"u": [1, 4], "t": [7, 8], "v": [0.5, 1.5]})[["u", "t", "v"]]
     assert columns(left.asof_join(right, on={"t": "u"})) == {"t": [5, 1], "v": ["x", "y"], "t.1": [8, 7], "v.1": [1.5, 0.5]}
+
+
+TRADES = SFrame({"t": [3, 7, 9], "bid": ["x", "y", "z"]})[["t", "bid"]]
+QUOTES = SFrame({"t": [1, 3, 8], "bid": [10, None, 12], "ask": [11.0, 12.0, math.nan]})[["t", "bid", "ask"]]
+
+
+def test_keys_by_side_and_the_time_that_is_found() -> None:
+    found = TRADES.asof_join(QUOTES.rename({"t": "u"}), left_on="t", right_on="u", keep_time=True, suffix="_quote")
+    assert columns(found[["t", "bid", "bid_quote", "u"]]) == {"t": [3, 7, 9], "bid": ["x", "y", "z"], "bid_quote": [None, None, 12], "u": [3, 3, 8]}
+    assert columns(TRADES.asof_join(QUOTES[["t"]], on="t", keep_time=True)) == {"t": [3, 7, 9], "bid": ["x", "y", "z"], "t.1": [3, 3, 8]}
+    assert TRADES.asof_join(QUOTES[["t"]], on="t").column_names() == ["t", "bid"]
+
+
+def test_missing_values_are_skipped_column_by_column() -> None:
+    found = TRADES.asof_join(QUOTES, on="t", skip_missing=True, suffix="_quote", keep_time=True)
+    assert found.column_names() == ["t", "bid", "t_quote", "bid_quote", "ask"]
+    assert [list(found[name]) for name in found.column_names()[2:]] == [[3, 3, 8], [10, 10, 12], [12.0, 12.0, 12.0]]
+    assert list(TRADES.asof_join(QUOTES, on="t", skip_missing=True, tolerance=1)["bid.1"]) == [None, None, 12]
+    assert list(TRADES.asof_join(QUOTES, on="t", skip_missing=True, tolerance="all", direction="forward")["bid.1"]) == [12, 12, None]
+
+
+def test_several_frames_at_once() -> None:
+    news = SFrame({"t": [2, 8], "bid": ["up", "down"]})
+    found = TRADES.asof_join([QUOTES, news], on="t", suffix=["_quote", "_news"])
+    assert found.column_names() == ["t", "bid", "bid_quote", "ask", "bid_news"]
+    assert list(found["bid_news"]) == ["up", "up", "down"]
+    assert TRADES.asof_join([QUOTES, news], on="t").column_names() == ["t", "bid", "bid.1", "ask", "bid.2"]
+    assert columns(TRADES.asof_join([], on="t")) == columns(TRADES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"on": None}, ValueError, "either on=, or both left_on= and right_on="),
+        ({"left_on": "t"}, ValueError, "either on="),
+        ({"on": None, "left_on": "t"}, ValueError, "both left_on= and right_on="),
+        ({"on": None, "left_on": "t", "right_on": "nope"}, KeyError, "nope"),
+        ({"skip_missing": 1}, TypeError, "skip_missing is True or False"),
+        ({"keep_time": "yes"}, TypeError, "keep_time is True or False"),
+        ({"suffix": 3}, TypeError, "suffix is a text"),
+        ({"suffix": ["_a", "_b"]}, ValueError, r"suffix: 2 for 1 frame"),
+        ({"suffix": "", "keep_time": True}, TypeError, "suffix is a text"),
+        ({"tolerance": "every"}, TypeError, "tolerance"),
+    ],
+)
+def test_what_cannot_be_asked_of_more_than_a_key_is_refused_at_once(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        TRADES.asof_join(QUOTES, **{"on": "t", **arguments})
+
+
+def test_a_suffix_that_makes_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="there is a column 'bid_q' already"):
+        TRADES.rename({"t": "u"}).asof_join(QUOTES.rename({"ask": "bid_q"}), on={"u": "t"}, suffix="_q")
 
 
 def test_by_and_directions() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,117 @@ def test_no_rows() -> None:
         ({"on": "v", "aggregates": {"text": aggregate.COUNT()}}, RuntimeError, "names of their own"),
         ({"on": "v", "aggregates": aggregate.SUM("text")}, RuntimeError, "SUM takes"),
         ({"on": "v", "by": "array"}, TypeError, "cannot be grouped by"),
+        ({"on": "v", "closed": "lefts"}, ValueError, "closed must be one of both, left, right, neither"),
+        ({"on": "v", "prevailing": 1}, TypeError, "prevailing is True or False"),
+        ({"on": "v", "before": 2, "after": -3}, ValueError, "end before it starts"),
+        ({"on": "v", "of": 3}, TypeError, "window"),
+        ({"on": "v", "of": {"w": [1]}}, KeyError, "v"),
+        ({"on": {"v": "w"}}, TypeError, "name of a column"),
+        ({"on": "v", "of": {"v": ["a"]}}, TypeError, "str has no distances"),
+        ({"on": "v", "of": {"v": [datetime.datetime(2024, 1, 1)]}}, TypeError, "cannot be compared"),
+        ({"on": "v", "by": {"text": "v"}, "of": {"v": [1]}}, TypeError, "columns of type str and int cannot be compared"),
+        ({"on": None, "before": 1.5}, TypeError, "counted in rows"),
+        ({"on": None, "before": "1d"}, TypeError, "counted in rows"),
+        ({"on": None, "of": {"v": [1]}}, ValueError, "need a key"),
+        ({"on": None, "before": -1}, ValueError, "end before it starts"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_at_once(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
     frame = SFrame({"v": [1], "text": ["a"], "array": [[1.5]]})
     with pytest.raises(error, match=words):
         frame.window(**{"aggregates": aggregate.COUNT(), **arguments})
+
+
+ROWS = SFrame({"t": [1, 2, 2, 4, 7, None], "v": [1, 2, 4, 8, 16, 32], "g": ["a", "b", "a", "a", "b", "a"]})
+
+
+def sums(frame: SFrame, on: Any = "t", **arguments: Any) -> list[Any]:
+    """Sums of the windows of each row."""
+    return list(frame.window(on, {"s": aggregate.SUM("v")}, **arguments)["s"])
+
+
+def test_which_ends_are_in_a_window() -> None:
+    found = {closed: sums(ROWS, before=2, after=2, closed=closed) for closed in ("both", "left", "right", "neither")}
+    assert found == {
+        "both": [7, 15, 15, 14, 16, 0],
+        "left": [7, 7, 7, 14, 16, 0],
+        "right": [7, 15, 15, 8, 16, 0],
+        "neither": [7, 7, 7, 8, 16, 0],
+    }
+    # Without rows between ends that are left out there is nothing.
+    assert sums(ROWS, closed="neither") == [0] * 6
+
+
+def test_windows_without_an_end_and_with_a_gap() -> None:
+    assert sums(ROWS, before="all") == [1, 7, 7, 15, 31, 0]
+    assert sums(ROWS, after="all", by="g") == [13, 18, 12, 8, 16, 0]
+    assert sums(ROWS, before="all", after="all") == [31] * 5 + [0]
+    assert sums(ROWS, before="all", after=-1) == [0, 1, 1, 7, 15, 0]
+    assert sums(ROWS, before=-1, after=5) == [14, 24, 24, 16, 0, 0]
+    assert sums(ROWS, before=3, after=-2) == [0, 0, 0, 7, 8, 0]
+    times = SFrame({"t": [DAY + datetime.timedelta(days=day) for day in (0, 1, 8)], "v": [1, 2, 4]})
+    assert sums(times, before="7d", after="-1d") == [0, 1, 2]
+    assert sums(times, before="7d", after=0) == [1, 3, 6]
+
+
+def test_windows_of_another_frame() -> None:
+    asked = SFrame({"at": [2.5, None, 0.0, 9.0], "who": ["a", "a", "b", "b"], "v": [0, 0, 0, 0]})
+    assert sums(asked, {"at": "t"}, before=1, of=ROWS) == [6, 0, 0, 0]
+    assert sums(asked, {"at": "t"}, before=2, by={"who": "g"}, of=ROWS) == [5, 0, 0, 16]
+    found = asked.window({"at": "t"}, aggregate.COUNT(), before="all", of=ROWS)
+    assert found.column_names() == ["at", "v", "who", "Count"]
+    assert list(found["Count"]) == [3, 0, 0, 5]
+    # Names that both frames have need not be said twice, and neither frame need be sorted.
+    assert sums(ROWS[["t"]].sort("t", ascending=False), before=1, of=ROWS.sort("v", ascending=False)) == [16, 8, 7, 7, 1, 0]
+
+
+def test_the_row_that_is_in_force_where_a_window_starts() -> None:
+    assert sums(ROWS, before=1, prevailing=True) == [1, 7, 7, 12, 24, 0]
+    # A row at the start is in force there, whether or not the window contains its start.
+    assert sums(ROWS, before=2, closed="right", prevailing=True) == [1, 7, 7, 12, 24, 0]
+    assert sums(ROWS, before=1, by="g", prevailing=True) == [1, 2, 5, 12, 18, 0]
+    assert sums(SFrame({"t": [0, 3, 99]}), of=ROWS, prevailing=True) == [0, 4, 16]
+
+
+def test_windows_of_so_many_rows_of_a_key() -> None:
+    assert sums(ROWS, None, before=1) == [1, 3, 6, 12, 24, 48]
+    assert sums(ROWS, None, before=1, by="g") == [1, 2, 5, 12, 18, 40]
+    assert sums(ROWS, None, before=2, after=-1, by="g") == [0, 0, 1, 5, 2, 12]
+    assert sums(ROWS, None, before="all", closed="left", by="g") == [0, 0, 1, 5, 2, 13]
+    assert sums(ROWS, None, after=1, by=["g", "t"]) == [1, 2, 4, 8, 16, 32]
+    assert sums(ROWS.head(0), None, before=1, by="g") == []
+
+
+def test_windows_of_rows_move_nothing_where_equal_keys_are_neighbours() -> None:
+    frame = ROWS.sort(["g", "t"])
+    frame.materialize()
+    for by in (None, "g"):
+        found = frame.window(None, {"s": aggregate.SUM("v")}, before=1, by=by)
+        assert "sort" not in found.explain().partition("-- optimized plan")[2]
+        assert list(found["s"]) == [32, 33, 5, 12, 10 if by is None else 2, 18]
+
+
+def test_windows_beside_polars() -> None:
+    """``rolling`` of Polars has windows before each row, with each of the four ends."""
+    polars = pytest.importorskip("polars")
+    chosen = random.Random(20261130)
+    for case in range(40):
+        times = sorted(chosen.choices(range(40), k=chosen.randint(1, 30)))
+        kind, period, offset = chosen.choice([int, float]), chosen.randint(1, 9), chosen.randint(-9, 3)
+        rows = {
+            "t": times,
+            "v": [kind(chosen.randint(0, 99)) if chosen.random() < 0.8 else None for _ in times],
+            "g": chosen.choices("ab", k=len(times)),
+        }
+        for closed in ("both", "left", "right", "none"):
+            rolled = polars.DataFrame(rows).with_row_index("row").rolling("t", period=f"{period}i", offset=f"{offset}i", closed=closed, group_by="g")
+            wanted = rolled.agg(polars.col("row").first().alias("first"), polars.col("v").sum().alias("s"), polars.len().alias("n"))
+            found = SFrame(rows).window(
+                "t", {"s": aggregate.SUM("v"), "n": aggregate.COUNT()}, -offset, offset + period, "g", {"none": "neither"}.get(closed, closed)
+            )
+            key = ["g", "t", "s", "n"]
+            mine = sorted(tuple(row[name] for name in key) for row in found)
+            assert mine == sorted(wanted.select(key).rows()), (case, closed)
 
 
 @pytest.mark.spark
@@ -97,6 +203,11 @@ def test_the_spark_lowering_and_any_number_of_segments_agree(everything_on_spark
     expected = executed(found, naive=True)[0]
     for segments in (1, 7):
         assert same(executed(found, segments=segments)[0], expected)
+    other = SFrame({"at": [1.0, 9.5, None, 4.0, 3.5], "g": ["a", None, "b", "a", "b"], "h": [1, 2, 1, 1, 2]})
+    pairs = None if by is None else {name: name for name in ([by] if isinstance(by, str) else by)}
+    for closed, prevailing, before in (("left", False, 2.5), ("right", True, 0.5), ("neither", True, -1), ("both", False, "all")):
+        found = other.window({"at": "t"}, wanted, before, 3, pairs, closed, of=SFrame(columns), prevailing=prevailing)
+        assert same(executed(found, segments=2)[0], executed(found, naive=True)[0])
 
 
 @pytest.mark.spark

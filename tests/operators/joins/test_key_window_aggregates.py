@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins import key_window_aggregates as key_window_module
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
+from sframe_spark.operators.joins.window_bounds import CLOSED
 from sframe_spark.operators.lookup import cached_reader as blocks_module
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
@@ -32,6 +34,7 @@ NUMBERS = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3,
 VALUES = st.one_of(st.none(), st.floats(-1e3, 1e3, width=16), st.sampled_from([math.nan, math.inf, -math.inf, 1e12]))
 TIMES = st.one_of(st.none(), st.integers(-5, 5).map(lambda number: datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=number)))
 GROUPS = st.sampled_from(["a", "b", None])
+DISTANCES = [(0, 0), (3, 0), (0, 2), (1, 1), (100, 100), (None, 0), (2, None), (None, None), (None, -2), (3, -1), (-1, 3), (-2, 2), (0.5, 1.5)]
 TYPES = (STR, INT, FLOAT, DATETIME)
 
 
@@ -58,15 +61,27 @@ def rank(row: Sequence[Any]) -> tuple[int, Any]:
 
 def expected(row: Any, rows: Sequence[Any], types: Sequence[ColumnType], window: KeyWindow) -> list[Any]:
     """The aggregates of one row's window, over the rows picked one by one."""
-    key = row[0]
-    near = [r for r in rows if is_key(r[0]) and is_key(key) and key - window.before <= r[0] <= key + window.after]
-    near = [r for r in near if all(r[place] == row[place] for place in window.by)]
+    near = [r for r in rows if is_key(r[0]) and is_key(row[0]) and all(r[place] == row[place] for place in window.by)]
+    near = [r for r, inside in zip(near, are_inside([r[0] for r in near], row[0], window), strict=True) if inside]
     columns = [pa.array([r[place] for r in near], kind.physical) for place, kind in enumerate(types)]
     found = []
     for aggregation in window.aggregations:
         arguments, kinds = [columns[place] for place in aggregation.positions], [types[place] for place in aggregation.positions]
         found.append(of_all_rows(aggregation.function, arguments, kinds, aggregation.parameters) if arguments else len(near))
     return found
+
+
+def are_inside(keys: Sequence[Any], center: Any, window: KeyWindow) -> list[bool]:
+    """Which keys, in ascending order, are in the window around one."""
+    if not is_key(center):
+        return [False] * len(keys)
+    before, after = (Fraction(d) if isinstance(center, int) and d is not None else d for d in (window.before, window.after))
+    start, end = -math.inf if before is None else center - before, math.inf if after is None else center + after
+    left, right = window.closed in ("both", "left") or window.before is None, window.closed in ("both", "right") or window.after is None
+    inside = [(start <= key if left else start < key) and (key <= end if right else key < end) for key in keys]
+    if window.prevailing and (entered := [place for place, key in enumerate(keys) if key <= start and window.before is not None]):
+        inside[entered[-1]] = True
+    return inside
 
 
 def same(first: Any, second: Any) -> bool:
@@ -82,8 +97,9 @@ def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block:
     keys, kind = data.draw(st.sampled_from([(INTS, INT), (FLOATS, FLOAT)]))
     rows = sorted(data.draw(st.lists(st.tuples(keys, GROUPS, NUMBERS, VALUES, TIMES), max_size=14)), key=rank)
     by = data.draw(st.sampled_from([(), (1,)]))
-    before, after = data.draw(st.sampled_from([(0, 0), (3, 0), (0, 2), (1, 1), (100, 100)]))
-    window = KeyWindow(0, by, before, after, tuple(aggregations(2)))
+    before, after = data.draw(st.sampled_from(DISTANCES))
+    closed, prevailing = data.draw(st.sampled_from(CLOSED)), data.draw(st.booleans())
+    window = KeyWindow(0, by, before, after, tuple(aggregations(2)), closed=closed, prevailing=prevailing)
     types = [kind, *TYPES]
     columns = [pa.array([row[place] for row in rows], kind.physical) for place, kind in enumerate(types)]
     left = data.draw(st.permutations(rows))
@@ -124,9 +140,9 @@ def test_lists_of_more_than_an_array_holds_are_told_before_they_are_made() -> No
 
 
 @pytest.mark.parametrize("distance", [-1, -0.5, float("nan"), -(2**63) + 1])
-def test_a_plan_of_others_with_a_negative_distance_is_refused(distance: float) -> None:
+def test_a_plan_of_others_whose_windows_end_before_they_start_is_refused(distance: float) -> None:
     node = memory_source([pa.array([1, 2])], [INT])
-    with pytest.raises(SchemaError, match="not negative"):
+    with pytest.raises(SchemaError, match="ends before it starts|is a number"):
         KeyWindow(0, (), distance, 0, ()).make_planner_node(node, node)
 
 
@@ -136,7 +152,7 @@ def test_rows_whose_windows_are_long_themselves_stay_together(monkeypatch: pytes
     keys = np.arange(300)
     lookup = Lookup.of(MemorySource.of(Chunk.of([pa.array(keys)]), (INT,)))
     for reach, most in ((300, 12), (60, 30), (0, 40)):
-        found = key_window_module.stretches(key_window_module.Reach(keys, keys - reach, keys, keys * 0), lookup, 0)
+        found = key_window_module.stretches(key_window_module.Reach(keys, keys - reach, keys, keys * 0, keys < 0), lookup, 0)
         assert [row for part, _, _ in found for row in part.rows] == keys.tolist()
         assert len(found) <= most
         assert all(last - first <= max(8, 2 * reach // 3 + 4) for _, first, last in found)
