@@ -455,7 +455,7 @@ def remove_unfinished_saves(root: str, versions: Sequence[Version]) -> None:
     limit = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=SECONDS_OF_REQUEST)
     with contextlib.suppress(StorageError):
         for directory in unfinished_saves(root, versions):
-            files = [file for file in listed(directory) if _is_ours(root, file)]
+            files = [file for file in listed(directory) if _is_of_save(root, file)]
             if all(is_old(file, limit) for file in files):
                 in_threads(remove, [file.uri for file in files], available_cores())
 
@@ -482,7 +482,7 @@ def _remove_unfinished_once(place: _Place) -> None:
 _OUR_FILES = re.compile(r"segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow")
 
 
-def _is_ours(root: str, file: ListedFile) -> bool:
+def _is_of_save(root: str, file: ListedFile) -> bool:
     """Return whether a save has created a file, by its name."""
     directory, _, name = file.uri.removeprefix(join(root, DATA, "")).partition("/")
     return _DIRECTORY.fullmatch(directory) is not None and _OUR_FILES.fullmatch(name) is not None
@@ -537,7 +537,7 @@ def removable(root: str, older_than: datetime.timedelta) -> Removable:
     manifests = [saved.manifest for saved in in_threads(lambda version: read_version(root, version), versions[len(old) :], available_cores())]
     named = {join(root, entry.file) for manifest in manifests for entry in manifest.segments}
     named |= {join(root, manifest.stored.file) for manifest in manifests if manifest.stored is not None}
-    unused = [file for file in files if file.uri not in named and _is_ours(root, file)]
+    unused = [file for file in files if file.uri not in named and _is_of_save(root, file)]
     unnamed = [file for file in unused if is_old(file, limit) or (is_old(file, limit_of_ended) and _is_of_ended_process(root, file))]
     probes = [file for file in listed(join(root, MANIFESTS)) if file.uri.rpartition("/")[2].startswith(PROBE) and is_old(file, limit)]
     return Removable(tuple(version.number for version in old), (*(version.file for version in old), *probes, *unnamed))
