@@ -23,8 +23,10 @@ __version__ = "0.1.0"
 version_info = (0, 1, 0)
 
 __all__ = [
-    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "__version__", "aggregate", "config", "data_structures", "functions", "history",
-    "load_sarray", "load_sframe", "optimize", "plot", "plugins", "show", "sql", "uniform_clock", "util", "vacuum", "version_info", "visualization",
+    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "__version__", "aggregate", "config", "cross_validation",
+    "data_structures", "evaluation", "functions", "history",
+    "load_sarray", "load_sframe", "optimize", "plot", "plugins", "recommender", "show", "sql", "text_analytics",
+    "toolkits", "uniform_clock", "util", "vacuum", "version_info", "visualization",
 ]  # fmt: skip
 
 

@@ -3,6 +3,11 @@
 import sframe_spark.aggregate as aggregate
 import sframe_spark.data_structures as data_structures
 import sframe_spark.functions as functions
+import sframe_spark.toolkits as toolkits
+import sframe_spark.toolkits.cross_validation as cross_validation
+import sframe_spark.toolkits.evaluation as evaluation
+import sframe_spark.toolkits.recommender as recommender
+import sframe_spark.toolkits.text_analytics as text_analytics
 import sframe_spark.util as util
 import sframe_spark.visualization as visualization
 from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
@@ -18,8 +23,10 @@ from sframe_spark.process.control_groups import fit_arrow
 from sframe_spark.visualization import plot, show
 
 __all__ = [
-    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "data_structures", "functions", "history", "load_sarray",
-    "load_sframe", "optimize", "plot", "plugins", "show", "sql", "uniform_clock", "util", "vacuum", "visualization",
+    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "cross_validation",
+    "data_structures", "evaluation", "functions", "history", "load_sarray",
+    "load_sframe", "optimize", "plot", "plugins", "recommender", "show", "sql", "text_analytics",
+    "toolkits", "uniform_clock", "util", "vacuum", "visualization",
 ]  # fmt: skip
 
 plugins = call_hint(plugins_without_hint)

@@ -45,6 +45,7 @@ LAYERS = (
     # Optional parts: what is below names them in `lazily_imported_subpackages` only, and imports them when something of theirs is asked for.
     ("turicreate",),
     ("plotting",),
+    ("toolkits",),
     (
         *("plugin", "testing", "cli", "aggregate", "data_structures", "functions", "util", "visualization"),
         *("public_api", "pyinstaller_hooks", "__init__", "__main__"),

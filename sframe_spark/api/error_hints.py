@@ -11,6 +11,7 @@ from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry
+from sframe_spark.api.model_hints import MODEL_HINTS
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.redaction import hide_in_error, secrets_in
@@ -27,7 +28,6 @@ def by_name(hints: dict[str, str]) -> dict[str, str]:
     return {name: hint for hint, names in hints.items() for name in names.split()}
 
 
-MODELS = "models are out of scope: give the columns to pyspark.ml by to_spark(), or to scikit-learn by to_numpy() or to_arrow()"
 GRAPHS = "graphs are out of scope: give edges to networkx or GraphFrames by to_pandas() or to_spark()"
 MEDIA = "images and sounds are out of scope: keep their paths in a column, and read them with apply()"
 CLASSES = "columns have classes of Python: int, float, str, list, dict, array.array and datetime, as in SArray(values, int) and sf['a'].astype(float)"
@@ -52,13 +52,8 @@ AGGREGATE = by_name(
         "use aggregate.DISTINCT('a')": "UNIQUE unique collect_set",
     }
 )
-MODULE = by_name(
+MODULE = MODEL_HINTS | by_name(
     {
-        MODELS: "activity_classifier boosted_trees_classifier boosted_trees_regression classifier clustering dbscan decision_tree_classifier"
-        " decision_tree_regression distances drawing_classifier evaluation extensions factorization_recommender item_content_recommender"
-        " item_similarity_recommender kmeans linear_regression load_model logistic_classifier nearest_neighbor_classifier nearest_neighbors"
-        " popularity_recommender random_forest_classifier random_forest_regression ranking_factorization_recommender recommender regression"
-        " svm_classifier text_analytics text_classifier toolkits topic_model",
         GRAPHS: "SGraph Edge Vertex connected_components degree_counting graph_analytics graph_coloring kcore label_propagation load_sgraph pagerank"
         " shortest_path triangle_counting",
         MEDIA: "Image image_analysis image_classifier image_similarity load_audio load_images object_detector one_shot_object_detector"
@@ -74,7 +69,6 @@ MODULE = by_name(
         "use load_sframe(path), or load_sarray(path)": "load open",
         # Names of GraphLab Create, and of SFrame before Turi Create.
         "use visualization.set_target()": "canvas",
-        "use sf.random_split(0.8, seed=1) again and again": "cross_validation",
         "use config.set_runtime_config()": "get_runtime_config set_runtime_config",
         "use SFrame.from_sql(connection, query)": "connect_odbc",
         "use SFrame.read_csv(path)": "read_csv scan_csv read_table",

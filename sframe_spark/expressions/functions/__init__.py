@@ -13,6 +13,7 @@ from sframe_spark.expressions.functions import (
     predicates_if_else_and_fill,
     strings,
     value_hash,
+    words,
 )
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 
@@ -27,6 +28,7 @@ __all__ = [
     "predicates_if_else_and_fill",
     "strings",
     "value_hash",
+    "words",
 ]
 
 FUNCTIONS.close()
