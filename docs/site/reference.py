@@ -37,6 +37,7 @@ ARRAY_SECTIONS = {
     "reductions": "One value of all",
     "filter_sort_unique_and_sample": "Sorting, filtering, counting values, random values",
     "missing_values_casts_clipping_membership_and_hash": "Missing values, casts, single values",
+    "mathematics": "Mathematics of each number",
     "windows": "Running and rolling values",
     "items": "Items of lists, arrays, dicts and texts",
     "datetimes": "Date-times",

@@ -14,6 +14,8 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.model_hints import MODEL_HINTS
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
+from sframe_spark.expressions.functions.function_families import hints_of
+from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
 from sframe_spark.redaction import hide_in_error, secrets_in
 
 
@@ -92,6 +94,7 @@ MODULE = MODEL_HINTS | by_name(
         "use groupby([], {'corr': aggregate.CORRELATION('a', 'b')})": "corr",
         "of few rows: numpy.cov(sf[names].dropna().to_numpy().T)": "cov",
         "use groupby(names, {'values': aggregate.CONCAT('a')}) and apply(function)": "map_groups",
+        "use numpy.arctan2(y, x), numpy.maximum(a, b) and so on: they are columns": "arctan2 atan2 hypot pmod",
         "use SArray(texts).str_to_datetime(format)": "to_datetime",
         "use SArray(numbers).astype(datetime.datetime)": "from_epoch",
         "use SArray(texts).astype(float, undefined_on_failure=True)": "to_numeric",
@@ -254,7 +257,7 @@ FRAME = COMMON | by_name(
         "use sf['a'].countna()": "null_count",
         "use sf['a'].argmax(), sf['a'].argmin()": "idxmax idxmin",
         "use sf['a'].any(), sf['a'].all()": "any all",
-        "of a column: abs(sf['a']), sf['a'].clip(low, high), sf['a'].apply(round), sf['a'] ** 2": "abs clip round pow",
+        "of a column: abs(sf['a']), sf['a'].clip(low, high), sf['a'].round(1), sf['a'] ** 2": "abs clip round pow",
         "use fillna(name, value), which fills missing values as well": "fill_nan",
         "use sf['a'].plot(), or show()": "hist boxplot",
         "use sf.sort('a').add_row_number('rank'), or running({'rank': aggregate.COUNT()}, by=names) within groups": "rank",
@@ -280,7 +283,6 @@ ARRAY = COMMON | by_name(
         "compare with None: sa != None": "notna notnull isNotNull is_not_null",
         "use countna()": "null_count",
         "missing values equal each other here: sa == value": "eqNullSafe eq_missing",
-        "use apply(math.isnan)": "is_nan isnan",
         "use apply(lambda x: 0.0 if math.isnan(x) else x), or fillna() for both": "fill_nan",
         "use summary()": "describe sketch_summary",
         "use is_in(values)": "isin",
@@ -342,7 +344,8 @@ ARRAY = COMMON | by_name(
         "use save(path, format='text')": "to_csv",
         "use (sa >= low) & (sa <= high)": "between is_between",
         "use len()": "len size",
-        "use apply(function), as apply(math.floor), apply(round), apply(math.log); a root is sa ** 0.5": "round floor ceil log exp sqrt pow",
+        "use sa ** exponent": "pow",
+        "use numpy.arctan2(y, x), numpy.maximum(a, b) and so on: they are columns": "atan2 arctan2 hypot maximum minimum fmod remainder",
         "use apply(function), as apply(lambda n: {5: 50}.get(n, n))": "replace",
         "use apply(function): sf['a'] + 1 needs none": "transform map_batches",
         "use sa[-1], or aggregate.ARGMAX('row', 'a') of groups": "last",
@@ -368,6 +371,7 @@ ARRAY = COMMON | by_name(
         "a column has one dimension": "ndim squeeze ravel T transpose",
     }
 )
+ARRAY |= hints_of(NUMBER_FUNCTIONS.values(), "use {name}()")
 
 
 # Beginnings of the names of functions in other libraries that are class methods here.

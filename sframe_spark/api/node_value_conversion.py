@@ -30,7 +30,7 @@ from sframe_spark.planner.length_and_order_inference import infer_planner_node_l
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.process.memory import memory_budget
-from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import warn_of_nanoseconds
@@ -221,15 +221,55 @@ def present_numbers(node: PlannerNode) -> np.ndarray | None:
     return np.concatenate([array.to_numpy() for array in arrays])
 
 
-def numbers_for_numpy(node: PlannerNode) -> np.ndarray | None:
-    """Return all numbers of a one-column node as :func:`present_numbers` does; results of comparisons as Booleans, as numpy needs them for masks."""
-    numbers = present_numbers(node)
-    if not node.schema[0].is_logical:
-        return numbers
-    if numbers is None:
-        return np.empty(0, bool) if not row_count(node) else None
-    # A result of a comparison may have been appended to rows that contain other numbers.
-    return numbers.astype(bool) if ((numbers == 0) | (numbers == 1)).all() else numbers
+def flat_column_for_numpy(node: PlannerNode) -> np.ndarray:
+    """Return all values of a one-column node of numbers, texts or date-times without offsets as a one-dimensional numpy array.
+
+    Results of comparisons are Booleans, as numpy needs them for masks; a missing one is False, as it selects no row. Missing numbers are NaN, missing
+    date-times NaT; texts are objects if one is missing.
+    """
+    column_type = node.schema[0]
+    if column_type.kind == STR_KIND:
+        return numpy_column(node) if row_count(node) else np.empty(0, "<U1")
+    require_memory(node)
+    materialize(node)
+    require_memory(node)
+    stored = [chunk.columns[0] for chunk in iterate(node)] if row_count(node) else []
+    # The empty array is for a column without rows.
+    arrays = [pa.array([], column_type.physical), *stored]
+    values = np.concatenate([array.to_numpy(zero_copy_only=False) for array in arrays])
+    return _truths(values) if column_type.is_logical else values
+
+
+def _truths(numbers: np.ndarray) -> np.ndarray:
+    """Return results of comparisons as Booleans. They stay numbers if rows with other numbers were appended to them."""
+    missing = np.isnan(numbers)
+    return (numbers == 1) if (missing | (numbers == 0) | (numbers == 1)).all() else numbers
+
+
+def table_for_numpy(node: PlannerNode, names: Sequence[str]) -> np.ndarray:
+    """Return all rows as a two-dimensional numpy array: of numbers with NaN for missing ones, of Booleans, of date-times, or else of objects."""
+    kinds = {column_type.kind for column_type in node.schema}
+    is_numeric = all(column_type.is_numeric for column_type in node.schema)
+    if not is_numeric and (kinds != {DATETIME_KIND} or any(column_type.is_zoned for column_type in node.schema)):
+        return whole_cells(list(zip(*python_columns(rows_of(node, as_objects=True), node.schema, 0, names), strict=True)), len(names))
+    columns = rows_of(node).columns
+    if not is_numeric:
+        return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
+    table = table_of_numbers(columns)
+    return _truths(table) if all(column_type.is_logical for column_type in node.schema) else table
+
+
+def array_for_numpy(values: np.ndarray, dtype: Any, copy: bool | None) -> np.ndarray:
+    """Return an array that was made for the caller as ``__array__`` has to: of another type if one is asked for.
+
+    Raises
+    ------
+    ValueError
+        If ``copy`` is False, as in numpy: rows of a frame are always copied.
+    """
+    if copy is False:
+        raise InvalidArgumentError("numpy asks for the memory of the rows themselves (copy=False), and they are always copied: leave copy out")
+    return values if dtype is None else values.astype(dtype, copy=False)
 
 
 def numpy_column(node: PlannerNode) -> np.ndarray:

@@ -19,6 +19,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution import action_planning_and_function_call_claims as actions
+from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
 from sframe_spark.expressions.scalar_function_program import Program
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.planner.graph_traversal import postorder
@@ -93,6 +94,8 @@ Call = Callable[[Given], Any]
 SUMS = {"sum": aggregate.SUM("float"), "n": aggregate.COUNT()}
 # Members of columns: what is called, on columns of these types.
 ARRAY: dict[str, Call] = {
+    **{name: lambda g, name=name: getattr(g["float"], name)() for name in NUMBER_FUNCTIONS},
+    "round": lambda g: g["float"].round(1),
     "abs": lambda g: g["int"].abs(),
     "all": lambda g: g["int"].all(),
     "any": lambda g: g["int"].any(),

@@ -1,4 +1,4 @@
-"""``docs/laws.md``, ``docs/operators.md`` and ``docs/internals/members.md``, made of the code and of golden plans; run it to write them."""
+"""``docs/laws.md``, ``operators.md``, ``elementwise.md`` and ``internals/members.md``, made of the code and of golden plans; run it to write them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sframe_spark.rewrite_laws import STAGES, builtin_laws
 from sframe_spark.testing.golden_plans_of_laws import LawCase, read_case_files
 from sframe_spark.types import ColumnType
 from tests.api.members import MEMBERS, ONE_BY_ONE, OTHERS, planned
+from tests.docs.elementwise import elementwise_page
 from tests.expressions.functions.row_by_row import is_row_by_row, kernels
 from tests.expressions.functions.test_spark_columns import own_functions
 from tests.operator_examples import EXAMPLES
@@ -212,7 +213,12 @@ def file_rows(kind: type) -> Iterator[str]:
         yield f"| `{module.removeprefix('sframe_spark.').replace('.', '/')}.py` | {sentence(sys.modules[module])} | {listed} |"
 
 
-PAGES = {"laws.md": laws_page, "operators.md": operators_page, "internals/members.md": members_page}
+PAGES = {
+    "laws.md": laws_page,
+    "operators.md": operators_page,
+    "internals/members.md": members_page,
+    "elementwise.md": lambda: elementwise_page(NO_EDIT),
+}
 
 if __name__ == "__main__":
     assert sframe_spark.operators

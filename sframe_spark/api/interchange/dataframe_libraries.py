@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -281,17 +280,6 @@ def is_mask(value: Any) -> bool:
     if not is_column(value) or len(value.shape) != 1:
         return False
     return str(value.dtype).lower() in ("bool", "boolean", "bool[pyarrow]", "boolean[pyarrow]", "torch.bool")
-
-
-def interface_of(values: np.ndarray) -> dict[str, Any]:
-    """Return numpy's array interface of an array without copying it; numpy keeps the memory alive.
-
-    Source: https://numpy.org/doc/stable/reference/arrays.interface.html
-    """
-    described = dict(values.__array_interface__)
-    # With an address in place of a buffer, numpy would not keep the memory alive. The arrays are column-major, so the transpose is contiguous.
-    described["data"] = values.T.data
-    return described
 
 
 # pandas DataFrames, column by column

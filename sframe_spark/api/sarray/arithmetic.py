@@ -101,7 +101,12 @@ class Arithmetic:
 
     __ror__ = __rand__
 
-    __neg__, __pos__, __abs__, __invert__ = map(_unary_operator, ("negate", "positive", "absolute", "invert"))
+    __neg__, __pos__, __abs__ = map(_unary_operator, ("negate", "positive", "absolute"))
+
+    def __invert__(self) -> SArray:
+        """Return 1 where the result of a comparison is 0, and the other way round; missing stays missing."""
+        # Of other ints, the bits or the truth could be meant.
+        return self < 1 if self._node.schema[0].is_logical else make_array(apply_function("invert", self._node))
 
     def abs(self) -> SArray:
         """Return the absolute values.

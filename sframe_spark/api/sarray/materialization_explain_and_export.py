@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.interchange.dataframe_libraries import array_of_values, forms_of, interface_of, stream_of_values
-from sframe_spark.api.node_value_conversion import numbers_for_numpy, numpy_column
+from sframe_spark.api.interchange.dataframe_libraries import array_of_values, forms_of, stream_of_values
+from sframe_spark.api.node_value_conversion import array_for_numpy, flat_column_for_numpy, numpy_column
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize, stored_chunks
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column
@@ -22,7 +22,7 @@ from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.plan_json import graph_to_json
-from sframe_spark.types import STR_KIND
+from sframe_spark.types import DATETIME, STR_KIND
 
 BITS = 64
 
@@ -173,20 +173,12 @@ class ColumnMaterialization:
         return numpy_column(self._node)
 
     @property
-    def __array_interface__(self) -> dict[str, Any]:
-        """A buffer of all numbers for ``numpy.asarray``. Not available for other classes or if a number is missing; numpy then reads each value."""
-        if not self._node.schema[0].is_numeric:
-            raise NoAttributeError(f"values of type {self._node.schema[0].kind} are no numbers: use to_numpy()")
-        values = numbers_for_numpy(self._node)
-        if values is None:
-            raise NoAttributeError("a number is missing, or there is none: use to_numpy()")
-        return interface_of(values)
-
-    @property
     def __array__(self) -> Callable[..., np.ndarray]:
-        """A function that returns all numbers or strings as a numpy array, for scikit-learn; not available for other classes or with missing values.
+        """A function that returns all values as a one-dimensional array of numbers, texts or date-times: what ``numpy.asarray`` and others call.
 
-        The result of a comparison becomes an array of Booleans, so that it selects rows of other arrays.
+        Missing numbers are NaN, and missing date-times NaT. The result of a comparison becomes an array of Booleans, so that it selects rows of other
+        arrays; a missing one selects no row. For lists, dicts, arrays, and date-times with an offset there is no such function: numpy and pandas then
+        take value by value.
 
         Examples
         --------
@@ -194,18 +186,18 @@ class ColumnMaterialization:
         >>> from sframe_spark import SArray
         >>> numpy.array([10, 20, 30])[SArray([3, 5, 4]) > 3]
         array([20, 30])
-        >>> SArray(["a", "b"]).__array__()
-        array(['a', 'b'], dtype='<U1')
-        >>> hasattr(SArray(["a", None]), "__array__")
+        >>> numpy.asarray(SArray([1, None]))
+        array([ 1., nan])
+        >>> hasattr(SArray([[1, 2], [3]]), "__array__")
         False
         """
         column_type = self._node.schema[0]
-        read = numbers_for_numpy if column_type.is_numeric else numpy_column if column_type.kind == STR_KIND else None
-        values = None if read is None else read(self._node)
-        # An array of objects would make a column of objects in pandas; without this attribute pandas reads value by value.
-        if values is None or values.dtype.kind == "O":
-            raise NoAttributeError(f"values of type {column_type.kind}, or missing ones, are taken one by one: use to_numpy()")
-        return lambda dtype=None, copy=None: np.array(values, dtype=dtype) if copy else np.asarray(values, dtype=dtype)
+        if not (column_type.is_numeric or column_type.kind == STR_KIND or column_type == DATETIME):
+            raise NoAttributeError(f"values of type {column_type.kind} are taken one by one: use to_numpy()")
+        return self._as_array
+
+    def _as_array(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return array_for_numpy(flat_column_for_numpy(self._node), dtype, copy)
 
     def to_arrow(self) -> pa.Array:
         """Return all values as an Arrow array.

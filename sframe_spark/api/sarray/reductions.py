@@ -35,7 +35,7 @@ class Reductions:
             return reduce_values(self._node, [Aggregation(f"arg{which}", (0, 0))])[0]
         return self._reduce(f"column_{which}")
 
-    @call_example("sf['a'].sum(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].sum()")
     def sum(self) -> Any:
         """Return the sum of all values; zero if there are none (for arrays, the empty array). Sums of ints wrap around at 64 bits.
 
@@ -54,7 +54,7 @@ class Reductions:
         """
         return self._total("sum")
 
-    @call_example("sf['a'].mean(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].mean()")
     def mean(self) -> Any:
         """Return the mean of all values; None if there are none.
 
@@ -75,7 +75,7 @@ class Reductions:
         # Arrays of different lengths are an error here; in a group, their sum or mean would be missing.
         return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == ARRAY_KIND else function)
 
-    @call_example("sf['a'].min(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].min()")
     def min(self) -> Any:
         """Return the smallest value; None if there are no values.
 
@@ -92,7 +92,7 @@ class Reductions:
         """
         return self._extreme("min")
 
-    @call_example("sf['a'].max(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].max()")
     def max(self) -> Any:
         """Return the largest value; None if there are no values.
 
@@ -109,7 +109,7 @@ class Reductions:
         """
         return self._extreme("max")
 
-    @call_example("sf['a'].std(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].std()")
     def std(self, ddof: int = 0) -> Any:
         """Return the standard deviation of all values; None if there are none.
 
@@ -135,7 +135,7 @@ class Reductions:
         """
         return self._spread("column_std", ddof)
 
-    @call_example("sf['a'].var(); numpy takes sf['a'].to_numpy()")
+    @call_example("sf['a'].var()")
     def var(self, ddof: int = 0) -> Any:
         """Return the variance of all values; None if there are none.
 

@@ -17,12 +17,14 @@ from sframe_spark.api.io.column_from_text_or_json_files import column_from_path
 from sframe_spark.api.io.path_arguments import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_value_conversion import column_values, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
+from sframe_spark.api.numpy_dispatch import NumpyDispatch
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.file_io import ColumnFiles
 from sframe_spark.api.sarray.filter_sort_unique_and_sample import Selection
 from sframe_spark.api.sarray.items import Items
 from sframe_spark.api.sarray.materialization_explain_and_export import ColumnMaterialization
+from sframe_spark.api.sarray.mathematics import Mathematics
 from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
@@ -44,6 +46,7 @@ from sframe_spark.values.python_to_arrow import column_type_for, encoding_for
 @adopt_members
 class SArray(
     Arithmetic,
+    Mathematics,
     Reductions,
     Selection,
     Cleaning,
@@ -54,6 +57,7 @@ class SArray(
     ColumnFiles,
     ColumnMaterialization,
     RowAccess,
+    NumpyDispatch,
     Pickled,
     metaclass=HintedClass,
 ):

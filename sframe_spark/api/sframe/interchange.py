@@ -13,11 +13,19 @@ from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import register_view, to_spark
-from sframe_spark.api.node_value_conversion import python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
+from sframe_spark.api.node_value_conversion import (
+    array_for_numpy,
+    python_columns,
+    rows_in_numpy,
+    rows_of,
+    table_for_numpy,
+    table_of_numbers,
+    whole_cells,
+)
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
-from sframe_spark.errors import NoAttributeError, SchemaError, listed
+from sframe_spark.errors import SchemaError
 from sframe_spark.optional_libraries import import_library
 from sframe_spark.types import STR_KIND
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
@@ -135,9 +143,11 @@ class Interchange(Columns):
             require_memory_in_numpy(rows)
         return rows_in_numpy(rows, width)
 
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        """All rows as a numeric table for ``numpy.asarray`` and scikit-learn, with NaN for missing numbers; not available for other columns.
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return all rows as a two-dimensional array: what ``numpy.asarray``, scikit-learn and others call.
+
+        Numbers have NaN where one is missing, results of comparisons are Booleans, and date-times without an offset ``datetime64``. If columns hold
+        anything else, the array is of objects.
 
         Examples
         --------
@@ -145,10 +155,7 @@ class Interchange(Columns):
         >>> np.asarray(SFrame({"a": [1, 2], "b": [0.5, None]})).tolist()
         [[1.0, 0.5], [2.0, nan]]
         """
-        not_numeric = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
-        if not_numeric or not self._names:
-            raise NoAttributeError(f"columns {listed(not_numeric)} hold no numbers: use to_numpy()")
-        return dataframe_libraries.interface_of(table_of_numbers(rows_of(self._node).columns))
+        return array_for_numpy(table_for_numpy(self._node, self._names) if self._names else np.empty((0, 0)), dtype, copy)
 
     def to_spark(self) -> Any:
         """Return the rows as a Spark DataFrame of the user's active session, in order, with this frame's column names.

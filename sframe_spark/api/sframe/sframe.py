@@ -17,6 +17,7 @@ from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_value_conversion import iterate_tuples, row_count
+from sframe_spark.api.numpy_dispatch import NumpyDispatch
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.apply import RowFunctions
@@ -98,6 +99,7 @@ class SFrame(
     FrameMaterialization,
     Columns,
     RowAccess,
+    NumpyDispatch,
     Pickled,
     metaclass=HintedClass,
 ):
@@ -349,6 +351,8 @@ class SFrame(
 for _method in EXAMPLES:
     setattr(SFrame, _method, refusing(_method))
 ClassRegistry.frame = SFrame
+# To others a frame is a sequence of rows, each a dict: pandas then takes the names of its columns, which its array lacks.
+Sequence.register(SFrame)
 
 
 @call_hint

@@ -104,7 +104,7 @@ def _combine_arrays(name: str, left: Argument, right: Argument, types: Sequence[
     return list_from_lengths(lengths, pa.array(numbers), ARRAY.physical)
 
 
-def _map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
+def map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
     """Apply a NumPy operation to every element of arrays."""
     lengths = pc.list_value_length(values)
     numbers = operation(_elements(values, lengths, ARRAY))
@@ -259,7 +259,7 @@ def _infer_unary(symbol: str) -> Infer:
 def _compute_unary(of_numbers: Callable[[Argument], Any], of_elements: Callable[[Any], Any]) -> Compute:
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         if types[0].kind == ARRAY_KIND:
-            return _map_array(array_of(arguments[0], rows), of_elements)
+            return map_array(array_of(arguments[0], rows), of_elements)
         return of_numbers(arguments[0])
 
     return compute
@@ -381,7 +381,7 @@ def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
 def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     values = array_of(arguments[0], rows)
     if types[0].kind == ARRAY_KIND:
-        return _map_array(values, lambda elements: _clipped_elements(elements, _float_bounds(parameters)))
+        return map_array(values, lambda elements: _clipped_elements(elements, _float_bounds(parameters)))
     if _infer_clip(types, parameters) == INT:
         return _clipped(values, _int_bounds(parameters))
     return _clipped(float_of(values), _float_bounds(parameters))

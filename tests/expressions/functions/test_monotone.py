@@ -11,6 +11,7 @@ import pytest
 
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.errors import ExecutionError
+from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, evaluate
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_to_python import decode
@@ -35,8 +36,8 @@ LITERALS: list[tuple[Any, ColumnType]] = [
     *[(value, FLOAT) for value in (-2.5, 0.0, 1e-300, 3.5, 1e308, math.inf, math.nan)],
     *[(value, STR) for value in ("", "m", "zz")],
 ]
-UNARY = {"positive", "cast", "clip"}
-PARAMETERS = {"clip": [(0, 5), (0.5, None)], "cast": [(FLOAT, False), (INT, False), (STR, False)]}
+UNARY = {"positive", "cast", "clip", "round", *NUMBER_FUNCTIONS}
+PARAMETERS = {"clip": [(0, 5), (0.5, None)], "round": [(0,), (1,), (-1,), (300,)], "cast": [(FLOAT, False), (INT, False), (STR, False)]}
 
 
 def rank(value: Any) -> tuple[int, Any]:

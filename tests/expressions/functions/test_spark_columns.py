@@ -16,6 +16,7 @@ import pytest
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.compute.spark_columns import ddl
 from sframe_spark.expressions.functions.datetimes import PARTS
+from sframe_spark.expressions.functions.number_functions import PAIR_FUNCTIONS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, evaluate
 from sframe_spark.session.spark_versions import dataframe_of, to_arrow
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
@@ -57,6 +58,7 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "contains": [("a",), ("",)],
     "str_pad": [(3, "left", "0"), (4, "both", "é"), (5, "both", "\U0001f601"), (3, "right", " "), (-(2**70), "left", "0")],
     "recode": [(INT,), (STR,)],
+    "round": [(0,), (2,), (-2,)],
     "moment_part": [(part,) for part in PARTS],
     "dict_has_keys": [(("a",), False), (("a", "b"), True), ((1, 2), True), ((1, 0.5), True), ((), False), ((), True)],
     "dict_trim_keys": [(("a",), True), (("a", "é"), False), ((1,), True), ((), False), ((), True)],
@@ -79,6 +81,7 @@ BINARY = {
     "power",
     "coalesce",
 }
+BINARY |= set(PAIR_FUNCTIONS)
 BINARY |= {"pack_list", "pack_array", "pack_dict"}
 BINARY |= {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and_", "or_"}
 ELSEWHERE = {"add_duration", "slot", "tick_time"}
