@@ -14,9 +14,17 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.model_hints import MODEL_HINTS
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
-from sframe_spark.expressions.functions.function_families import hints_of
-from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
 from sframe_spark.redaction import hide_in_error, secrets_in
+
+
+@functools.cache
+def array_hints() -> dict[str, str]:
+    """Return the hints for columns, with those for functions that have tables."""
+    # An import of the package alone loads neither the tables nor NumPy.
+    from sframe_spark.expressions.functions.function_families import hints_of
+    from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
+
+    return ARRAY | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()")
 
 
 def by_name(hints: dict[str, str]) -> dict[str, str]:
@@ -371,8 +379,6 @@ ARRAY = COMMON | by_name(
         "a column has one dimension": "ndim squeeze ravel T transpose",
     }
 )
-ARRAY |= hints_of(NUMBER_FUNCTIONS.values(), "use {name}()")
-
 
 # Beginnings of the names of functions in other libraries that are class methods here.
 READERS = ("read_", "scan_")
@@ -608,7 +614,7 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     >>> print(no_array_member("isnull"))
     an SArray has no member 'isnull': compare with None: sa == None
     """
-    return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, ARRAY, members))
+    return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, array_hints(), members))
 
 
 def raise_property_error(owner: Any, name: str) -> None:
@@ -636,7 +642,7 @@ class HintedClass(ABCMeta):
             if name.startswith("_"):
                 raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
             readers = {reader: hint for reader, hint in MODULE.items() if reader.startswith(READERS)}
-            hints = readers | (ARRAY if issubclass(cls, ClassRegistry.array) else FRAME)
+            hints = readers | (array_hints() if issubclass(cls, ClassRegistry.array) else FRAME)
             raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _suggestion(name, hints, dir(cls)))
 
 

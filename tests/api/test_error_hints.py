@@ -35,7 +35,7 @@ def test_names_of_other_frames(name: str) -> None:
         getattr(FRAME, name)
 
 
-@in_one_test("name", sorted(set(error_hints.ARRAY) - {"where", "diff"}))
+@in_one_test("name", sorted(set(error_hints.array_hints()) - {"where", "diff"}))
 def test_names_of_other_columns(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(COLUMN, name)
@@ -50,7 +50,7 @@ OF_PANDAS_ALONE = (
 )
 
 
-@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, error_hints.FRAME), (pd.Series, SArray, error_hints.ARRAY)])
+@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, error_hints.FRAME), (pd.Series, SArray, error_hints.array_hints())])
 def test_members_of_pandas_are_answered(other: type, kind: type, told: dict[str, str]) -> None:
     public = {name for name in dir(other) if not name.startswith("_")}
     assert sorted(name for name in public.difference(OF_PANDAS_ALONE.split()) if not hasattr(kind, name) and name not in told) == []
@@ -63,13 +63,13 @@ def test_names_that_are_out_of_scope(name: str) -> None:
 
 
 def test_members_that_a_hint_names_exist() -> None:
-    for owner, table in ((SFrame, error_hints.FRAME), (SArray, error_hints.ARRAY)):
+    for owner, table in ((SFrame, error_hints.FRAME), (SArray, error_hints.array_hints())):
         for name, hint in table.items():
             for member in re.findall(r"use (\w+)\(", hint):
                 owners = (owner, SFrame) if "of a frame" in hint else (owner,)
                 known = member in ("len", "list", "print", "sql", "SFrame", "SArray")
                 assert known or any(hasattr(kind, member) for kind in owners), (name, hint)
-    for hint in {*error_hints.FRAME.values(), *error_hints.ARRAY.values(), *error_hints.MODULE.values()}:
+    for hint in {*error_hints.FRAME.values(), *error_hints.array_hints().values(), *error_hints.MODULE.values()}:
         for pattern, owner in (
             (r"sf\['a'\]\.(\w+)", SArray),
             (r"\bsf\.(\w+)", SFrame),
