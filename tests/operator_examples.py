@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.compute.interval_grid import Grid
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.operators.append import Append
@@ -17,7 +18,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import GroupByOfAdjacentEqualKeys
 from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
-from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid
+from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import KINDS, Join
@@ -222,9 +223,11 @@ IN_ORDER = (
     example("by time of a key", ExponentialSmoothing(0, 1, (2,), 1.5), ["int", "sorted", "text"]),
     example("a function of the rows of a key", MapCycles(COUNTDOWN, (INT,), (0,)), ["runs", "int"]),
     example("ends of intervals, of float keys", AssignIntervals(1, Grid(0.75, "right", "left")), ["int", "float"]),
+    example("intervals that do not begin at zero", AssignIntervals(0, Grid(7, "right", origin=3)), ["int", "float"]),
     example("intervals of a clock", AssignIntervals(0, Grid(None), CLOCK, FLOAT), ["int", "text"]),
-    example("intervals without rows", FillIntervals(3), ["labels", "text"]),
-    example("the last row again, by key", FillIntervals(3, 1, forward=True), ["labels", "runs", "float"]),
+    example("intervals without rows", FillIntervals(Grid(3)), ["labels", "text"]),
+    example("intervals without rows, from an origin", FillIntervals(Grid(3, origin=0.0)), ["labels", "text"]),
+    example("the last row again, by key", FillIntervals(Grid(3), 1, forward=True), ["labels", "runs", "float"]),
     example("matches in a sorted table", SortedJoin(1, 0, "inner"), ["text", "labels"], ["whole", "runs"]),
     example("matches in a sorted table, or none", SortedJoin(0, 0, "left"), ["int", "text"], ["whole", "text"]),
     example("the row before", AsofJoin(0, (), (1, 0)), ["int"], ["sorted", "text"]),

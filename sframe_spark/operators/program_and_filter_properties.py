@@ -212,10 +212,10 @@ def origin_of(
 def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool] | None:
     """Return how a step's result follows its only column argument, and whether strictly; None if it is not known to be monotone."""
     describe = FUNCTIONS.named(str(step.function)).monotone
-    if describe is None or step.parameters:
+    if describe is None:
         return None
     literals = [operand.value if isinstance(operand, Literal) else None for operand in step.operands]
-    promise = describe([operand_type(operand, types) for operand in step.operands], literals)
+    promise = describe([operand_type(operand, types) for operand in step.operands], [*literals, *step.parameters])
     if promise is None:
         return None
     if not isinstance(promise, str) or promise not in PROMISES:

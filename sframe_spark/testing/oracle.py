@@ -134,11 +134,12 @@ def time_of(number: Fraction, like: Any, is_float: bool) -> Any:
     return float(number) if is_float else int(number)
 
 
-def interval(number: Any, every: Any, closed: str) -> tuple[Fraction, Fraction]:
-    """Return both ends of the interval that contains a number, among intervals of length ``every`` that start at its multiples."""
-    quotient = Fraction(number) / Fraction(every)
-    multiple = math.floor(quotient) if closed == "left" else math.ceil(quotient) - 1
-    return multiple * Fraction(every), (multiple + 1) * Fraction(every)
+def interval(number: Any, grid: Any) -> tuple[Fraction, Fraction]:
+    """Return both ends of the interval that contains a number, among intervals of one length that start at its multiples after an origin."""
+    every, origin = Fraction(grid.every), Fraction(grid.origin)
+    quotient = (Fraction(number) - origin) / every
+    multiple = math.floor(quotient) if grid.closed == "left" else math.ceil(quotient) - 1
+    return origin + multiple * every, origin + (multiple + 1) * every
 
 
 def between(number: Any, ticks: Sequence[Any], closed: str) -> tuple[Any, Any] | None:
@@ -150,13 +151,13 @@ def between(number: Any, ticks: Sequence[Any], closed: str) -> tuple[Any, Any] |
 def _assign(operator: Any, inputs: Sequence[Table]) -> Rows:
     grid, position = operator.grid, operator.position
     ticks = None if operator.clock is None else [number_of(tick) for tick in decode(operator.clock.columns[0], operator.clock_type)]
-    is_float = inputs[0].kinds[position] == "float" or isinstance(grid.every, float) or getattr(operator.clock_type, "kind", "") == "float"
+    is_float = inputs[0].kinds[position] == "float" or grid.is_float or getattr(operator.clock_type, "kind", "") == "float"
     result: Rows = []
     for row in inputs[0].rows:
         number = number_of(row[position])
         if number is None:
             continue
-        ends = interval(number, grid.every, grid.closed) if ticks is None else between(number, ticks, grid.closed)
+        ends = interval(number, grid) if ticks is None else between(number, ticks, grid.closed)
         if ends is not None:
             label = time_of(ends[grid.label == "right"], row[position], is_float)
             result.append((*row[:position], label, *row[position + 1 :]))
@@ -169,11 +170,11 @@ def _fill(operator: Any, inputs: Sequence[Table]) -> Rows:
     for row in inputs[0].rows:
         before = result[-1] if result else None
         if before is not None and _key(before, range(1, width)) == _key(row, range(1, width)):
-            label = number_of(before[0]) + Fraction(operator.every)
+            label = number_of(before[0]) + Fraction(operator.grid.every)
             while label < number_of(row[0]):
                 rest = before[width:] if operator.forward else (None,) * (len(row) - width)
                 result.append((time_of(label, row[0], is_float), *before[1:width], *rest))
-                label += Fraction(operator.every)
+                label += Fraction(operator.grid.every)
         result.append(row)
     return result
 

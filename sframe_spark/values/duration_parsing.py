@@ -1,13 +1,15 @@
-"""Converts durations that users give, such as ``"1h30min"`` or a ``timedelta``, to numbers in the unit of a key column."""
+"""Converts durations that users give, such as ``"1h30min"``, ``"1mo"`` or a ``timedelta``, to numbers in the unit of a key column or of months."""
 
 from __future__ import annotations
 
 import datetime
 import math
 import re
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import attrs
 import numpy as np
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
@@ -28,8 +30,13 @@ UNITS: dict[str, int] = {
     )
     for name in names.split()
 }
-CALENDAR_UNITS = frozenset(["mo", "mon", "month", "months", "q", "quarter", "quarters", "y", "yr", "yrs", "year", "years"])
+CALENDAR_UNITS: dict[str, int] = {
+    name: months for months, names in ((1, "mo mon month months"), (3, "q quarter quarters"), (12, "y yr yrs year years")) for name in names.split()
+}
+"""Units that have no fixed length, in months."""
 LONGEST = 2**63 - 1
+MAX_MONTHS = 120_000
+"""All months that Python's date-times have: longer durations lead beyond them."""
 SIGN = re.compile(r"\s*([+-]?)\s*")
 PART = re.compile(r"([\d.]*)\s*([^\W\d]+)[\s,]*")
 ACCEPTED = "a timedelta or a text such as '3d', '15min', '1h30min', '250ms'"
@@ -156,33 +163,101 @@ def text_duration(text: str, what: str) -> int:
     ValueError
         If the string is not a duration, or not a whole number of microseconds.
     """
+    total = text_parts(text, what, UNITS)[0]
+    if total.denominator != 1:
+        raise InvalidArgumentError(f"{what}: {text!r} is not a whole number of microseconds")
+    return int(total)
+
+
+def text_parts(text: str, what: str, *tables: Mapping[str, int], accepted: str = ACCEPTED) -> list[Fraction]:
+    """Return, for each table of units, the sum of the parts of a string that have its units.
+
+    Raises
+    ------
+    ValueError
+        If the string is not a duration, or has a unit of no table.
+
+    Examples
+    --------
+    >>> text_parts("-1mo 2.5d", "duration", UNITS, CALENDAR_UNITS)
+    [Fraction(-216000000000, 1), Fraction(-1, 1)]
+    """
     sign = SIGN.match(text)
     position = sign.end() if sign else 0
-    total, parts = Fraction(0), 0
+    totals, parts = [Fraction(0)] * len(tables), 0
     while part := PART.match(text, position):
         number, unit = part.groups()
         try:
             count = Fraction(number or 1)
         except ValueError:
             raise InvalidArgumentError(f"{what}: {number!r} in {text!r} is not a number") from None
-        total += count * unit_length(unit, text, what)
+        index = next((index for index, table in enumerate(tables) if unit.lower() in table), None)
+        if index is None:
+            raise unknown_unit(unit, text, what, tables)
+        totals[index] += count * tables[index][unit.lower()]
         position, parts = part.end(), parts + 1
     if position < len(text) or not parts:
-        raise InvalidArgumentError(f"{what}: {text!r} is not a duration: give {ACCEPTED}")
-    if total.denominator != 1:
-        raise InvalidArgumentError(f"{what}: {text!r} is not a whole number of microseconds")
-    return -int(total) if sign and sign.group(1) == "-" else int(total)
+        raise InvalidArgumentError(f"{what}: {text!r} is not a duration: give {accepted}")
+    return [-total for total in totals] if sign and sign.group(1) == "-" else totals
 
 
-def unit_length(unit: str, text: str, what: str) -> int:
-    """Return the length of a unit in microseconds."""
-    name = unit.lower()
-    if name in UNITS:
-        return UNITS[name]
-    if name in CALENDAR_UNITS:
+def unknown_unit(unit: str, text: str, what: str, tables: Sequence[Mapping[str, int]]) -> InvalidArgumentError:
+    """Return the error for a unit that is in no table of an argument's."""
+    name, has_months = unit.lower(), CALENDAR_UNITS in tables
+    if name == "m":
+        problem = "may be minutes or months: write 'min' for minutes" + (", 'mo' for months" if has_months else "; months have no fixed length")
+    elif name in CALENDAR_UNITS:
         problem = "has no fixed length (months and years differ): use weeks, days or smaller units"
-    elif name == "m":
-        problem = "may be minutes or months: write 'min' for minutes; months have no fixed length"
     else:
-        problem = "is not a unit: use us, ms, s, min, h, d or w, or their names"
-    raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} {problem}")
+        problem = f"is not a unit: use us, ms, s, min, h, d{', w, mo, q or y' if has_months else ' or w'}, or their names"
+    return InvalidArgumentError(f"{what}: {unit!r} in {text!r} {problem}")
+
+
+@attrs.frozen
+class IntervalLength:
+    """The length of intervals.
+
+    Parameters
+    ----------
+    length
+        The number of months, or the length in the unit of the keys.
+    in_months
+        Whether it is in months.
+    """
+
+    length: int | float
+    in_months: bool = False
+
+
+def parse_step(value: Any, column_type: ColumnType, what: str) -> IntervalLength:
+    """Return the length of intervals of a key column, which for date-times may be in months, quarters or years.
+
+    Raises
+    ------
+    TypeError
+        If the value has a type that does not fit the column.
+    ValueError
+        If it is not a duration, is not above zero, or is neither whole months nor of a fixed length.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import DATETIME
+    >>> parse_step("1q", DATETIME, "every"), parse_step("90min", DATETIME, "every")
+    (IntervalLength(length=3, in_months=True), IntervalLength(length=5400000000, in_months=False))
+    """
+    if column_type.kind != DATETIME_KIND or not isinstance(value, (str, np.timedelta64)):
+        return IntervalLength(parse_positive_duration(value, column_type, what))
+    if isinstance(value, str):
+        fixed, months = text_parts(value, what, UNITS, CALENDAR_UNITS)
+    else:
+        unit, step = np.datetime_data(value.dtype)
+        if unit not in ("Y", "M") or np.isnat(value):
+            return IntervalLength(parse_positive_duration(value, column_type, what))
+        fixed, months = Fraction(0), Fraction(int(value.astype(np.int64)) * step * (12 if unit == "Y" else 1))
+    if not months:
+        return IntervalLength(parse_positive_duration(value, column_type, what))
+    if fixed or months.denominator != 1:
+        raise InvalidArgumentError(f"{what}: {value!r} is neither a number of whole months nor a fixed length: use one of both")
+    if not 0 < months <= MAX_MONTHS:
+        raise InvalidArgumentError(f"{what}: a duration above zero and of at most 10,000 years is needed, got {value!r}")
+    return IntervalLength(int(months), True)

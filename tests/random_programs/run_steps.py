@@ -6,10 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.compute.interval_grid import SIDES, Grid
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys
-from sframe_spark.operators.groupby.resampling import SIDES, AssignIntervals, FillIntervals, Grid
+from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
@@ -97,4 +98,4 @@ def fill_between(growth: Growth) -> PlannerNode | None:
     wanted = project(labelled, [*by, position])
     ordered = sort_rows(wanted, [(place, True) for place in range(1 + len(by))])
     grouped = group_adjacent_equal_keys(ordered, [len(by), *range(len(by))], [Aggregation("count")])
-    return growth.add(FillIntervals(intervals.grid.every, len(by), growth.choose.random() < 0.5).make_planner_node(grouped))
+    return growth.add(FillIntervals(intervals.grid, len(by), growth.choose.random() < 0.5).make_planner_node(grouped))

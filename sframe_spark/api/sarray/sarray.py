@@ -29,6 +29,7 @@ from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash i
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.windows import Windows
+from sframe_spark.api.sarray.zones_and_calendars import ZonesAndCalendars
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.api.user_functions import SAMPLE_VALUES, bind_function, infer_result_type, with_first_results
 from sframe_spark.message_text import brief
@@ -53,6 +54,7 @@ class SArray(
     Windows,
     Items,
     DateTimes,
+    ZonesAndCalendars,
     ColumnPlotting,
     ColumnFiles,
     ColumnMaterialization,

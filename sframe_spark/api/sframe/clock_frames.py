@@ -24,15 +24,21 @@ TIME = "time"
 
 
 @call_hint
-def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
+def uniform_clock(start: Any, stop: Any, every: Any, *, zone: Any = None, origin: Any = None, offset: Any = None) -> SFrame:
     """Return a frame with one column ``time``: times at equal distances from ``start`` to ``stop``, which is included if it is one of them.
 
     Parameters
     ----------
     start, stop
-        Two numbers or two date-times; either both or none with an offset from UTC. The times have the offset of ``start``.
+        Two numbers or two date-times; either both or none with an offset from UTC. The times have the offset of ``start``, or those of ``zone``.
     every
-        Distance between times: a number; for date-times, a ``timedelta`` or a string such as ``"1h"``.
+        Distance between times: a number; for date-times, a ``timedelta`` or a string such as ``"1h"``, ``"1mo"``, ``"1q"`` or ``"1y"``.
+    zone
+        Name of a time zone whose clock and calendar the times follow, such as ``"America/New_York"``. Then ``start`` and ``stop`` without offsets are
+        times by its clock.
+    origin, offset
+        If given, times are the starts of intervals from ``start`` to ``stop``, as in :meth:`SFrame.groupby_intervals`; otherwise the first one is
+        ``start``.
 
     Raises
     ------
@@ -47,8 +53,10 @@ def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
     >>> clock = uniform_clock(datetime(2024, 1, 1), datetime(2024, 1, 2), "6h")
     >>> [time.hour for time in clock["time"]]
     [0, 6, 12, 18, 0]
+    >>> [time.day for time in uniform_clock(datetime(2024, 1, 31), datetime(2024, 4, 30), "1mo")["time"]]
+    [31, 29, 31, 30]
     """
-    return make_frame(uniform_times(start, stop, every), [TIME])
+    return make_frame(uniform_times(start, stop, every, zone, origin, offset), [TIME])
 
 
 def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType]:

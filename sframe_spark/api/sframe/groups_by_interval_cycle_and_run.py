@@ -12,6 +12,7 @@ from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.interval_arguments import interval_grid
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sframe.clock_frames import clock_ticks, uniform_clock
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
@@ -21,7 +22,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameErro
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys, narrowed
-from sframe_spark.operators.groupby.resampling import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
+from sframe_spark.operators.groupby.resampling import FILLS, AssignIntervals, group_by_intervals, resample
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
@@ -33,7 +34,6 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import INT, ColumnType, of_any_offset
 from sframe_spark.udf.result_caching_size_limits_and_storage import Guess
-from sframe_spark.values.duration_parsing import LONGEST, parse_positive_duration
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
 from sframe_spark.values.python_to_arrow import column_type_for, encode
 
@@ -225,7 +225,18 @@ class TimeGroups(Relational):
 
     @call_example("sf.groupby_intervals('time', '1h', operations={'total': aggregate.SUM('a')})")
     def groupby_intervals(
-        self, on: str, every: Any = None, clock: Any = None, closed: str = "left", label: str = "left", by: Any = None, operations: Any = None
+        self,
+        on: str,
+        every: Any = None,
+        clock: Any = None,
+        closed: str = "left",
+        label: str = "left",
+        by: Any = None,
+        operations: Any = None,
+        *,
+        zone: Any = None,
+        origin: Any = None,
+        offset: Any = None,
     ) -> SFrame:
         """Return one row for each interval that contains rows, or combination of interval and key: its label, the key, and aggregates of its rows.
 
@@ -234,8 +245,9 @@ class TimeGroups(Relational):
         on
             Name of the time column, of class int, float or datetime. Rows in which it is missing, NaN or infinite are left out.
         every
-            Length of the intervals: a number; for date-times, a ``timedelta`` or a string such as ``"15min"``. Intervals begin at multiples of it
-            (for date-times, counted from 1970-01-01 in UTC; a day is 24 hours in every time zone).
+            Length of the intervals: a number; for date-times, a ``timedelta`` or a string such as ``"15min"``, ``"1mo"``, ``"1q"`` or ``"1y"``.
+            Intervals begin at multiples of it: counted from 0; for date-times, from midnight on 1970-01-01, whole weeks from a Monday, months from
+            January of year 0. Without ``zone`` the clock is that of UTC (of a column without offsets, its own), and a day is 24 hours.
         clock
             Instead of ``every``: an SArray of ascending times, or an SFrame with one column or with a column named ``time`` or like ``on``. Each time
             is the end of an interval and the start of the next. Rows before the first and after the last are left out.
@@ -243,11 +255,19 @@ class TimeGroups(Relational):
             ``"left"``: an interval contains its start but not its end; ``"right"``: its end but not its start.
         label
             Whether the column ``on`` of the result has the start (``"left"``) or the end (``"right"``) of the interval. Date-times have the offset
-            from UTC of the interval's first row.
+            from UTC of the interval's first row, or that of ``zone``.
         by
             A name or a list of names of key columns; missing values are equal to each other.
         operations
             As in ``groupby``: an aggregate, a list of aggregates, or a dict from output name to aggregate. None: no aggregates.
+        zone
+            Name of the time zone whose clock and calendar the intervals follow, such as ``"America/New_York"``; the column has offsets from UTC. Days
+            begin at midnight there, and have 23 or 25 hours where the clock changes.
+        origin
+            A key at which an interval begins, instead of the multiples above: a number, or a date-time. One without an offset is a time of the
+            clock in ``zone``, or without ``zone`` in UTC.
+        offset
+            A duration by which all intervals are moved, such as ``"9h30min"`` for days that begin at 9:30.
 
         Returns
         -------
@@ -277,7 +297,7 @@ class TimeGroups(Relational):
             raise SchemaError("clock is a column of times; aggregates are given by name: groupby_intervals('time', '1h', operations={...})")
         if (every is None) == (clock is None):
             raise InvalidArgumentError("groupby_intervals takes either every=, the length of the intervals, or clock=, their ends")
-        grid = self._grid(position, every, closed, label)
+        grid = interval_grid(self._node.schema[position], f"column {on!r}", every, closed, label, zone, origin, offset)
         intervals = AssignIntervals(position, grid)
         if clock is not None:
             ticks, clock_type = clock_ticks(clock, on, self._node.schema[position])
@@ -288,13 +308,24 @@ class TimeGroups(Relational):
 
     @call_example("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
     def resample(
-        self, on: str, every: Any, operations: Any = None, by: Any = None, fill: str = "missing", closed: str = "left", label: str = "left"
+        self,
+        on: str,
+        every: Any,
+        operations: Any = None,
+        by: Any = None,
+        fill: str = "missing",
+        closed: str = "left",
+        label: str = "left",
+        *,
+        zone: Any = None,
+        origin: Any = None,
+        offset: Any = None,
     ) -> SFrame:
         """Return one row for each interval, even without rows, from the first to the last interval that contains rows.
 
         Parameters
         ----------
-        on, every, operations, closed, label
+        on, every, operations, closed, label, zone, origin, offset
             As in :meth:`groupby_intervals`.
         by
             A name or a list of names of key columns of class int, float, str or datetime. Each key has the intervals from its own first to its own
@@ -329,7 +360,9 @@ class TimeGroups(Relational):
             raise InvalidArgumentError(f"fill must be one of {', '.join(FILLS)}, got {fill!r}")
         if every is None:
             raise SchemaError("resample needs every=, the length of the intervals")
-        intervals = AssignIntervals(position, self._grid(position, every, closed, label))
+        intervals = AssignIntervals(
+            position, interval_grid(self._node.schema[position], f"column {on!r}", every, closed, label, zone, origin, offset)
+        )
         keys = self._key_positions(by, "by")
         for key in keys:
             self._check_sortable(key)
@@ -337,15 +370,21 @@ class TimeGroups(Relational):
         return make_frame(resample(self._node, intervals, keys, aggregations, fill == "forward"), names)
 
     @staticmethod
-    def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
+    def uniform_clock(start: Any, stop: Any, every: Any, *, zone: Any = None, origin: Any = None, offset: Any = None) -> SFrame:
         """Return a frame with one column ``time``: times at equal distances from ``start`` to ``stop``, which is included if it is one of them.
 
         Parameters
         ----------
         start, stop
-            Two numbers or two date-times; either both or none with an offset from UTC. The times have the offset of ``start``.
+            Two numbers or two date-times; either both or none with an offset from UTC. The times have the offset of ``start``, or those of ``zone``.
         every
-            Distance between times: a number; for date-times, a ``timedelta`` or a string such as ``"1h"``.
+            Distance between times: a number; for date-times, a ``timedelta`` or a string such as ``"1h"``, ``"1mo"``, ``"1q"`` or ``"1y"``.
+        zone
+            Name of a time zone whose clock and calendar the times follow, such as ``"America/New_York"``. Then ``start`` and ``stop`` without offsets
+            are times by its clock.
+        origin, offset
+            If given, times are the starts of intervals from ``start`` to ``stop``, as in :meth:`SFrame.groupby_intervals`; otherwise the first one is
+            ``start``.
 
         Raises
         ------
@@ -360,24 +399,13 @@ class TimeGroups(Relational):
         >>> list(SFrame.uniform_clock(0, 10, 4)["time"])
         [0, 4, 8]
         """
-        return uniform_clock(start, stop, every)
+        return uniform_clock(start, stop, every, zone=zone, origin=origin, offset=offset)
 
     def _clock_position(self, on: Any) -> int:
         position = self._time_position(on)
         if self._node.schema[position].kind == "str":
             raise SchemaError(f"column {on!r} of type str has no intervals: only int, float and datetime have them")
         return position
-
-    def _grid(self, position: int, every: Any, closed: Any, label: Any) -> Grid:
-        for what, value in (("closed", closed), ("label", label)):
-            if value not in SIDES:
-                raise InvalidArgumentError(f"{what} must be 'left' or 'right', got {value!r}")
-        length = None if every is None else parse_positive_duration(every, self._node.schema[position], "every")
-        if isinstance(length, int) and length > LONGEST:
-            raise InvalidArgumentError(
-                f"every: intervals of {length} are longer than 64 bits: convert {self._names[position]!r} to float, or choose less"
-            )
-        return Grid(length, closed, label)
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Members of SFrame for running aggregates and exponential smoothing over the rows up to each row, interpolation, and for shifting times."""
+"""Members of SFrame for running aggregates and exponential smoothing over the rows up to each row, and interpolation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
-from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.errors import SchemaError
 from sframe_spark.message_text import brief
-from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.joins.interpolation import interpolated
-from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, replace_column
+from sframe_spark.operators.project_zip_arrange import columns_alongside
 from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
-from sframe_spark.types import DICT_KIND, FLOAT, INT
-from sframe_spark.values.duration_parsing import LONGEST, parse_duration, parse_positive_duration
+from sframe_spark.types import DICT_KIND, FLOAT
+from sframe_spark.values.duration_parsing import parse_positive_duration
 
 
 class RunningColumns(Relational):
@@ -171,38 +169,3 @@ class RunningColumns(Relational):
         value = self._position(column)
         along = None if on is None else self._position(on)
         return SArray(_node=interpolated(self._node, value, along, self._running_keys(by)))
-
-    def shift_time(self, on: str, duration: Any) -> SFrame:
-        """Return this frame with a duration added to all values of a column. Rows keep their order, so rows sorted by the column remain sorted.
-
-        Parameters
-        ----------
-        on
-            Name of a column of class datetime, int or float.
-        duration
-            For date-times, a ``timedelta`` or a string such as ``"-15min"``; for numbers, a number.
-
-        Raises
-        ------
-        KeyError
-            If there is no such column.
-        TypeError
-            If the column or the duration has an unsuitable type.
-        ValueError
-            If a string is not a duration, or the number does not fit 64 bits.
-        RuntimeError
-            When rows are computed, if a date-time is outside the years 1 to 9999, or an int does not fit 64 bits.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame
-        >>> list(SFrame({"t": [1, 2]}).shift_time("t", 10)["t"])
-        [11, 12]
-        """
-        position = self._position(on)
-        amount = parse_duration(duration, self._node.schema[position])
-        literal = Literal(amount, INT if isinstance(amount, int) else FLOAT)
-        if literal.type == INT and abs(amount) > LONGEST:
-            raise InvalidArgumentError(f"duration: {duration!r} does not fit 64 bits")
-        moved = apply_function("add_duration", column_of(self._node, position), literal)
-        return make_frame(replace_column(self._node, position, moved), self._names)

@@ -35,6 +35,7 @@ from sframe_spark.api.sframe.neighbours_by_key import NeighbouringRows
 from sframe_spark.api.sframe.plotting import FramePlotting
 from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
+from sframe_spark.api.sframe.times_by_calendar_and_zone import CalendarColumns
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
@@ -87,8 +88,13 @@ class SFrame(
     RowFunctions,
     MissingValues,
     TimeGroups,
+<<<<<<< HEAD
     NeighbouringRows,
     NearRows,
+=======
+    RunningColumns,
+    CalendarColumns,
+>>>>>>> f5c4c131 (Intervals, clocks and floors follow calendars and time zones: one table of a zone's changes, read from TZif with its rule, gives the same values in every year and on Spark)
     Joins,
     FramePlotting,
     RowOrder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.expressions.functions import (
     arithmetic_and_clipping,
+    calendars,
     casts,
     column_packing,
     datetimes,
@@ -20,6 +21,7 @@ from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 
 __all__ = [
     "arithmetic_and_clipping",
+    "calendars",
     "casts",
     "column_packing",
     "datetimes",

@@ -421,4 +421,9 @@ def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return column
 
 
-define_function("clip", _infer_clip, _compute_clip, _build_clip, lambda types, literals: INCREASING if types[0].is_numeric else None)
+def _monotone_clip(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
+    """Return the ``monotone`` of clipping: increasing for numbers, unless a bound is NaN."""
+    return INCREASING if types[0].is_numeric and all(bound is None or bound == bound for bound in literals[1:]) else None
+
+
+define_function("clip", _infer_clip, _compute_clip, _build_clip, _monotone_clip)

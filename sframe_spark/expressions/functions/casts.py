@@ -57,11 +57,10 @@ def _cast_float(column: Column, result: ColumnType) -> Column | None:
 
 
 def _monotone_cast(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """Return the ``monotone`` of a cast: increasing for datetimes without an offset, as their seconds and their ISO strings sort like them.
-
-    The target type is a parameter, which is not passed to this function; casts of other kinds are not monotone for every target.
-    """
-    return INCREASING if types[0].kind == DATETIME_KIND and not types[0].is_zoned else None
+    """Return the ``monotone`` of a cast: increasing for datetimes without an offset, as their seconds and their ISO strings sort like them."""
+    _, target, undefined_on_failure = literals
+    sorts_alike = types[0].kind == DATETIME_KIND and not types[0].is_zoned and target in (INT, FLOAT, STR)
+    return INCREASING if sorts_alike and not undefined_on_failure else None
 
 
 def _infer_recode(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -212,8 +212,8 @@ class ScalarFunction:
         None: the kernel runs inside an Arrow UDF.
     monotone
         ``"increasing"`` or ``"decreasing"``, optionally after ``"strictly "``, in its only column argument (parameters
-        and literals fixed), as a function of types and literal arguments (position by position, None for the column);
-        None promises nothing. The order meant has missing values first, then numbers, then NaN,
+        and literals fixed), as a function of types and literal arguments (position by position, None for the column),
+        followed by the parameters; None promises nothing. The order meant has missing values first, then numbers, then NaN,
         and the result must be missing exactly where the argument is.
     may_fail
         True when some values make the function raise: no law may then evaluate it on rows that a filter below it has removed.
@@ -302,7 +302,7 @@ def define_function(
     build
         Like ``column``, but may return None for types it has no Spark expression for; the kernel then runs in a UDF.
     monotone
-        Takes the types and, position by position, the literal arguments, with None for the column.
+        Takes the types and, position by position, the literal arguments, with None for the column; then the parameters.
     may_fail
         Whether the function raises for some values. No law then evaluates it on rows that a filter below it has removed.
     by_arrow

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.interval_grid import Grid, clock_labels, grid_labels, labels_of_numbers, numbers_of_labels
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_starts
-from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys, narrowed, numbered_runs
@@ -24,37 +24,14 @@ from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import Need, Operator, Origin, SequentialOperator
-from sframe_spark.planner.operator_parameters import above_zero, column_positions, one_of
+from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
+from sframe_spark.types import FLOAT, FLOAT_KIND, ColumnType
+from sframe_spark.values.arrow_to_column_types import zoned_array
 from sframe_spark.values.column_cast import wall_microseconds
 from sframe_spark.values.datetimes import MINUTE, is_in_years_of_python, timestamp_text
-
-SIDES = ("left", "right")
-
-
-@attrs.frozen
-class Grid:
-    """Length and position of intervals, and which end labels them.
-
-    Parameters
-    ----------
-    every
-        Length of the intervals, which begin at its multiples (microseconds since 1970 in UTC for date-times); None: a clock gives the intervals.
-    closed
-        Which end belongs to an interval: ``left`` or ``right``.
-    label
-        Which end is the label of an interval: ``left`` or ``right``.
-    """
-
-    every: int | float | None = attrs.field(validator=above_zero)
-    closed: str = attrs.field(default="left", validator=one_of("left", "right"))
-    label: str = attrs.field(default="left", validator=one_of("left", "right"))
-
-    def describe(self) -> str:
-        """Return the grid as a string."""
-        return f"{'of a clock' if self.every is None else f'every {self.every}'}, closed {self.closed}, label {self.label}"
+from sframe_spark.values.time_zones import whole_minutes, zone_named
 
 
 @register
@@ -85,15 +62,13 @@ class AssignIntervals(Operator):
     def label_type(self, schema: Schema) -> ColumnType:
         """Return the type of the labels: the key's type, or float if the key or the intervals are float."""
         key = schema[self.position]
-        is_float = isinstance(self.grid.every, float) or self.clock_type == FLOAT
+        is_float = self.grid.is_float or self.clock_type == FLOAT
         return FLOAT if key.is_numeric and is_float else key
 
     def as_read(self) -> AssignIntervals:
-        """Check that intervals have a length (above 0 and below 2**63), or a clock."""
-        if self.grid.every is None and self.clock is None:
+        """Check that intervals have a length, or a clock."""
+        if self.grid.every is None and self.grid.calendar is None and self.clock is None:
             raise InvalidArgumentError("the plan's text has intervals neither of a length nor of a clock")
-        if self.grid.every is not None and not 0 < self.grid.every < 2**63:
-            raise InvalidArgumentError(f"the plan's text has intervals of the length {self.grid.every}")
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -146,19 +121,20 @@ class AssignIntervals(Operator):
             inside = inside & np.isfinite(numbers)
             numbers = np.where(inside, numbers, 0.0)
         if self.clock is None:
-            numbers_of_labels = grid_labels(numbers, self.grid)
+            label_numbers = grid_labels(numbers, self.grid)
         else:
             ticks = plain_numbers(comparable(self.clock.columns[0], self.clock_type or key)).astype(numbers.dtype)
-            numbers_of_labels, is_in_clock = clock_labels(numbers, ticks, self.grid)
+            label_numbers, is_in_clock = clock_labels(numbers, ticks, self.grid)
             inside = inside & is_in_clock
-        labels = pa.array(numbers_of_labels, from_pandas=False) if inside.all() else pa.array(numbers_of_labels, mask=~inside)
-        if key.is_numeric:
-            return labels
-        self._check_displayable(numbers, labels, column, key)
+        labels = pa.array(label_numbers, from_pandas=False) if inside.all() else pa.array(label_numbers, mask=~inside)
+        return labels if key.is_numeric else self._date_times(numbers, labels, column, key)
+
+    def _date_times(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> pa.Array:
+        """Return labels as date-times, with the offsets of the zone of the intervals, or of the rows."""
+        column = with_labels_offsets(labels, column, self.grid) if key.is_zoned else column
+        self._check_displayable(instants, labels, column, key)
         labels = labels.cast(pa.timestamp("us"))
-        if not key.is_zoned:
-            return labels
-        return pa.StructArray.from_arrays([labels, pc.struct_field(column, "offset")], fields=list(ZONED_PHYSICAL), mask=pa.array(~inside))
+        return zoned_array(labels, pc.struct_field(column, "offset"), labels.is_valid()) if key.is_zoned else labels
 
     def _check_displayable(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> None:
         """Check that labels are in the range of date-times.
@@ -173,11 +149,12 @@ class AssignIntervals(Operator):
         if limits["min"] is None or (is_in_years_of_python(limits["min"]) and is_in_years_of_python(limits["max"])):
             return
         row = int(np.argmax([label is not None and not is_in_years_of_python(label) for label in wall.to_pylist()]))
+        length = f"{self.grid.every} microseconds" if self.grid.calendar is None else self.grid.calendar.describe()
         side = "start" if self.grid.label == "left" else "end"
         offset = pc.struct_field(column, "offset")[row].as_py() if key.is_zoned else None
         time = timestamp_text(int(instants[row]) + (offset or 0) * MINUTE)
         raise DateTimeRangeError(
-            f"the {side} of the interval of {self.grid.every} microseconds that holds {time} is {timestamp_text(wall[row].as_py())}, which lies "
+            f"the {side} of the interval of {length} that holds {time} is {timestamp_text(wall[row].as_py())}, which lies "
             "outside the years 1 to 9999: take shorter intervals, the other label, or leave such rows out"
         )
 
@@ -209,67 +186,12 @@ class AssignIntervals(Operator):
         return f"c{self.position} {self.grid.describe()}"
 
 
-def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
-    """Return the label (the start or the end) of the interval in which each number lies, on a regular grid.
-
-    Raises
-    ------
-    ExecutionError
-        If an end of an interval does not fit into 64 bits.
-
-    Examples
-    --------
-    >>> grid_labels(np.array([-1, 0, 9, 10]), Grid(10)).tolist()
-    [-10, 0, 0, 10]
-    >>> grid_labels(np.array([-1, 0, 9, 10]), Grid(10, "right", "right")).tolist()
-    [0, 0, 10, 10]
-    """
-    every = grid.every
-    assert every is not None
-    if numbers.dtype.kind == "f":
-        # An end beyond the largest float is infinite.
-        with np.errstate(over="ignore"):
-            return (float_places(numbers, float(every), grid.closed) + (grid.label == "right")) * float(every) + 0.0
-    result = np.floor_divide(numbers, every, out=new_array(len(numbers), np.int64))
-    if grid.closed == "right":
-        result -= numbers % every == 0
-    with np.errstate(over="ignore"):
-        # The start of an interval is not after its numbers, and the end not before them, unless they wrap around.
-        result *= every
-        beyond = result > numbers
-        result += every
-        beyond |= result < numbers
-        if beyond.any():
-            raise ExecutionError(f"an interval of {every} around {numbers[beyond][0]} has an end beyond 64 bits")
-        return result if grid.label == "right" else np.subtract(result, every, out=result)
-
-
-def float_places(numbers: np.ndarray, every: float, closed: str) -> np.ndarray:
-    """Return the index of each float's interval, chosen so that the computed ends enclose the float."""
-    if closed == "left":
-        positions = np.floor(numbers / every)
-        positions = np.where(positions * every > numbers, positions - 1, positions)
-        return np.where((positions + 1) * every <= numbers, positions + 1, positions)
-    positions = np.ceil(numbers / every) - 1
-    positions = np.where(positions * every >= numbers, positions - 1, positions)
-    return np.where((positions + 1) * every < numbers, positions + 1, positions)
-
-
-def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-    """Return the label of the interval between ticks in which each number lies, and which numbers lie in an interval.
-
-    Examples
-    --------
-    >>> labels, inside = clock_labels(np.array([0, 1, 5, 7]), np.array([1, 5, 7]), Grid(None))
-    >>> labels[inside].tolist(), inside.tolist()
-    ([1, 5], [False, True, True, False])
-    """
-    if not len(ticks):
-        return np.zeros(len(numbers), dtype=numbers.dtype), np.zeros(len(numbers), dtype=bool)
-    positions = np.searchsorted(ticks, numbers, side="right" if grid.closed == "left" else "left") - 1
-    inside = (positions >= 0) & (positions < len(ticks) - 1)
-    chosen = np.clip(positions + (grid.label == "right"), 0, len(ticks) - 1)
-    return ticks[chosen], inside
+def with_labels_offsets(labels: pa.Array, column: pa.Array, grid: Grid) -> pa.Array:
+    """Return a column of zoned date-times with the offsets that the zone of the intervals has at their labels; the column itself without a zone."""
+    if grid.calendar is None or grid.calendar.zone is None:
+        return column
+    instants = labels.cast(pa.int64())
+    return zoned_array(instants.cast(pa.timestamp("us")), whole_minutes(zone_named(grid.calendar.zone), instants), instants.is_valid())
 
 
 def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
@@ -318,8 +240,8 @@ class FillIntervals(SequentialOperator):
 
     Parameters
     ----------
-    every
-        Distance between labels, which are multiples of it.
+    grid
+        The intervals that have these labels.
     keys
         Number of key columns, which follow the label (the first column). Labels are filled in only between rows with equal keys, which must be
         adjacent.
@@ -329,14 +251,14 @@ class FillIntervals(SequentialOperator):
 
     name: ClassVar[str] = "fill_intervals"
     keeps_domain: ClassVar[bool] = False
-    every: int | float = attrs.field(validator=above_zero)
+    grid: Grid
     keys: int = 0
     forward: bool = False
 
     def as_read(self) -> FillIntervals:
-        """Check that the distance between labels is above 0 and below 2**63."""
-        if not 0 < self.every < 2**63:
-            raise InvalidArgumentError(f"the plan's text has intervals of the length {self.every}")
+        """Check that the intervals have a length."""
+        if self.grid.every is None and self.grid.calendar is None:
+            raise InvalidArgumentError("the plan's text fills intervals that have no length")
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -381,7 +303,7 @@ class FillIntervals(SequentialOperator):
         if not chunk.rows:
             return chunk, state
         table = joined(state.row, chunk)
-        positions = self.multiples(table.columns[0], schema[0])
+        positions = self.numbers(table.columns[0], schema[0])
         gaps = self._gaps(table, positions, schema)
         gaps[: state.row.rows] = -1  # the row of the state has been given out already
         owner = np.repeat(np.arange(table.rows), gaps + 1)
@@ -405,36 +327,22 @@ class FillIntervals(SequentialOperator):
         gaps[starts] = 0
         total = int(gaps.sum(dtype=np.float64))
         if total > MAX_NEW_ROWS:
-            raise ExecutionError(f"there are about {total} intervals of {self.every} without rows between two rows: choose longer intervals")
+            raise ExecutionError(f"there are about {total} intervals ({self.grid.length()}) without rows between two rows: choose longer intervals")
         return gaps.astype(np.int64)
 
-    def multiples(self, column: pa.Array, column_type: ColumnType) -> np.ndarray:
-        """Return labels as multiples of the distance between labels.
+    def numbers(self, column: pa.Array, column_type: ColumnType) -> np.ndarray:
+        """Return the numbers of labels: those of neighbouring intervals differ by 1."""
+        return numbers_of_labels(plain_numbers(comparable(column, column_type)), self.grid)
 
-        Raises
-        ------
-        ExecutionError
-            If a multiple does not fit into 64 bits.
-        """
-        numbers = plain_numbers(comparable(column, column_type))
-        if column_type.kind != FLOAT_KIND:
-            return numbers // int(self.every)
-        with np.errstate(over="ignore"):
-            positions = np.rint(numbers / self.every)
-        beyond = ~(np.abs(positions) < 2.0**63)
-        if beyond.any():
-            label = numbers[beyond][0]
-            raise ExecutionError(f"64 bits do not hold the number of the interval at {label} of intervals of {self.every}: choose longer intervals")
-        return positions.astype(np.int64)
-
-    def labels(self, positions: np.ndarray, like: pa.Array, column_type: ColumnType) -> pa.Array:
-        """Return multiples of the distance as labels, with the offsets of ``like`` for zoned date-times."""
+    def labels(self, numbers: np.ndarray, like: pa.Array, column_type: ColumnType) -> pa.Array:
+        """Return the labels with some numbers; zoned date-times have the offsets of the grid's zone, or those of ``like``."""
+        labels = pa.array(labels_of_numbers(numbers, self.grid, column_type.kind == FLOAT_KIND))
         if column_type.is_numeric:
-            return pa.array(positions * self.every + 0.0 if column_type.kind == FLOAT_KIND else positions * int(self.every))
-        instants = pa.array(positions * int(self.every)).cast(pa.timestamp("us"))
+            return labels
+        instants = labels.cast(pa.timestamp("us"))
         if not column_type.is_zoned:
             return instants
-        return pa.StructArray.from_arrays([instants, pc.struct_field(like, "offset")], fields=list(ZONED_PHYSICAL))
+        return zoned_array(instants, pc.struct_field(with_labels_offsets(labels, like, self.grid), "offset"), instants.is_valid())
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return the rows and the new ones: each row is exploded to the multiples after the row before it in its run, up to its own."""
@@ -448,7 +356,7 @@ class FillIntervals(SequentialOperator):
         label = schema[0]
 
         def positions(values: pa.Array) -> pa.Array:
-            return pa.array(self.multiples(fit(values, label.physical), label))
+            return pa.array(self.numbers(fit(values, label.physical), label))
 
         def labels(numbers: pa.Array, like: pa.Array) -> pa.Array:
             return self.labels(numbers.to_numpy(zero_copy_only=False), fit(like, label.physical), label)
@@ -469,15 +377,14 @@ class FillIntervals(SequentialOperator):
         return Relation(df.select(*columns, *hidden, "new"), schema, (*relation.key, KeyColumn("new")))
 
     def describe(self) -> str:
-        return f"every {self.every}, {self.keys} key(s), {'forward' if self.forward else 'missing'}"
+        return f"{self.grid.length()}, {self.keys} key(s), {'forward' if self.forward else 'missing'}"
 
 
 def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation], forward: bool) -> PlannerNode:
     """Return a node with one row per interval, from the first with rows to the last, for each value of ``by``; ascending by label, then by key."""
     below, positions, moved = narrowed(node, [intervals.position, *by], aggregations)
     grouped = group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved)
-    assert intervals.grid.every is not None
-    fill = FillIntervals(intervals.grid.every, len(by), forward)
+    fill = FillIntervals(intervals.grid, len(by), forward)
     if not by:
         return fill.make_planner_node(grouped)
     keys = [(position, True) for position in range(1, 1 + len(by))]

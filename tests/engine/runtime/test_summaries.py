@@ -8,11 +8,12 @@ import attrs
 import pyarrow as pa
 import pytest
 
+from sframe_spark.compute.interval_grid import Grid
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import summarize
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys
-from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, Grid, resample
+from sframe_spark.operators.groupby.resampling import AssignIntervals, FillIntervals, resample
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.window.cumulative import cumulative

@@ -11,11 +11,14 @@ import pyarrow as pa
 
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of
+from sframe_spark.values.calendar_intervals import YEAR_0
+from sframe_spark.values.datetimes import DAY
 from sframe_spark.values.python_to_arrow import encode_plain
 from tests.expressions.functions.test_spark_columns import ARITY, BINARY, GRIDS, PARAMETERS, own_functions
 from tests.work import calls_of
 
 TRIED, FEW, MANY = 20, 30, 150
+NO_CALENDAR = (None, False, 0, 0, None)
 # Parameters of functions that have no Spark expression for any type.
 MORE_PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "element_at": [(0, INT), ("a", INT), (1, FLOAT)],
@@ -23,6 +26,11 @@ MORE_PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "vector_slice": [(0, 1)],
     "hash": [(7,)],
     "drawn": [(7, 0.5)],
+    "floor_time": [(7, 0, *NO_CALENDAR), (None, 0, 1, True, YEAR_0, 0, None), (None, 0, DAY, False, 0, 0, "America/New_York")],
+    "in_zone": [("America/New_York",)],
+    "from_zone": [("America/New_York", "earlier", "forward")],
+    "from_zone_or_missing": [("America/New_York", "missing", "missing")],
+    "calendar_shift": [(None, 1, None, None, 0, 0, ()), ("America/New_York", 0, 1, 3, 1, 1, (0, 1))],
     "moment_text": [("%a %d.%m.%Y %T%F %ZP",)],
     "moment_of_text": [("%Y-%m-%d %ZP",)],
 }
@@ -30,7 +38,7 @@ CELLS: dict[str, tuple[ColumnType, list[Any], tuple[Any, ...]]] = {
     "slot": (list_of(INT), [[1, 2], [3, None]], (1, INT, False, None)),
     "moment_of_text": (STR, ["2024-02-29 Z", None], ("%Y-%m-%d %ZP",)),
 }
-ELSEWHERE = {"add_duration", "tick_time"}
+ELSEWHERE = {"add_duration", "calendar_tick", "tick_time"}
 """They take numbers and date-times that the others' grids do not have."""
 
 

@@ -13,11 +13,16 @@ import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.errors import ExecutionError
 from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, evaluate
-from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.calendar_intervals import YEAR_0
 from sframe_spark.values.python_to_arrow import encode
 
 LARGE = 2**63 - 1
+HOUR = 3600 * 10**6
+HOURS = [datetime.datetime(2024, 4, 6, 12), datetime.datetime(2024, 11, 2, 22)]
+"""Before Lord Howe and New York put their clocks back."""
+CHANGES = [start + datetime.timedelta(minutes=20 * count) for start in HOURS for count in range(30)]
 GRIDS: dict[ColumnType, list[Any]] = {
     INT: [None, -LARGE - 1, -(2**53) - 1, -7, -1, 0, 1, 2, 7, 2**53, 2**53 + 1, LARGE],
     FLOAT: [None, -math.inf, -1e300, -2.5, -1e-300, 0.0, 1e-300, 0.5, 2.5, 2.0**53, 1e300, math.inf, math.nan],
@@ -28,16 +33,23 @@ GRIDS: dict[ColumnType, list[Any]] = {
         datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
         datetime.datetime(1970, 1, 1),
         datetime.datetime(1970, 1, 1, 0, 0, 0, 1),
+        *CHANGES,
         datetime.datetime(9999, 12, 30),
     ],
+    ZONED_DATETIME: [None, *[time.replace(tzinfo=datetime.UTC) for time in CHANGES]],
 }
 LITERALS: list[tuple[Any, ColumnType]] = [
     *[(value, INT) for value in (-3, 0, 1, 2, LARGE)],
     *[(value, FLOAT) for value in (-2.5, 0.0, 1e-300, 3.5, 1e308, math.inf, math.nan)],
     *[(value, STR) for value in ("", "m", "zz")],
 ]
-UNARY = {"positive", "cast", "clip", "round", *NUMBER_FUNCTIONS}
+UNARY = {"positive", "cast", "clip", "round", "floor_time", "from_zone", "in_zone", *NUMBER_FUNCTIONS}
 PARAMETERS = {"clip": [(0, 5), (0.5, None)], "round": [(0,), (1,), (-1,), (300,)], "cast": [(FLOAT, False), (INT, False), (STR, False)]}
+NO_CALENDAR = (None, False, 0, 0, None)
+PARAMETERS["floor_time"] = [(7, 3, *NO_CALENDAR), (0.1, 0.3, *NO_CALENDAR), (10**6, 0, *NO_CALENDAR)]
+PARAMETERS["floor_time"] += [(None, 0, 12, True, YEAR_0, 5, "Europe/Dublin"), (None, 0, 2 * HOUR, False, 0, 0, "Australia/Lord_Howe")]
+PARAMETERS["in_zone"] = [("Pacific/Apia",), ("Europe/Dublin",)]
+PARAMETERS["from_zone"] = [("America/New_York", which, "forward") for which in ("earlier", "later")]
 
 
 def rank(value: Any) -> tuple[int, Any]:
@@ -72,7 +84,7 @@ def promise(name: str, literals: list[Any], types: list[ColumnType], parameters:
     function = FUNCTIONS[name]
     try:
         function.infer(types, parameters)
-        return function.monotone(types, literals) if function.monotone else None
+        return function.monotone(types, [*literals, *parameters]) if function.monotone else None
     except (TypeError, RuntimeError, ValueError, IndexError):
         return None
 

@@ -1,0 +1,114 @@
+"""Checks of the arguments that describe intervals of a key column: length, closed and labelled end, zone, origin, offset, and bounds."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Any
+
+import numpy as np
+
+from sframe_spark.compute.interval_grid import SIDES, Grid
+from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
+from sframe_spark.values.calendar_intervals import MONDAY, YEAR_0, CalendarIntervals
+from sframe_spark.values.datetimes import DAY, to_microseconds
+from sframe_spark.values.duration_parsing import LONGEST, IntervalLength, parse_duration, parse_step
+from sframe_spark.values.time_zones import zone_name, zone_named
+
+FROM_ZONE = "give its date-times offsets first, with from_zone(zone)"
+
+
+def interval_grid(
+    key: ColumnType, column: str, every: Any, closed: Any = "left", label: Any = "left", zone: Any = None, origin: Any = None, offset: Any = None
+) -> Grid:
+    """Return the grid of intervals that arguments describe; ``column`` is what messages call the key column.
+
+    Raises
+    ------
+    SchemaError
+        If an argument has a type that does not fit the key column.
+    InvalidArgumentError
+        If an argument has no such value: a side, a zone, a length that is not positive.
+    """
+    for what, value in (("closed", closed), ("label", label)):
+        if value not in SIDES:
+            raise InvalidArgumentError(f"{what} must be 'left' or 'right', got {value!r}")
+    if every is None:
+        given = [what for what, value in (("zone", zone), ("origin", origin), ("offset", offset)) if value is not None]
+        if given:
+            raise InvalidArgumentError(f"{given[0]}= belongs to every=: a clock's ticks say themselves where intervals begin")
+        return Grid(None, closed, label)
+    zone = interval_zone(zone, key, column)
+    step = parse_step(every, key, "every")
+    if isinstance(step.length, int) and step.length > LONGEST:
+        raise InvalidArgumentError(f"every: intervals of {step.length} are longer than 64 bits: convert {column} to float, or choose less")
+    moved = 0 if offset is None else parse_duration(offset, key, "offset")
+    begin = _origin(origin, key, column, step, zone)
+    if step.in_months or zone is not None:
+        return Grid(None, closed, label, calendar=calendar_of(step, int(begin), int(moved), zone))
+    begin += moved
+    if isinstance(step.length, float) or isinstance(begin, float):
+        return Grid(step.length, closed, label, begin)
+    return Grid(step.length, closed, label, begin % step.length)
+
+
+def calendar_of(step: IntervalLength, origin: int, offset: int, zone: str | None) -> CalendarIntervals:
+    """Return intervals of the calendar from a local time on, moved by an offset."""
+    if step.in_months:
+        return CalendarIntervals(int(step.length), True, origin, offset, zone)
+    return CalendarIntervals(int(step.length), False, (origin + offset) % int(step.length), 0, zone)
+
+
+def interval_zone(zone: Any, key: ColumnType, column: str) -> str | None:
+    """Return the name of the zone that a user gives for a key column, after checking that the column has offsets."""
+    if zone is None:
+        return None
+    if key.kind != DATETIME_KIND:
+        raise SchemaError(f"zone= is for date-times, and {column} is of type {key.kind}")
+    if not key.is_zoned:
+        raise SchemaError(f"zone= takes date-times with offsets from UTC, and those of {column} have none: {FROM_ZONE}, or leave zone= out")
+    return zone_name(zone)
+
+
+def _origin(origin: Any, key: ColumnType, column: str, step: IntervalLength, zone: str | None) -> int | float:
+    """Return the origin in the unit of the keys; of date-times in a zone, by the clock on the wall."""
+    if origin is None:
+        if step.in_months:
+            return YEAR_0
+        return MONDAY if key.kind == DATETIME_KIND and step.length % (7 * DAY) == 0 else 0
+    begin, origin_type = clock_bound(origin, "origin")
+    if (origin_type.kind == DATETIME_KIND) != (key.kind == DATETIME_KIND):
+        raise SchemaError(f"origin= is a {'date-time' if key.kind == DATETIME_KIND else 'number'}, as {column} is, got {origin!r}")
+    if origin_type.is_zoned and not key.is_zoned:
+        raise SchemaError(f"origin= has an offset from UTC, and the date-times of {column} have none: {origin!r}")
+    if zone is not None and origin_type.is_zoned:
+        begin += int(zone_named(zone).offsets_at(np.array([begin]))[0])
+    result: int | float = begin
+    return result
+
+
+def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
+    """Return the first or last of some evenly spaced times as a number (microseconds for date-times), and its column type.
+
+    Raises
+    ------
+    SchemaError
+        If the value is neither a number nor a date-time.
+    InvalidArgumentError
+        If the value is infinite or NaN, or does not fit 64 bits.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    if isinstance(value, datetime.datetime) and value == value:
+        microseconds, offset = to_microseconds(value)
+        return microseconds, DATETIME if offset is None else ZONED_DATETIME
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SchemaError(f"{what} is a number or a datetime, got {value!r} of type {type(value).__name__}")
+    if isinstance(value, int) and not -LONGEST <= value <= LONGEST:
+        raise InvalidArgumentError(f"{what}: a number of {value.bit_length()} bits is no time of a clock: 64 bits hold them")
+    if not math.isfinite(value):
+        raise InvalidArgumentError(f"{what}: a finite number is needed, got {value!r}")
+    return value, FLOAT if isinstance(value, float) else INT
