@@ -109,6 +109,7 @@ MODULE = MODEL_HINTS | by_name(
         "use datetime.timedelta, or a text as '15min' for distances: shift_time('time', '1d'), asof_join(..., tolerance='1d')": "Timedelta"
         " to_timedelta",
         "use datetime.datetime": "Timestamp",
+        "use shift_time(name, duration), as '1mo', '1me' (the end of a month), '3bd' (business days)": "DateOffset offsets",
         "use SArray.date_range(start, end, step), or uniform_clock(start, stop, every)": "date_range datetime_range bdate_range",
         "use SArray.from_sequence(start, stop)": "arange int_range",
         "use groupby_intervals(on, every, operations=...)": "Grouper",
