@@ -88,13 +88,9 @@ class SFrame(
     RowFunctions,
     MissingValues,
     TimeGroups,
-<<<<<<< HEAD
     NeighbouringRows,
     NearRows,
-=======
-    RunningColumns,
     CalendarColumns,
->>>>>>> f5c4c131 (Intervals, clocks and floors follow calendars and time zones: one table of a zone's changes, read from TZif with its rule, gives the same values in every year and on Spark)
     Joins,
     FramePlotting,
     RowOrder,
