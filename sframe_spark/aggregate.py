@@ -10,35 +10,13 @@ Examples
 
 from typing import Any
 
-from sframe_spark.api.aggregate import (
-    ARGMAX,
-    ARGMIN,
-    AVG,
-    CONCAT,
-    CORRELATION,
-    COUNT,
-    COUNT_DISTINCT,
-    DISTINCT,
-    FREQ_COUNT,
-    MAX,
-    MEAN,
-    MIN,
-    QUANTILE,
-    SELECT_ONE,
-    SKEWNESS,
-    STD,
-    STDV,
-    SUM,
-    VAR,
-    VARIANCE,
-)
+from sframe_spark.api import aggregate
+from sframe_spark.api.aggregate import *  # noqa: F403 - the module lists them
 from sframe_spark.api.error_hints import no_aggregate
 from sframe_spark.api.plugin_namespaces import plugin_aggregates
 
-__all__ = [
-    "ARGMAX", "ARGMIN", "AVG", "CONCAT", "CORRELATION", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FREQ_COUNT", "MAX", "MEAN", "MIN",
-    "QUANTILE", "SELECT_ONE", "SKEWNESS", "STD", "STDV", "SUM", "VAR", "VARIANCE",
-]  # fmt: skip
+__all__ = []
+__all__ += aggregate.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -44,7 +44,7 @@ with open(place + "/pickle", "wb") as file:
     pickle.dump(pipeline(read_readings(place + "/readings")), file)
 with open(place + "/plan.json", "w") as file:
     file.write(graph_to_json(node_of(pipeline(read_readings(place + "/readings"))["before"])))
-means = frame.groupby("parity", {"mean": aggregate.GEOMETRIC_MEAN("warm")}).sort("parity")["mean"]
+means = frame.groupby("parity", {"mean": aggregate.HARMONIC_MEAN("warm")}).sort("parity")["mean"]
 (plugin,) = [plugin for plugin in sfs.plugins() if plugin.distribution == "sframe-lag"]
 print(json.dumps({"before": list(frame["before"]), "means": list(means), "law": "lag(lag(x, a), b) = lag(x, a + b)" in plan and "rows=3" in plan,
                   "place": plugin.place, "registered": {kind: list(names) for kind, names in plugin.registered.items()}}))
@@ -62,7 +62,7 @@ with open(place + "/pickle", "rb") as file:
     pickled = pickle.load(file)
 plan = column_of(graph_from_json(open(place + "/plan.json").read()))
 print(json.dumps({"loaded": list(functions.lag.lag(loaded["before"], 2)), "pickled": list(pickled["before"]), "plan": list(plan),
-                  "means": list(loaded.groupby("parity", {"mean": aggregate.GEOMETRIC_MEAN("warm")}).sort("parity")["mean"])}))
+                  "means": list(loaded.groupby("parity", {"mean": aggregate.HARMONIC_MEAN("warm")}).sort("parity")["mean"])}))
 """
 
 
@@ -89,9 +89,9 @@ def everything_works(site: Path, place: Path, **variables: str) -> None:
     before, means = warm[: ROWS - 3], []
     for parity in (0, 1):
         values = [value for n, value in enumerate(warm) if n >= 3 and n % 2 == parity]
-        means.append(math.exp(math.fsum(map(math.log, values)) / len(values)))
+        means.append(len(values) / math.fsum(1 / value for value in values))
     found = run(FIRST, site, place, ROWS, **variables)
-    registered = {"aggregates": ["geometric_mean"], "operators": ["lag"], "scalar functions": ["fahrenheit"]}
+    registered = {"aggregates": ["harmonic_mean"], "operators": ["lag"], "scalar functions": ["fahrenheit"]}
     assert found["registered"].items() >= registered.items()  # type: ignore[attr-defined]
     assert (found["before"], found["law"], found["place"]) == (before, True, str(site / "sframe_lag"))
     assert found["means"] == pytest.approx(means, rel=1e-14)

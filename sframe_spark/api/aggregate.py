@@ -1,66 +1,48 @@
-"""The aggregate functions that users pass to ``groupby`` and similar methods, and the names of the columns that result."""
+"""The aggregates that users pass to ``groupby`` and similar methods: those of SFrame, first and last values, and quantiles.
+
+Those of statistics are in a module of their own; the names of both are here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
-from sframe_spark.api.column_names import unique_names
+from sframe_spark.api import statistical_aggregates
+from sframe_spark.api.aggregate_requests import AggregateRequest, request
 from sframe_spark.api.error_hints import add_call_hints
-from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
-from sframe_spark.message_text import brief, text_for_message
+from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
+from sframe_spark.api.statistical_aggregates import *  # noqa: F403 - the module lists them
+from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
+from sframe_spark.expressions.aggregates.quantiles import INTERPOLATIONS
+from sframe_spark.message_text import brief
+
+__all__ = [
+    "ARGMAX", "ARGMIN", "AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FIRST", "FREQ_COUNT", "LAST", "MAX",
+    "MEAN", "MEDIAN", "MIN", "QUANTILE", "SELECT_ONE", "STD", "STDV", "SUM", "VAR", "VARIANCE",
+]  # fmt: skip
+__all__ += statistical_aggregates.__all__
 
 
-@attrs.frozen
-class AggregateRequest:
-    """One aggregate that a user requests, such as ``SUM('price')``.
+def COUNT(src_column: str | None = None) -> AggregateRequest:
+    """Number of rows in each group, or of a column its number of values, without the missing ones; may be written without parentheses.
 
     Parameters
     ----------
-    name
-        Name of the aggregate function in the engine's table.
-    columns
-        Names of the columns that it aggregates.
-    parameters
-        Further parameters, such as the shares of quantiles.
-    label
-        Name of the output column if the user gives none.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    parameters: tuple[Any, ...] = ()
-    label: str = ""
-
-
-def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()) -> AggregateRequest:
-    """Return a request for the aggregate ``name`` of columns; ``label`` is the default name of the output column.
-
-    Raises
-    ------
-    TypeError
-        If a column is not given as a string.
-    """
-    for column in columns:
-        if not isinstance(column, str):
-            raise NotANameError(f"an aggregate takes column names, got {text_for_message(column)}")
-    return AggregateRequest(name, tuple(columns), tuple(parameters), label)
-
-
-def COUNT() -> AggregateRequest:
-    """Number of rows in each group, including rows with missing values; may be written without parentheses.
+    src_column
+        Name of a column of any class; NaN counts as a value. None counts all rows.
 
     Examples
     --------
     >>> from sframe_spark import SFrame
-    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"sales": COUNT()}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'sales': [1, 2]}
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, None]})
+    >>> sales.groupby("city", {"sales": COUNT(), "prices": COUNT("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'sales': [1, 2], 'prices': [1, 1]}
     """
-    return AggregateRequest("count", (), (), "Count")
+    if src_column is None:
+        return AggregateRequest("count", (), (), "Count")
+    return request("count_values", f"Count of {src_column}", src_column)
 
 
 def SUM(src_column: str) -> AggregateRequest:
@@ -149,26 +131,38 @@ def AVG(src_column: str) -> AggregateRequest:
     return MEAN(src_column)
 
 
-def VAR(src_column: str) -> AggregateRequest:
-    """Population variance of the values in each group; zero if a group has fewer than two values.
+def VAR(src_column: str, ddof: int = 0) -> AggregateRequest:
+    """Variance of the values in each group, by default of a whole population; NaN if a group contains NaN or an infinity.
+
+    Without ``ddof`` it is zero for a group with one value or none, as in SFrame. With one it is missing for a group with no more values than that.
 
     Parameters
     ----------
     src_column
         Name of a column of class int or float.
+    ddof
+        The sum of squares is divided by the number of values minus ``ddof``: 0 for a population, 1 for a sample, as pandas and Polars do by default.
+
+    Raises
+    ------
+    TypeError
+        If ``ddof`` is not an int.
+    ValueError
+        If ``ddof`` is negative.
 
     Examples
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
-    >>> sales.groupby("city", {"var": VAR("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'var': [0.0, 4.0]}
+    >>> sales.groupby("city", {"var": VAR("price"), "sample": VAR("price", ddof=1)}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'var': [0.0, 4.0], 'sample': [None, 8.0]}
     """
-    return request("var", f"Var of {src_column}", src_column)
+    freedom = degrees_of_freedom(ddof)
+    return request("var", f"Var of {src_column}", src_column, parameters=[freedom] if freedom else ())
 
 
-def VARIANCE(src_column: str) -> AggregateRequest:
-    """Population variance of the values in each group; the same as :func:`VAR`.
+def VARIANCE(src_column: str, ddof: int = 0) -> AggregateRequest:
+    """Variance of the values in each group; the same as :func:`VAR`.
 
     Examples
     --------
@@ -177,29 +171,41 @@ def VARIANCE(src_column: str) -> AggregateRequest:
     >>> sales.groupby("city", {"var": VARIANCE("price")}).to_arrow().to_pydict()
     {'city': ['Oslo', 'Rome'], 'var': [0.0, 4.0]}
     """
-    return VAR(src_column)
+    return VAR(src_column, ddof)
 
 
-def STD(src_column: str) -> AggregateRequest:
-    """Population standard deviation of the values in each group; zero if a group has fewer than two values.
+def STD(src_column: str, ddof: int = 0) -> AggregateRequest:
+    """Standard deviation of the values in each group, by default of a whole population; NaN if a group contains NaN or an infinity.
+
+    Without ``ddof`` it is zero for a group with one value or none, as in SFrame. With one it is missing for a group with no more values than that.
 
     Parameters
     ----------
     src_column
         Name of a column of class int or float.
+    ddof
+        The sum of squares is divided by the number of values minus ``ddof``: 0 for a population, 1 for a sample, as pandas and Polars do by default.
+
+    Raises
+    ------
+    TypeError
+        If ``ddof`` is not an int.
+    ValueError
+        If ``ddof`` is negative.
 
     Examples
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
-    >>> sales.groupby("city", {"std": STD("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'std': [0.0, 2.0]}
+    >>> sales.groupby("city", {"std": STD("price"), "sample": STD("price", ddof=1)}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'std': [0.0, 2.0], 'sample': [None, 2.8284271247461903]}
     """
-    return request("std", f"Stdv of {src_column}", src_column)
+    freedom = degrees_of_freedom(ddof)
+    return request("std", f"Stdv of {src_column}", src_column, parameters=[freedom] if freedom else ())
 
 
-def STDV(src_column: str) -> AggregateRequest:
-    """Population standard deviation of the values in each group; the same as :func:`STD`.
+def STDV(src_column: str, ddof: int = 0) -> AggregateRequest:
+    """Standard deviation of the values in each group; the same as :func:`STD`.
 
     Examples
     --------
@@ -208,48 +214,7 @@ def STDV(src_column: str) -> AggregateRequest:
     >>> sales.groupby("city", {"std": STDV("price")}).to_arrow().to_pydict()
     {'city': ['Oslo', 'Rome'], 'std': [0.0, 2.0]}
     """
-    return STD(src_column)
-
-
-def SKEWNESS(src_column: str) -> AggregateRequest:
-    """Population skewness of the values in each group: their mean cubed deviation, divided by the cube of the standard deviation.
-
-    It is missing for a group without values, and NaN with an infinity or NaN. For a group of one value, or of equal values, it is NaN, too:
-    zero divided by zero says nothing of the shape. Polars and SciPy give NaN for both, and pandas for one value.
-
-    Parameters
-    ----------
-    src_column
-        Name of a column of class int or float.
-
-    Examples
-    --------
-    >>> from sframe_spark import SFrame
-    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome", "Rome"], "price": [1, 4, 1, 4]})
-    >>> sales.groupby("city", {"skewness": SKEWNESS("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'skewness': [nan, 0.7071067811865476]}
-    """
-    return request("skewness", f"Skewness of {src_column}", src_column)
-
-
-def CORRELATION(first_column: str, second_column: str) -> AggregateRequest:
-    """Pearson correlation of two columns in each group, over the rows in which both have a value.
-
-    It is missing with fewer than two such rows. It is NaN if a column has equal values in all of these rows, or an infinity or NaN.
-
-    Parameters
-    ----------
-    first_column, second_column
-        Names of columns of class int or float.
-
-    Examples
-    --------
-    >>> from sframe_spark import SFrame
-    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome", "Rome"], "price": [1, 4, 2, 3], "sold": [8, 5, 6, 4]})
-    >>> sales.groupby("city", {"correlation": CORRELATION("price", "sold")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'correlation': [None, -1.0]}
-    """
-    return request("correlation", f"Correlation of {first_column} and {second_column}", first_column, second_column)
+    return STD(src_column, ddof)
 
 
 def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
@@ -306,6 +271,62 @@ def SELECT_ONE(src_column: str) -> AggregateRequest:
     return request("select_one", f"Select One of {src_column}", src_column)
 
 
+def FIRST(src_column: str, by: str | None = None, skip_missing: bool = False) -> AggregateRequest:
+    """Value in the first row of each group: in row order, or in the order of another column.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of any class.
+    by
+        Name of a column of class int, float or datetime: the row in which it is smallest is the first, and of equal ones the first in row order.
+        Rows in which it is missing do not count, and those with NaN only if there are no others. None: row order.
+    skip_missing
+        Whether only rows with a value count; otherwise the result is missing if the value in the first row is.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> trades = SFrame({"share": ["a", "a", "b", "a"], "at": [3, 1, 2, 4], "price": [None, 5.0, 7.0, 6.0]})
+    >>> found = trades.groupby("share", {"row": FIRST("price"), "known": FIRST("price", skip_missing=True), "time": FIRST("price", by="at")})
+    >>> list(found["row"]), list(found["known"]), list(found["time"])
+    ([None, 7.0], [5.0, 7.0], [5.0, 7.0])
+    """
+    return _edge("First", ("select_one", "first_known", "argmin", "first_known_by"), src_column, by, skip_missing)
+
+
+def LAST(src_column: str, by: str | None = None, skip_missing: bool = False) -> AggregateRequest:
+    """Value in the last row of each group: in row order, or in the order of another column.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of any class.
+    by
+        Name of a column of class int, float or datetime: the row in which it is largest is the last, and of equal ones the last in row order.
+        Rows in which it is missing do not count, and those with NaN only if there are no others. None: row order.
+    skip_missing
+        Whether only rows with a value count; otherwise the result is missing if the value in the last row is.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> trades = SFrame({"share": ["a", "a", "b", "a"], "at": [3, 9, 2, 4], "price": [5.0, 6.0, 7.0, None]})
+    >>> found = trades.groupby("share", {"row": LAST("price"), "known": LAST("price", skip_missing=True), "time": LAST("price", by="at")})
+    >>> list(found["row"]), list(found["known"]), list(found["time"])
+    ([None, 7.0], [6.0, 7.0], [6.0, 7.0])
+    """
+    return _edge("Last", ("last", "last_known", "last_by", "last_known_by"), src_column, by, skip_missing)
+
+
+def _edge(label: str, names: tuple[str, str, str, str], src_column: str, by: str | None, skip_missing: bool) -> AggregateRequest:
+    """Return the request for a first or last value; ``names``: in row order, of rows with a value, by a column, and both."""
+    is_known = true_or_false(skip_missing, "skip_missing")
+    if by is None:
+        return request(names[is_known], f"{label} of {src_column}", src_column)
+    return request(names[2 + is_known], f"{label} of {src_column} by {by}", by, src_column)
+
+
 def FREQ_COUNT(src_column: str) -> AggregateRequest:
     """Dict that maps each distinct value in a group, including a missing value, to the number of its rows.
 
@@ -356,7 +377,7 @@ def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
     Parameters
     ----------
     agg_column
-        Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
+        Name of a column of class int, float or datetime. Rows in which it is missing do not count, and those with NaN only if there are no others.
     out_column
         Name of a column of any class.
 
@@ -376,7 +397,7 @@ def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
     Parameters
     ----------
     agg_column
-        Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
+        Name of a column of class int, float or datetime. Rows in which it is missing do not count, and those with NaN only if there are no others.
     out_column
         Name of a column of any class.
 
@@ -390,10 +411,12 @@ def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
     return request("argmin", f"{out_column} for argmin of {agg_column}", agg_column, out_column)
 
 
-def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
-    """Array of exact quantiles of the values in each group; NaN counts as the largest number; zeros if all values are missing.
+def QUANTILE(src_column: str, *args: Any, interpolate: str | None = None) -> AggregateRequest:
+    """Quantiles of the values in each group; NaN counts as the largest number.
 
-    The quantile for a share ``q`` is the value at index ``floor(q * n)``, from 0, of the group's ``n`` sorted values; for ``q = 1`` the largest.
+    With ``interpolate`` and one share it is a number, as in pandas and Polars, with a list of shares an array; both are missing if all values are.
+    Without, it is an array also for one share, as in SFrame: the quantile for a share ``q`` is the value at index ``floor(q * n)``, from 0, of the
+    group's ``n`` sorted values (for ``q = 1`` the largest), and zeros if all values are missing.
 
     Parameters
     ----------
@@ -401,11 +424,17 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
         Name of a column of class int or float.
     args
         One or several shares from 0 to 1, or a list of them. The quantile for 0.5 is a median.
+    interpolate
+        What is taken at the place ``q * (n - 1)``, from 0, among the sorted values if it is between two of them: ``"linear"``, the line between
+        them (the default of pandas); ``"lower"``, ``"higher"`` or ``"nearest"``, one of them (the default of Polars is ``"nearest"``);
+        ``"midpoint"``, their mean.
 
     Raises
     ------
     RuntimeError
         If a share is not a number from 0 to 1.
+    ValueError
+        If ``interpolate`` is unknown.
 
     Examples
     --------
@@ -413,94 +442,41 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
     >>> sales.groupby("city", {"quantiles": QUANTILE("price", [0.25, 0.75])}).to_arrow().to_pydict()
     {'city': ['Oslo', 'Rome'], 'quantiles': [[4.0, 4.0], [5.0, 7.0]]}
+    >>> sales.groupby("city", {"quantile": QUANTILE("price", 0.25, interpolate="linear")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'quantile': [4.0, 5.5]}
     """
-    shares = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) else args
+    is_list = len(args) != 1 or isinstance(args[0], (list, tuple, np.ndarray))
+    shares = args[0] if is_list and len(args) == 1 else args
     for share in shares:
         if not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
             raise UnsupportedOperationError(f"a quantile is a number between 0 and 1, got {brief(share)}")
-    return request("quantile", f"Quantiles of {src_column}", src_column, parameters=[float(share) for share in shares])
+    numbers = tuple(float(share) for share in shares)
+    if interpolate is None:
+        return request("quantile", f"Quantiles of {src_column}", src_column, parameters=numbers)
+    if interpolate not in INTERPOLATIONS:
+        raise InvalidArgumentError(f"interpolate must be one of {', '.join(INTERPOLATIONS)}, got {brief(interpolate)}")
+    label = f"Quantiles of {src_column}" if is_list else f"Quantile of {src_column}"
+    return request("interpolated_quantile", label, src_column, parameters=[interpolate, numbers if is_list else numbers[0]])
 
 
-add_call_hints(globals(), __name__)
+def MEDIAN(src_column: str) -> AggregateRequest:
+    """Median of the values in each group: of an even number the mean of the two in the middle; missing if all values are missing.
 
-
-def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
-    """Return the name of each output column and the aggregate in it, for all aggregates that are passed to ``groupby``.
+    NaN counts as the largest number.
 
     Parameters
     ----------
-    operations
-        Each is a request, a list of requests, or a dict from output name to request, where an empty name stands for the request's ``label``.
-
-    Raises
-    ------
-    TypeError
-        If an operation is none of these.
-    RuntimeError
-        If two operations in dicts have the same output name.
+    src_column
+        Name of a column of class int or float.
 
     Examples
     --------
-    >>> from sframe_spark.api.aggregate import MIN, SUM
-    >>> [name for name, _ in expand_requests([{"total": SUM("v")}, [COUNT, MIN("v")]])]
-    ['total', 'Count', 'Min of v']
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 8]})
+    >>> sales.groupby("city", {"median": MEDIAN("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'median': [4.0, 6.5]}
     """
-    result: list[tuple[str, AggregateRequest]] = []
-    chosen: set[str] = set()
-    for operation in operations:
-        if not isinstance(operation, dict):
-            items = operation if isinstance(operation, (list, tuple)) else [operation]
-            result += [(aggregate.label, aggregate) for aggregate in map(one_request, items)]
-            continue
-        for name, item in operation.items():
-            if not isinstance(name, str):
-                raise SchemaError(f"an output column is named by a str, got {name!r}")
-            if name in chosen:
-                raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
-            if name:
-                chosen.add(name)
-            aggregate = one_request(item)
-            result.append((name or aggregate.label, aggregate))
-    return result
+    return request("interpolated_quantile", f"Median of {src_column}", src_column, parameters=["midpoint", 0.5])
 
 
-def chosen_names(operations: Sequence[Any]) -> set[str]:
-    """Return the output names that the caller chose in dicts; empty names, which stand for default names, are left out.
-
-    Examples
-    --------
-    >>> from sframe_spark.api.aggregate import MAX, SUM
-    >>> chosen_names([{"total": SUM("v"), "": MAX("v")}, COUNT])
-    {'total'}
-    """
-    return {name for operation in operations if isinstance(operation, dict) for name in operation if name}
-
-
-def one_request(item: Any) -> AggregateRequest:
-    """Return the item if it is a request, or ``COUNT()`` if it is ``COUNT`` without parentheses.
-
-    Raises
-    ------
-    SchemaError
-        If the item is anything else.
-    """
-    if isinstance(item, AggregateRequest):
-        return item
-    if item is COUNT:
-        return COUNT()
-    if getattr(item, "__module__", "") == COUNT.__module__:
-        raise SchemaError(f"aggregate.{item.__name__} needs to know of which column: write aggregate.{item.__name__}('column')")
-    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {text_for_message(item)}")
-
-
-def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -> list[str]:
-    """Return the names of all columns of the result: keys, then aggregates. If a default name occurs before, a number is appended.
-
-    Raises
-    ------
-    UnsupportedOperationError
-        If a key is given twice, or the caller chose the name of a key for an aggregate.
-    """
-    if len(set(keys)) != len(keys) or any(name in keys for name in chosen):
-        raise UnsupportedOperationError("output columns need names of their own: a key or an output name is there twice")
-    return unique_names([*keys, *labels])
+add_call_hints(globals(), __name__)

@@ -44,18 +44,26 @@ CLASSES = "columns have classes of Python: int, float, str, list, dict, array.ar
 EXPRESSIONS = "there are no expressions: a column is sf['a'], and sf['a'] + 1 another one"
 AGGREGATES = (
     "aggregates are in sframe_spark.aggregate: "
-    "groupby(names, {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a'), 'most': aggregate.MAX('a'), 'first': aggregate.SELECT_ONE('a')})"
+    "groupby(names, {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a'), 'most': aggregate.MAX('a'), 'first': aggregate.FIRST('a')})"
 )
 
 TARGETS = "targets for models are out of scope: make a column of generate_random_sframe()'s, as sf['target'] = sf['X1-n'] * 2 + sf['X2-n']"
 UTIL = by_name({TARGETS: "generate_random_classification_sframe generate_random_regression_sframe"})
 AGGREGATE = by_name(
     {
-        "use aggregate.QUANTILE('a', 0.5)": "MEDIAN median",
-        "use aggregate.SELECT_ONE('a'), or aggregate.ARGMIN('row', 'a') of a column that numbers the rows": "FIRST first",
-        "use aggregate.ARGMAX('row', 'a'), of a column that numbers the rows": "LAST last",
+        "use aggregate.MEDIAN('a')": "median",
+        "use aggregate.FIRST('a')": "first ANY_VALUE any_value",
+        "use aggregate.LAST('a')": "last",
         "use aggregate.SKEWNESS('a')": "SKEW skew skewness",
+        "use aggregate.KURTOSIS('a')": "KURT kurt kurtosis",
         "use aggregate.CORRELATION('a', 'b')": "CORR corr",
+        "use aggregate.COVARIANCE('a', 'b'), with ddof=1 of a sample": "COV cov covar_pop covar_samp",
+        "use aggregate.PRODUCT('a')": "PROD prod product",
+        "use aggregate.WEIGHTED_MEAN('a', 'weight')": "WMEAN wavg weighted_average average vwap VWAP",
+        "use aggregate.LINEAR_REGRESSION('y', ['x'])": "OLS ols OLSRegression REGR_SLOPE regr_slope polyfit",
+        "use aggregate.VAR('a', ddof=1)": "VAR_SAMP var_samp VARIANCE_SAMP",
+        "use aggregate.STD('a', ddof=1)": "STDDEV stddev STDDEV_SAMP stddev_samp sem",
+        "use aggregate.QUANTILE('a', 0.9, interpolate='linear')": "PERCENTILE percentile percentile_cont approx_percentile percentile_approx",
         "use aggregate.COUNT_DISTINCT('a')": "NUNIQUE nunique n_unique countDistinct",
         "use aggregate.COUNT()": "SIZE size",
         "use aggregate.CONCAT('a')": "LIST collect_list",
@@ -99,8 +107,8 @@ MODULE = MODEL_HINTS | by_name(
         "use sf.pack_columns(names, dtype=dict), and unpack() for the way back": "struct",
         "use sf.pack_columns(names)": "concat_list",
         "add columns of texts: sf['a'] + '-' + sf['b']": "concat_str",
-        "use groupby([], {'corr': aggregate.CORRELATION('a', 'b')})": "corr",
-        "of few rows: numpy.cov(sf[names].dropna().to_numpy().T)": "cov",
+        "use sf['a'].correlation(sf['b']), or groupby(names, {'corr': aggregate.CORRELATION('a', 'b')})": "corr",
+        "use sf['a'].covariance(sf['b'], ddof=1), or groupby(names, {'cov': aggregate.COVARIANCE('a', 'b', ddof=1)})": "cov",
         "use groupby(names, {'values': aggregate.CONCAT('a')}) and apply(function)": "map_groups",
         "use numpy.arctan2(y, x), numpy.maximum(a, b) and so on: they are columns": "arctan2 atan2 hypot pmod",
         "use SArray(texts).str_to_datetime(format)": "to_datetime",
@@ -187,15 +195,20 @@ FRAME = COMMON | by_name(
         "use cumulative_min(names, by=keys)": "cummin cum_min",
         "use shift(names, n, by=keys), with n=-1 for the row after": "lag lead addLags",
         "use rolling_stdv(names, start, end, by=keys)": "rolling_std",
+        "use sf['a'].cumulative_product()": "cumprod",
+        "use sf['a'].product()": "prod product",
+        "use sf['a'].kurtosis(), with bias=False as in pandas": "kurt kurtosis",
+        "use sf['a'].skewness(), with bias=False as in pandas": "skew",
+        "use sf[-1], or sf.tail(n)": "last",
         "use sf['a'].sum(), or groupby([], {'total': aggregate.SUM('a')}) for several columns": "sum",
         "use sf['a'].mean(), or groupby([], {'mean': aggregate.MEAN('a')}) for several columns": "mean",
         "use sf['a'].min(), max() and so on, or groupby([], aggregates) for several columns": "min max std var median quantile",
         "use groupby([], {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a')})": "agg aggregate",
-        "use groupby([], {'corr': aggregate.CORRELATION('a', 'b')})": "corr",
-        "of few rows: numpy.cov(sf[names].dropna().to_numpy().T)": "cov",
+        "use sf['a'].correlation(sf['b']), or groupby(names, {'corr': aggregate.CORRELATION('a', 'b')})": "corr",
+        "use sf['a'].covariance(sf['b'], ddof=1), or groupby(names, {'cov': aggregate.COVARIANCE('a', 'b', ddof=1)})": "cov",
         "use sf['a'].summary().quantile(share), exact": "approxQuantile",
         "use sf['a'].summary().frequent_items()": "freqItems",
-        "use groupby([], {'corr': aggregate.CORRELATION('a', 'b')}), sf['a'].summary()": "stat",
+        "use sf['a'].correlation(sf['b']), sf['a'].summary()": "stat",
         "use sf['a'] = sf['a'].astype(class)": "astype cast",
         "use sf['a'].apply(function)": "replace",
         "assign: sf['name'] = column, or add_column(column, name)": "with_column with_columns withColumn withColumns assign",
@@ -299,7 +312,7 @@ ARRAY = COMMON | by_name(
         "use cumulative_max()": "cummax cum_max",
         "use cumulative_min()": "cummin cum_min",
         "use running({'n': aggregate.COUNT()}, by=names) of a frame": "cum_count cumcount",
-        "none: an aggregate of parts of your own does it (see extending.md)": "cumprod cum_prod",
+        "use cumulative_product()": "cumprod cum_prod",
         "use cumulative_mean(), cumulative_std() and so on": "expanding cumulative_eval",
         "use exponential_smoothing(column, on, half_life=...) of a frame": "ewm ewm_mean ewm_mean_by",
         "use window(on, {'sum': aggregate.SUM('a')}, before='2d') of a frame": "rolling_sum_by rolling_mean_by",
@@ -316,11 +329,11 @@ ARRAY = COMMON | by_name(
         "use argmax()": "arg_max idxmax",
         "use argmin()": "arg_min idxmin",
         "use value_counts()": "mode",
-        "use summary().quantile(share)": "quantile",
-        "math.prod(sa) goes through all values": "prod product",
-        "use groupby([], {'corr': aggregate.CORRELATION('a', 'b')}) of a frame": "corr",
-        "of few rows: numpy.cov(sf[names].dropna().to_numpy().T)": "cov",
-        "use groupby([], {'skewness': aggregate.SKEWNESS('a')}) of a frame": "skew",
+        "use product()": "prod",
+        "use correlation(other)": "corr",
+        "use covariance(other), with ddof=1 of a sample": "cov",
+        "use skewness(), with bias=False as in pandas": "skew",
+        "use kurtosis(), with bias=False as in pandas": "kurt",
         "of whole columns: sum(), mean() and so on; of groups: groupby()": "agg aggregate",
         "not (sa.diff() < 0).any()": "is_monotonic_increasing is_sorted",
         "use element_slice(), contains(), str_pad(), apply(function) and datetime_to_str()": "str",
@@ -350,7 +363,7 @@ ARRAY = COMMON | by_name(
         "use SArray([1, 2, None])": "from_list from_values from_iterable",
         "use SArray.where(condition, istrue, isfalse) for both": "otherwise then",
         "use sort()": "sort_values",
-        "use sort(names) of a frame; aggregate.ARGMAX('by', 'a') is the last of a group": "sort_by",
+        "use sort(names) of a frame; aggregate.LAST('a', by='b') is the last of a group": "sort_by",
         "use sort(names, ascending=False) of a frame": "desc asc",
         "use SFrame({'name': sa})": "to_frame",
         "columns are named where they are put: sf['name'] = sa, rename(), pack_columns()": "alias name suffix prefix rename add_prefix add_suffix",
@@ -361,8 +374,8 @@ ARRAY = COMMON | by_name(
         "use numpy.arctan2(y, x), numpy.maximum(a, b) and so on: they are columns": "atan2 arctan2 hypot maximum minimum fmod remainder",
         "use apply(function), as apply(lambda n: {5: 50}.get(n, n))": "replace",
         "use apply(function): sf['a'] + 1 needs none": "transform map_batches",
-        "use sa[-1], or aggregate.ARGMAX('row', 'a') of groups": "last",
-        "use sa[0], or aggregate.SELECT_ONE('a') of groups": "first",
+        "use sa[-1], or aggregate.LAST('a') of groups": "last",
+        "use sa[0], or aggregate.FIRST('a') of groups": "first",
         "use remove_column(name) of a frame": "exclude",
         "use list(sa); of a frame groupby([], {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a')})[0]": "to_dict",
         "use dtype": "dtypes",
@@ -391,7 +404,11 @@ READERS = ("read_", "scan_")
 EXPLAINS_ERRORS = "_answers_wrong_calls"
 # What messages write before the name of a method (by class) and of a function (by module), and the most arguments that they show.
 RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
-MODULES = {"sframe_spark.api.aggregate": "aggregate.", "sframe_spark.visualization": "visualization."}
+MODULES = {
+    "sframe_spark.api.aggregate": "aggregate.",
+    "sframe_spark.api.statistical_aggregates": "aggregate.",
+    "sframe_spark.visualization": "visualization.",
+}
 MAX_ARGUMENTS = 6
 P = ParamSpec("P")
 R = TypeVar("R")

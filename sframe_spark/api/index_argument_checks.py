@@ -132,6 +132,35 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     return slice_rows(node, start, stop, step)
 
 
+def true_or_false(value: Any, name: str) -> bool:
+    """Return the value of an argument that is True or False.
+
+    Raises
+    ------
+    SchemaError
+        If it is anything else.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise errors.SchemaError(f"{name} is True or False, got {brief(value)}")
+    return bool(value)
+
+
+def degrees_of_freedom(ddof: Any) -> int:
+    """Return the degrees of freedom of a variance, as an int.
+
+    Raises
+    ------
+    TypeError
+        If it is no int.
+    OverflowError
+        If it is negative.
+    """
+    freedom = whole(ddof, "ddof")
+    if freedom < 0:
+        raise errors.NegativeCountError(f"ddof cannot be negative, got {brief(ddof)}: 0 is for a population, 1 for a sample")
+    return freedom
+
+
 def head_count(n: Any) -> int:
     """Return the number of rows that ``head`` or ``tail`` takes, as an int.
 

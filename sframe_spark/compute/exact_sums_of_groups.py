@@ -232,6 +232,10 @@ class Digits(ExactSums):
             others = second.others if self.others is None else self.others if second.others is None else self.others + second.others
         return Digits(self.count, places, others)
 
+    def negative(self) -> Digits:
+        """Return the sums of the negative numbers."""
+        return Digits(self.count, {place: -digits for place, digits in self.places.items()}, None if self.others is None else -self.others)
+
     def grouped(self, codes: np.ndarray, count: int) -> Digits:
         """Return the sums of groups of these sums.
 

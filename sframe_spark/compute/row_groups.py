@@ -83,6 +83,11 @@ class GroupsOfRows:
         return first_rows(self.codes, self.count)
 
     @cached_property
+    def lasts(self) -> np.ndarray:
+        """The last row of each group."""
+        return self.starts + self.sizes - 1 if self.are_runs else self.rows - 1 - first_rows(self.codes[::-1], self.count)
+
+    @cached_property
     def order(self) -> np.ndarray:
         """The rows, group by group, in row order within each group."""
         if self.are_runs:
@@ -153,6 +158,12 @@ class GroupsOfRows:
     def first_where(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the first chosen row of each group, or any row if it has none, and a mask of the groups that have one."""
         rows = np.flatnonzero(chosen)
+        firsts = first_rows(self.codes[rows], self.count)
+        return np.append(rows, 0)[firsts], firsts < len(rows)
+
+    def last_where(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the last chosen row of each group, or any row if it has none, and a mask of the groups that have one."""
+        rows = np.flatnonzero(chosen)[::-1]
         firsts = first_rows(self.codes[rows], self.count)
         return np.append(rows, 0)[firsts], firsts < len(rows)
 

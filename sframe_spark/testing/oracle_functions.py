@@ -286,9 +286,9 @@ def squared_deviations(values: Sequence[Any]) -> float:
 
 
 def variance(values: Sequence[Any]) -> float:
-    """Return the population variance of the values that are not missing; zero if there is at most one."""
+    """Return the population variance of the values that are not missing; zero if there are none."""
     count = len(present(values))
-    return squared_deviations(values) / count if count > 1 else 0.0
+    return squared_deviations(values) / count if count else 0.0
 
 
 def column_variance(values: Sequence[Any], freedom: int) -> float | None:
@@ -366,6 +366,10 @@ AGGREGATES: dict[str, Aggregate] = {
     "argmin_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], False, True),
     "argmax_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, True),
     "select_one": lambda columns, parameters, kinds: columns[0][0] if columns[0] else None,
+    "last": lambda columns, parameters, kinds: columns[0][-1] if columns[0] else None,
+    "first_known": lambda columns, parameters, kinds: next(iter(present(columns[0])), None),
+    "last_known": lambda columns, parameters, kinds: next(iter(present(columns[0])[::-1]), None),
+    "count_values": lambda columns, parameters, kinds: len(present(columns[0])),
     "count_missing": lambda columns, parameters, kinds: len(columns[0]) - len(present(columns[0])),
     "count_runs": lambda columns, parameters, kinds: sum(1 for _ in groupby(columns[0], token)),
     "count_distinct": lambda columns, parameters, kinds: len(distinct(columns[0])),

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import fsspec
 import numpy as np
-from sframe_lag import GEOMETRIC_MEAN, fahrenheit, lag
+from sframe_lag import HARMONIC_MEAN, fahrenheit, lag
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine import costs
@@ -213,9 +213,9 @@ def plugin_of_executors(place: Place) -> tuple[Any, Any]:
     frame["lagged"] = lag(frame["id"], 2)
     frame["warm"] = fahrenheit(frame["lagged"])
     frame["parity"] = frame["id"] % 2
-    means = frame.groupby("parity", {"mean": GEOMETRIC_MEAN("warm")}).sort("parity")["mean"]
+    means = frame.groupby("parity", {"mean": HARMONIC_MEAN("warm")}).sort("parity")["mean"]
     warm = [None, None, *(n * 1.8 + 32.0 for n in range(ROWS - 2))]
-    expected = [math.exp(math.fsum(map(math.log, warm[parity + 2 :: 2])) / len(warm[parity + 2 :: 2])) for parity in (0, 1)]
+    expected = [len(warm[parity + 2 :: 2]) / math.fsum(1 / value for value in warm[parity + 2 :: 2]) for parity in (0, 1)]
     return [list(frame["warm"]), [round(mean, 6) for mean in means]], [warm, [round(mean, 6) for mean in expected]]
 
 

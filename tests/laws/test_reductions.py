@@ -23,6 +23,8 @@ from sframe_spark.rewrite_laws.aggregation import aggregates_skip_missing
 from sframe_spark.types import INT
 from tests.facts import same
 
+# What those need that take parameters.
+PARAMETERS = {"interpolated_quantile": ("linear", 0.3), "moment": (3, True)}
 SKIPPING = sorted(name for name, function in AGGREGATES.items() if function.skips_missing)
 
 
@@ -34,7 +36,7 @@ def aggregates(node: PlannerNode) -> list[Any]:
 def test_dropping_missing_values_changes_no_aggregate(values: list[int | None], added: int) -> None:
     column = apply_function("add", memory_source([pa.array(values, pa.int64())], [INT]), Literal(added, INT))
     there = filter_by_mask(column, apply_function("is_not_missing", column))
-    node = reduce_columns(there, [Aggregation(name, (0,)) for name in SKIPPING])
+    node = reduce_columns(there, [Aggregation(name, (0,), PARAMETERS.get(name, ())) for name in SKIPPING])
     trace = Trace()
     optimize(node, trace=trace)
     assert aggregates_skip_missing.equation in trace.counts()

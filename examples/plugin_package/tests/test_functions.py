@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from sframe_lag import GEOMETRIC_MEAN, fahrenheit
+from sframe_lag import HARMONIC_MEAN, fahrenheit
 
 import sframe_spark as sf
 from sframe_spark import SArray, SFrame
@@ -35,14 +35,14 @@ def test_a_sort_by_fahrenheit_of_sorted_rows_is_none() -> None:
 
 
 @SMALL_ROWS
-def test_geometric_mean(small_rows: int) -> None:
+def test_harmonic_mean(small_rows: int) -> None:
     values = [float(i % 4 + 1) for i in range(40)]
     with sf.config.using(small_rows=small_rows):
         frame = SFrame({"k": [i % 2 for i in range(40)], "v": values})
-        found = list(frame.groupby("k", {"mean": GEOMETRIC_MEAN("v")}).sort("k")["mean"])
-        whole = reduce("geometric_mean", frame["v"])
-    assert found == pytest.approx([math.sqrt(1.0 * 3.0), math.sqrt(2.0 * 4.0)])
-    assert whole == pytest.approx((1.0 * 2.0 * 3.0 * 4.0) ** 0.25)
+        found = list(frame.groupby("k", {"mean": HARMONIC_MEAN("v")}).sort("k")["mean"])
+        whole = reduce("harmonic_mean", frame["v"])
+    assert found == pytest.approx([2 / (1 + 1 / 3), 2 / (1 / 2 + 1 / 4)])
+    assert whole == pytest.approx(4 / (1 + 1 / 2 + 1 / 3 + 1 / 4))
 
 
 def test_texts_are_refused() -> None:
@@ -56,12 +56,12 @@ def warmth(celsius: float | None) -> float | None:
 
 
 def mean(values: list[float | None]) -> float | None:
-    """What the geometric mean means, of numbers above zero."""
+    """What the harmonic mean means, of numbers above zero."""
     known = [value for value in values if value is not None]
-    return math.prod(known) ** (1 / len(known)) if known else None
+    return len(known) / math.fsum(1 / value for value in known) if known else None
 
 
 def test_what_they_say_of_themselves_is_true() -> None:
     check_function("fahrenheit", [3.5, None, -40.0, float("nan"), 0.0], expected=warmth)
     check_function("fahrenheit", INT, spark=False, expected=warmth)
-    check_aggregate("geometric_mean", [1.0, 4.0, None, 2.0, 2.0, 0.5], expected=mean, generated=0)
+    check_aggregate("harmonic_mean", [1.0, 4.0, None, 2.0, 2.0, 0.5], expected=mean, generated=0)

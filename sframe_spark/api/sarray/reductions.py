@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import array
 from typing import Any, Literal
 
-from sframe_spark.api.class_registry import make_array
+from sframe_spark.api import aggregate
+from sframe_spark.api.aggregate_requests import AggregateRequest
+from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.error_hints import call_example
-from sframe_spark.api.index_argument_checks import head_count
-from sframe_spark.api.node_value_conversion import literal_of, reduce_values, row_count
+from sframe_spark.api.index_argument_checks import degrees_of_freedom
+from sframe_spark.api.node_value_conversion import literal_of, reduce_values, require_pairs, row_count
 from sframe_spark.api.sarray.number_search_by_rank import Ranks
 from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.message_text import text_for_message
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.project_zip_arrange import zip_columns
@@ -162,7 +166,7 @@ class Reductions:
         return self._spread("column_var", ddof)
 
     def _spread(self, aggregate: str, ddof: Any) -> Any:
-        count = head_count(ddof)
+        count = degrees_of_freedom(ddof)
         if not self._node.schema[0].is_numeric and len(self) == 0:
             return None
         return self._reduce(aggregate, count)
@@ -300,6 +304,171 @@ class Reductions:
         3.0
         """
         return Sketch(make_array(self._node), background, sub_sketch_keys or ())
+
+    def quantile(self, share: Any, interpolate: str = "linear") -> Any:
+        """Return a quantile of all values, or for a list of shares a list of quantiles; None if there are no values.
+
+        NaN counts as the largest number.
+
+        Parameters
+        ----------
+        share
+            A number from 0 to 1, or a list of those.
+        interpolate
+            What is taken between two values: ``"linear"`` (as in pandas), ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"`` (as in Polars);
+            see :func:`~sframe_spark.aggregate.QUANTILE`.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are not numbers, or a share is not from 0 to 1.
+        ValueError
+            If ``interpolate`` is unknown.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, 2, None, 4]).quantile(0.25), SArray([1, 2, 4]).quantile([0.25, 0.5], interpolate="lower")
+        (1.5, [1.0, 2.0])
+        """
+        found = self._of_request(aggregate.QUANTILE("x", share, interpolate=interpolate))
+        return list(found) if isinstance(found, array.array) else found
+
+    def product(self) -> Any:
+        """Return the product of all values; one if there are none. Products of ints wrap around at 64 bits, those of floats are rounded once.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are not numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2, None, 3]).product(), SArray([1e200, 1e200, 1e-200]).product()
+        (6, 1e+200)
+        """
+        return self._of_request(aggregate.PRODUCT("x"))
+
+    def geometric_mean(self) -> float | None:
+        """Return the geometric mean of all values; None if there are none, NaN if one is negative or NaN.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are not numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2.0, None, 8.0]).geometric_mean()
+        4.0
+        """
+        return self._of_request(aggregate.GEOMETRIC_MEAN("x"))
+
+    def skewness(self, bias: bool = True) -> float | None:
+        """Return the skewness of all values; None if there are none, NaN if they are equal or one is NaN or infinite.
+
+        Parameters
+        ----------
+        bias
+            True: of a whole population. False: estimated from a sample, as pandas does; None with fewer than three values.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are not numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, 1, None, 4]).skewness()
+        0.7071067811865476
+        """
+        return self._of_request(aggregate.SKEWNESS("x", bias))
+
+    def kurtosis(self, fisher: bool = True, bias: bool = True) -> float | None:
+        """Return the kurtosis of all values; None if there are none, NaN if they are equal or one is NaN or infinite.
+
+        Parameters
+        ----------
+        fisher
+            Whether 3, that of a normal distribution, is subtracted.
+        bias
+            True: of a whole population. False: estimated from a sample, as pandas does; None with fewer than four values.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are not numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, 2, 3, 4, 10]).kurtosis()
+        -0.212
+        """
+        return self._of_request(aggregate.KURTOSIS("x", fisher, bias))
+
+    def correlation(self, other: Any) -> float | None:
+        """Return the Pearson correlation with another column of as many rows, over the rows in which both have a value; None with fewer than two.
+
+        It is NaN if a column has equal values in all of these rows, or an infinity or NaN.
+
+        Parameters
+        ----------
+        other
+            Another column of numbers.
+
+        Raises
+        ------
+        TypeError
+            If ``other`` is no column.
+        RuntimeError
+            If the values are not numbers, or the columns have different lengths.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, 2, None, 3]).correlation(SArray([8.0, 6.0, 1.0, 4.0]))
+        -1.0
+        """
+        return self._of_request(aggregate.CORRELATION("x", "y"), other)
+
+    def covariance(self, other: Any, ddof: int = 0) -> float | None:
+        """Return the covariance with another column of as many rows, over the rows in which both have a value; None with no more than ``ddof``.
+
+        Parameters
+        ----------
+        other
+            Another column of numbers.
+        ddof
+            The sum of products is divided by the number of rows minus ``ddof``: 0 for a population, 1 for a sample, as in pandas and Polars.
+
+        Raises
+        ------
+        TypeError
+            If ``other`` is no column.
+        RuntimeError
+            If the values are not numbers, or the columns have different lengths.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, 2, None, 3]).covariance(SArray([8.0, 6.0, 1.0, 4.0]), ddof=1)
+        -2.0
+        """
+        return self._of_request(aggregate.COVARIANCE("x", "y", ddof), other)
+
+    def _of_request(self, wanted: AggregateRequest, other: Any = None) -> Any:
+        """Return an aggregate of this column, or of it and another one."""
+        node = self._node
+        if len(wanted.columns) > 1:
+            if not isinstance(other, ClassRegistry.array):
+                raise SchemaError(f"another column is needed, such as sf['b'], got {text_for_message(other)}")
+            require_pairs(node, other._node, "this column", "the other one")
+            node = zip_columns(node, other._node)
+        return reduce_values(node, [Aggregation(wanted.name, tuple(range(len(wanted.columns))), wanted.parameters)])[0]
 
     def median(self, approximate: bool = False) -> Any:
         """Return the median of the values that are neither missing nor NaN (the larger of two middle values); None if there are none.

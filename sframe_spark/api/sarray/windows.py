@@ -143,6 +143,24 @@ class Windows:
         """
         return self._cumulative("var")
 
+    def cumulative_product(self) -> SArray:
+        """Return, for each row, the product of all values up to and including it.
+
+        Products of ints wrap around at 64 bits; those of floats are rounded once.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are not numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([None, 2, 3, None, 4]).cumulative_product())
+        [None, 2, 6, 6, 24]
+        """
+        return self._cumulative("product")
+
     @call_example("sf['a'].rolling_mean(-2, 0), of a row and the two before")
     def rolling_mean(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Return, for each row, the mean over a window of rows around it.

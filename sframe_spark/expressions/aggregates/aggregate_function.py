@@ -393,7 +393,15 @@ def aggregate_of_lists(groups: pa.Array | pa.ChunkedArray, aggregate: ColumnAggr
     """Return an aggregate of the rows of each group, which is a list of structs of its arguments."""
     if isinstance(groups, pa.ChunkedArray):
         groups = groups.combine_chunks()
-    columns = [restored(groups.values.field(i), kind) for i, kind in enumerate(types)]
+    return _of_lists(groups, aggregate, [restored(groups.values.field(i), kind) for i, kind in enumerate(types)])
+
+
+def aggregate_of_values(groups: pa.Array, aggregate: ColumnAggregate) -> pa.Array:
+    """Return an aggregate of one argument, of which each group has a list of values."""
+    return _of_lists(groups, aggregate, [groups.values])
+
+
+def _of_lists(groups: pa.Array, aggregate: ColumnAggregate, columns: Sequence[pa.Array]) -> pa.Array:
     offsets = groups.offsets.to_numpy().astype(np.int64)
     return values_of_windows([aggregate], InputRows(columns, len(groups.values)), RowWindows(offsets[:-1], offsets[1:]))[0]
 

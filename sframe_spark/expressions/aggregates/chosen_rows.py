@@ -1,4 +1,4 @@
-"""Aggregates that choose a row: the value in the first row, and the value of one column where another is smallest or largest."""
+"""Aggregates that choose a row: the value in the first or last row, and the value of one column where another is smallest or largest."""
 
 from __future__ import annotations
 
@@ -35,22 +35,30 @@ NO_OFFSET = np.iinfo(np.int32).min
 """The missing offset of a date-time; smaller than every offset."""
 NOWHERE = WORST
 """The position of no row."""
+BY_ORDER = ("first", "latest")
+"""Ties that row order decides."""
 
 
 @attrs.frozen
-class FirstRow(StateColumn):
-    """The value of a column in the first row, which may be missing. A state is the values and a mask of the groups that have rows.
+class EdgeRow(StateColumn):
+    """The value of a column in the first or the last row. A state is the values and a mask of the groups that have such a row.
 
     Parameters
     ----------
     column, column_type
         Position and type of the column.
+    is_last
+        Whether it is the last row.
+    is_known
+        Whether only rows with a value count; otherwise the value may be missing.
     """
 
     needs_order = True
     windows_in_blocks = False
     column: int
     column_type: ColumnType
+    is_last: bool = False
+    is_known: bool = False
 
     def empty(self, groups: int) -> State:
         return pa.nulls(groups, self.column_type.physical), np.zeros(groups, dtype=bool)
@@ -58,27 +66,53 @@ class FirstRow(StateColumn):
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if not rows.count:
             return self.empty(groups.count)
-        return rows.values(self.column, groups.firsts), np.ones(groups.count, dtype=bool)
+        positions, has_row = self._edges(groups, self._counted(rows))
+        if has_row.all():
+            return rows.values(self.column, positions), has_row
+        return values_at(rows.column(self.column), positions, has_row), has_row
 
     def merge(self, state: State, groups: GroupsOfRows) -> State:
-        values, has_rows = state
-        if has_rows.all():
-            return values.take(pa.array(groups.firsts)), np.ones(groups.count, dtype=bool)
-        positions, is_known = groups.first_where(has_rows)
+        values, has_row = state
+        positions, is_known = self._edges(groups, None if has_row.all() else has_row)
         return values_at(values, positions, is_known), is_known
 
+    def _counted(self, rows: InputRows) -> np.ndarray | None:
+        """Return which rows count; None if all do."""
+        return rows.valid((self.column,)) if self.is_known else None
+
+    def _edges(self, groups: GroupsOfRows, counted: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first or last row of each group, of those that count, or any row if it has none, and a mask of the groups that have one."""
+        if counted is None:
+            return groups.lasts if self.is_last else groups.firsts, np.ones(groups.count, dtype=bool)
+        return groups.last_where(counted) if self.is_last else groups.first_where(counted)
+
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
-        values, had_rows = before
-        after = rows.values(self.column, starts)
-        if had_rows.any():
-            groups = np.arange(len(starts))
-            after = pa.concat_arrays([values, after]).take(pa.array(np.where(had_rows, groups, groups + len(starts))))
-        group_of_rows = np.repeat(np.arange(len(starts)), group_sizes(starts, rows.count))
-        return (after.take(pa.array(group_of_rows)), np.ones(rows.count, dtype=bool)), (after, np.ones(len(starts), dtype=bool))
+        values, had_row = before
+        counted, group_of_rows = self._counted(rows), np.repeat(np.arange(len(starts)), group_sizes(starts, rows.count))
+        if self.is_last:
+            positions = np.arange(rows.count) if counted is None else preceding(counted)
+            has_row, pool = positions >= starts[group_of_rows], rows.column(self.column)
+        else:
+            # Only the first rows are read.
+            firsts = starts if counted is None else following(counted)[starts]
+            has_row = np.arange(rows.count) >= firsts[group_of_rows]
+            pool, positions = rows.values(self.column, np.minimum(firsts, rows.count - 1)), group_of_rows
+        if had_row.any():
+            stays = had_row[group_of_rows] & (~has_row | (not self.is_last))
+            pool, positions = pa.concat_arrays([values, pool]), np.where(stays, group_of_rows, positions + len(starts))
+            has_row = has_row | stays
+        every = values_at(pool, positions, has_row), has_row
+        return every, take(every, last_rows(starts, rows.count))
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
-        has_rows = windows.stops > windows.starts
-        return values_at(rows.column(self.column), windows.starts, has_rows), has_rows
+        counted = self._counted(rows)
+        if self.is_last:
+            positions = windows.stops - 1 if counted is None else np.append(preceding(counted), -1)[windows.stops - 1]
+            has_row = (positions >= windows.starts) & (windows.stops > windows.starts)
+        else:
+            positions = windows.starts if counted is None else np.append(following(counted), rows.count)[windows.starts]
+            has_row = positions < windows.stops
+        return values_at(rows.column(self.column), positions, has_row), has_row
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         return [state[0], pa.array(state[1])]
@@ -108,7 +142,9 @@ class BestRow(StateColumn):
         Position and type of the column whose value is kept.
     ties
         Which of several rows with the best value counts: the ``first``; by ``offset`` that of the smallest offset, or of the largest if ``largest``,
-        where a missing offset is the smallest; or the ``last``, told by the row id, which must then be the column that is carried.
+        where a missing offset is the smallest; the ``latest``; or the ``last``, told by the row id, which must then be the column that is carried.
+    is_known
+        Whether only rows count in which the column that is carried has a value, too.
     """
 
     column: int
@@ -116,16 +152,22 @@ class BestRow(StateColumn):
     largest: bool
     carried: int
     carried_type: ColumnType
-    ties: Literal["first", "offset", "last"] = "first"
+    ties: Literal["first", "offset", "latest", "last"] = "first"
+    is_known: bool = False
 
     @property
     def needs_order(self) -> bool:  # type: ignore[override]
-        return self.ties == "first"
+        return self.ties in BY_ORDER
 
     @property
     def rank_count(self) -> int:
         """Number of ranks of a row."""
-        return 1 if self.ties == "first" else 2
+        return 1 if self.ties in BY_ORDER else 2
+
+    @property
+    def _where(self) -> tuple[int, ...]:
+        """Positions of the columns of which each must have a value."""
+        return (self.column, self.carried) if self.is_known else (self.column,)
 
     def empty(self, groups: int) -> State:
         ranks = [np.full(groups, WORST) for _ in range(self.rank_count)]
@@ -139,7 +181,7 @@ class BestRow(StateColumn):
 
     def ranks(self, rows: InputRows) -> Components:
         """Return the ranks of each row, which are the worst ones for rows without a value."""
-        valid = rows.valid((self.column,))
+        valid = rows.valid(self._where)
         ranks, ties = rows.once(("ranks", self.column, self.largest), lambda: self.ranks_of(self.numbers(rows))), self.ranks_of_ties(rows)
         every = (ranks,) if ties is None else (ranks, ties)
         return every if valid is None else tuple(np.where(valid, rank, WORST) for rank in every)
@@ -155,7 +197,7 @@ class BestRow(StateColumn):
 
     def ranks_of_ties(self, rows: InputRows, positions: np.ndarray | slice = slice(None)) -> np.ndarray | None:
         """Return the second rank of some rows, if there is one."""
-        if self.ties == "first":
+        if self.ties in BY_ORDER:
             return None
         if self.ties == "last":
             # The last row is the row with the largest id, as the rows may have been collected in any order.
@@ -166,7 +208,7 @@ class BestRow(StateColumn):
     def lift(self, rows: InputRows, groups: GroupsOfRows) -> State:
         if not rows.count:
             return self.empty(groups.count)
-        numbers, valid = self.numbers(rows), rows.valid((self.column,))
+        numbers, valid = self.numbers(rows), rows.valid(self._where)
         # Numbers are compared as they are, which is faster than ranks, unless there are groups with NaN.
         lowest, highest = limits_of(numbers.dtype)
         choose, worst = (np.maximum, lowest) if self.largest else (np.minimum, highest)
@@ -176,7 +218,7 @@ class BestRow(StateColumn):
             ranks = self.ranks(rows)[0]
             is_best = ranks == groups.extremes(ranks, np.minimum, WORST)[groups.codes]
         candidates = np.flatnonzero(is_best if valid is None else is_best & valid)
-        positions, is_known = best_of(candidates, self.ranks_of_ties(rows, candidates), groups)
+        positions, is_known = best_of(candidates, self.ranks_of_ties(rows, candidates), groups, self.ties == "latest")
         ties = self.ranks_of_ties(rows, positions)
         ranks_of_best = [self.ranks_of(numbers[positions])] if ties is None else [self.ranks_of(numbers[positions]), ties]
         return state_of_rows(ranks_of_best, positions, is_known, rows.column(self.carried))
@@ -184,7 +226,7 @@ class BestRow(StateColumn):
     def merge(self, state: State, groups: GroupsOfRows) -> State:
         *ranks, has_value, carried = state
         candidates = np.flatnonzero((ranks[0] == groups.extremes(ranks[0], np.minimum, WORST)[groups.codes]) & has_value)
-        positions, is_known = best_of(candidates, None if self.ties == "first" else ranks[1][candidates], groups)
+        positions, is_known = best_of(candidates, ranks[1][candidates] if self.rank_count > 1 else None, groups, self.ties == "latest")
         return state_of_rows([rank[positions] for rank in ranks], positions, is_known, carried)
 
     def running(self, rows: InputRows, starts: np.ndarray, before: State) -> tuple[State, State]:
@@ -196,7 +238,7 @@ class BestRow(StateColumn):
         if had_value.any():
             group_of_rows = np.repeat(np.arange(len(starts)), group_sizes(starts, rows.count))
             earlier, stays = tuple(rank[group_of_rows] for rank in ranks_before), had_value[group_of_rows]
-            stays &= ~has_value | ~is_less(ranks, earlier)
+            stays &= ~has_value | (is_less(earlier, ranks) if self.ties == "latest" else ~is_less(ranks, earlier))
             ranks = tuple(np.where(stays, a, b) for a, b in zip(earlier, ranks, strict=True))
             has_value, positions = has_value | stays, np.where(stays, group_of_rows, positions)
         every = (*ranks, has_value, values_at(pool, positions, has_value))
@@ -204,7 +246,7 @@ class BestRow(StateColumn):
 
     def _running_ranks(self, rows: InputRows, starts: np.ndarray) -> tuple[Components, np.ndarray, np.ndarray]:
         """Return for each row the best ranks of its group up to it, whether there is a value up to it, and whether the row itself is the best row."""
-        ranks, valid, every = self.ranks(rows), rows.valid((self.column,)), np.arange(rows.count)
+        ranks, valid, every = self.ranks(rows), rows.valid(self._where), np.arange(rows.count)
         groups = RowGroups([], every, starts)
         best = accumulated(ranks, groups, (np.minimum,)) if len(ranks) == 1 else segmented_scan(ranks, groups, lesser)
         # A row in which the best ranks change is the best row, until they change again.
@@ -212,6 +254,8 @@ class BestRow(StateColumn):
         is_new[starts] = True
         for rank in best:
             is_new[1:] |= rank[1:] != rank[:-1]
+        if self.ties == "latest":
+            is_new |= ranks[0] == best[0] if valid is None else (ranks[0] == best[0]) & valid
         has_value = np.ones(rows.count, dtype=bool)
         if valid is not None:
             # The first row with a value is best even if its ranks are those of no value.
@@ -221,14 +265,19 @@ class BestRow(StateColumn):
         return best, has_value, is_new
 
     def windows(self, rows: InputRows, windows: RowWindows) -> State:
-        ranks, valid, positions = self.ranks(rows), rows.valid((self.column,)), np.arange(rows.count)
+        ranks, valid, positions, is_latest = self.ranks(rows), rows.valid(self._where), np.arange(rows.count), self.ties == "latest"
+        if is_latest:
+            # Of equal ranks the least of these numbers is that of the last row.
+            positions = rows.count - positions
         if valid is not None:
             positions = np.where(valid, positions, NOWHERE)
         # Of rows with equal ranks the first is found without comparing positions, but one without a value may have the ranks of one with a value.
-        compared = self.rank_count + (valid is not None)
+        compared = self.rank_count + (is_latest or valid is not None)
         neutral = (*(WORST for _ in ranks), NOWHERE)
         *best, chosen = fold_by_two((*ranks, positions), partial(lesser, compared=compared), neutral, windows.starts, windows.stops)
         has_value = chosen != NOWHERE
+        if is_latest:
+            chosen = rows.count - chosen
         return (*best, has_value, values_at(rows.column(self.carried), chosen, has_value))
 
     def to_arrow(self, state: State) -> list[pa.Array]:
@@ -278,6 +327,17 @@ def following(chosen: np.ndarray) -> np.ndarray:
     return np.minimum.accumulate(rows[::-1])[::-1]
 
 
+def preceding(chosen: np.ndarray) -> np.ndarray:
+    """Return for each row the last chosen row up to it; -1 if there is none.
+
+    Examples
+    --------
+    >>> preceding(np.array([False, True, True, False])).tolist()
+    [-1, 1, 2, 2]
+    """
+    return np.maximum.accumulate(np.where(chosen, np.arange(len(chosen)), -1))
+
+
 def values_at(column: pa.Array, positions: np.ndarray, has_value: np.ndarray) -> pa.Array:
     """Return the values of a column at some positions; missing where ``has_value`` is false."""
     return column.take(pa.array(positions, mask=None if has_value.all() else ~has_value))
@@ -293,14 +353,16 @@ def offsets_of(column: pa.Array) -> np.ndarray:
     return pc.struct_field(column, "offset").cast(pa.int64()).fill_null(NO_OFFSET).to_numpy()
 
 
-def best_of(candidates: np.ndarray, ties: np.ndarray | None, groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each group its candidate of the least rank, or the first if ``ties`` are not ranked, and a mask of the groups with a candidate.
+def best_of(candidates: np.ndarray, ties: np.ndarray | None, groups: GroupsOfRows, is_latest: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each group its candidate of the least rank, or the first or last if ``ties`` are not ranked, and which groups have a candidate.
 
     Candidates are rows; groups without one get any row.
     """
     if ties is not None:
         few = GroupsOfRows(groups.codes[candidates], groups.count)
         candidates = candidates[ties == few.extremes(ties, np.minimum, WORST)[few.codes]]
+    if is_latest:
+        candidates = candidates[::-1]
     firsts = first_rows(groups.codes[candidates], groups.count)
     return np.append(candidates, 0)[firsts], firsts < len(candidates)
 
@@ -312,9 +374,9 @@ def state_of_rows(ranks: Sequence[np.ndarray], positions: np.ndarray, is_known: 
     return (*ranks, is_known, values_at(carried, positions, is_known))
 
 
-def first_row(column: int, column_type: ColumnType) -> ColumnAggregate:
-    """Return the aggregate ``select_one``: the value in the first row; missing if there are no rows."""
-    return ColumnAggregate((FirstRow(column, column_type),), lambda state, *, last: state[0])
+def edge_row(state: EdgeRow) -> ColumnAggregate:
+    """Return the value in the first or last row; missing if there is no such row."""
+    return ColumnAggregate((state,), lambda state, *, last: state[0])
 
 
 def best_row(state: BestRow) -> ColumnAggregate:
@@ -327,14 +389,6 @@ def best_row(state: BestRow) -> ColumnAggregate:
 
 def _infer_any(types: Types, parameters: Parameters) -> ColumnType:
     return types[0].of_values
-
-
-def _first_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    return F.min_by(columns[0], order)
-
-
-def _of_first(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
-    return first_row(positions[0], types[0])
 
 
 def _infer_second(types: Types, parameters: Parameters) -> ColumnType:
@@ -381,9 +435,44 @@ _value_at("argmin_row", largest=False, last=True)
 _value_at("argmax_row", largest=True, last=True)
 
 
-def _recorded_first(facts: ColumnStatistics, column_type: ColumnType) -> Any:
-    # Statistics record instants without their offsets.
-    return facts.first if facts.edges_known and not column_type.is_zoned else UNRECORDED
+def _value_by(name: str, is_last: bool, is_known: bool) -> None:
+    """Define the value of the second argument in the first or last row in the order of the first argument; equal rows are in row order.
+
+    With ``is_known`` only rows count in which the second argument has a value.
+    """
+
+    def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+        return best_row(BestRow(positions[0], types[0], is_last, positions[1], types[1], "latest" if is_last else "first", is_known))
+
+    define_aggregate(name, _infer_second, arguments=2, of_columns=of_columns)
 
 
-define_aggregate("select_one", _infer_any, column=_first_column, of_columns=_of_first, recorded=_recorded_first, of_first_row=True)
+_value_by("first_known_by", is_last=False, is_known=True)
+_value_by("last_by", is_last=True, is_known=False)
+_value_by("last_known_by", is_last=True, is_known=True)
+
+
+def _edge(name: str, is_last: bool, is_known: bool) -> None:
+    """Define the value in the first or last row, or with ``is_known`` in the first or last row with a value."""
+
+    def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+        return edge_row(EdgeRow(positions[0], types[0], is_last, is_known))
+
+    def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+        row = F.when(columns[0].isNotNull(), order) if is_known else order
+        return (F.max_by if is_last else F.min_by)(columns[0], row)
+
+    def recorded(facts: ColumnStatistics, column_type: ColumnType) -> Any:
+        # Statistics record instants without their offsets.
+        if not facts.edges_known or column_type.is_zoned or (is_known and facts.has_missing is not False):
+            return UNRECORDED
+        return facts.last if is_last else facts.first
+
+    options: dict[str, Any] = {"recorded": recorded, "of_first_row": not is_last and not is_known, "skips_missing": is_known}
+    define_aggregate(name, _infer_any, column=column, of_columns=of_columns, **options)
+
+
+_edge("select_one", is_last=False, is_known=False)
+_edge("first_known", is_last=False, is_known=True)
+_edge("last", is_last=True, is_known=False)
+_edge("last_known", is_last=True, is_known=True)

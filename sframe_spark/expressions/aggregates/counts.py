@@ -228,6 +228,14 @@ def _count_missing(types: Types, positions: Sequence[int], parameters: Parameter
     return count_of_missing(positions[0])
 
 
+def _count_values(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+    return count_of_values(positions[0])
+
+
+def _count_values_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    return F.count(columns[0])
+
+
 def _count_missing_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     return F.count(F.lit(1)) - F.count(columns[0])
 
@@ -237,6 +245,7 @@ def _recorded_missing(facts: ColumnStatistics, column_type: ColumnType) -> Any:
 
 
 define_aggregate("count", _infer_count, column=_count_column, order_sensitive=False, arguments=(0, 1), of_columns=_count)
+define_aggregate("count_values", _infer_count, column=_count_values_column, order_sensitive=False, of_columns=_count_values, skips_missing=True)
 define_aggregate(
     "count_missing", _infer_count, column=_count_missing_column, order_sensitive=False, of_columns=_count_missing, recorded=_recorded_missing
 )

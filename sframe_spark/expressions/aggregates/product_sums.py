@@ -1,4 +1,4 @@
-"""Exact sums of the products of two or three columns of floats as a state column."""
+"""Exact sums of the products of two to four columns of floats as a state column."""
 
 from __future__ import annotations
 
@@ -13,23 +13,43 @@ import pyarrow as pa
 
 from sframe_spark.compute.exact_running_and_rolling_sums_and_variances import by_place, digits_of_parts, row_digits
 from sframe_spark.compute.exact_sum_and_variance import largest_magnitude, product_error
-from sframe_spark.compute.exact_sums_of_groups import BITS, Digits, digits_of, digits_to_lists, places_of
+from sframe_spark.compute.exact_sums_of_groups import BITS, FIRST_PLACE, LOWEST_PLACE, Digits, digits_of, digits_to_lists, places_of
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.float_sums import non_finite_sums_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, last_rows
 from sframe_spark.expressions.aggregates.state_columns import State, StateColumn
 
-# Factors are scaled into a band of exponents, -BAND up to BAND, in which products of three and their rounding errors are exact; bands are
-# BAND_PLACES places apart.
-BAND, BAND_PLACES = 300, 15
-# How many places sums of products of three numbers are moved before they are sent, as lists of digits have no place for the least of them.
-SENT_PLACES = 20
+MAX_FACTORS = 4
 # Rows that are multiplied at a time, and how many such blocks are added before digits are carried.
 BLOCK, BLOCKS = 1 << 14, 1 << 5
 
 
+def band_of(factors: int) -> int:
+    """Return ``b``, a multiple of 20, such that products of so many floats from ``2**-b`` up to ``2**b``, and their rounding errors, are exact.
+
+    Factors are scaled into this band of exponents. Bands are ``2 * b / 40`` places apart.
+
+    Examples
+    --------
+    >>> [band_of(factors) for factors in (2, 3, 4)]
+    [480, 300, 200]
+    """
+    return (1074 - 53 * factors) // (20 * factors) * 20
+
+
+def places_sent(factors: int) -> int:
+    """Return how many places sums of products are moved before they are sent, as lists of digits have no place for the least of them.
+
+    Examples
+    --------
+    >>> [places_sent(factors) for factors in (2, 3, 4)]
+    [0, 20, 47]
+    """
+    return max(LOWEST_PLACE * factors + FIRST_PLACE + 3, 0)
+
+
 def products_of(factors: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
-    """Return the exact products of two or three finite floats in each row as parts: floats that are multiplied by ``2**(40 * place)``.
+    """Return the exact products of two to four finite floats in each row as parts: floats that are multiplied by ``2**(40 * place)``.
 
     Examples
     --------
@@ -38,13 +58,13 @@ def products_of(factors: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
     >>> [(part.tolist(), place) for part, place in products_of([np.array([2.0**1000])] * 3) if part.any()] == [([2.0**-600], 90)]
     True
     """
-    distinct = {id(factor): factor for factor in factors}
+    distinct, band = {id(factor): factor for factor in factors}, band_of(len(factors))
     bands = {}
     for name, factor in distinct.items():
         # The exponent of zero is zero.
         exponents = np.frexp(factor)[1]
-        if exponents.max(initial=0) >= BAND or exponents.min(initial=0) < -BAND:
-            bands[name] = (exponents + BAND) // (2 * BAND)
+        if exponents.max(initial=0) >= band or exponents.min(initial=0) < -band:
+            bands[name] = (exponents + band) // (2 * band)
     if not bands:
         return exact_products(factors, 0)
     nothing = np.zeros(len(factors[0]), dtype=np.int64)
@@ -54,9 +74,9 @@ def products_of(factors: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
         return exact_products([np.where(is_product, factor, 0.0) for factor in factors], 0)
     result = []
     for chosen in np.unique(np.stack(columns)[:, is_product], axis=1).T.tolist():
-        rows = is_product & np.logical_and.reduce([column == band for column, band in zip(columns, chosen, strict=True)])
-        moved = [np.ldexp(np.where(rows, factor, 0.0), -2 * BAND * band) for factor, band in zip(factors, chosen, strict=True)]
-        result += exact_products(moved, BAND_PLACES * sum(chosen))
+        rows = is_product & np.logical_and.reduce([column == number for column, number in zip(columns, chosen, strict=True)])
+        moved = [np.ldexp(np.where(rows, factor, 0.0), -2 * band * number) for factor, number in zip(factors, chosen, strict=True)]
+        result += exact_products(moved, 2 * band // BITS * sum(chosen))
     return result
 
 
@@ -71,7 +91,7 @@ def exact_products(factors: Sequence[np.ndarray], place: int) -> list[tuple[np.n
 
 @attrs.frozen
 class ProductSum(StateColumn):
-    """The exact sum of the products of two or three columns of numbers as floats, over the rows in which all have a value.
+    """The exact sum of the products of two to four columns of numbers as floats, over the rows in which some columns have a value.
 
     Products may be beyond the largest float or below the smallest; the sum is rounded once. With an infinity or NaN it is what floats give.
 
@@ -79,11 +99,18 @@ class ProductSum(StateColumn):
     ----------
     factors
         Positions of the columns, of which one may be given several times.
+    where
+        Positions of the columns that must have a value; by default the factors.
     """
 
     # The digits of the products of so many rows can be added up in 64 bits.
     rows_per_block: ClassVar[int] = 1 << 15
-    factors: tuple[int, ...]
+    factors: tuple[int, ...] = attrs.field(validator=attrs.validators.max_len(MAX_FACTORS))
+    where: tuple[int, ...] = attrs.field()
+
+    @where.default
+    def _own_columns(self) -> tuple[int, ...]:
+        return tuple(sorted(set(self.factors)))
 
     def empty(self, groups: int) -> State:
         return Digits(groups)
@@ -149,11 +176,10 @@ class ProductSum(StateColumn):
             return np.where(odd, functools.reduce(np.multiply, [columns[position] for position in self.factors]), 0.0)
 
     def _columns(self, rows: InputRows) -> dict[int, np.ndarray]:
-        where = tuple(sorted(set(self.factors)))
-        return {position: rows.floats(position, where) for position in where}
+        return {position: rows.floats(position, self.where) for position in sorted(set(self.factors))}
 
     def to_arrow(self, state: State) -> list[pa.Array]:
-        return [digits_to_lists(state.all_digits().moved(SENT_PLACES))]
+        return [digits_to_lists(state.all_digits().moved(places_sent(len(self.factors))))]
 
     def of_arrow(self, columns: Sequence[pa.Array]) -> State:
-        return digits_of(columns[0]).moved(-SENT_PLACES)
+        return digits_of(columns[0]).moved(-places_sent(len(self.factors)))

@@ -1,8 +1,9 @@
-"""The numbers of groups as a state column from which quantiles are read, and the aggregate ``quantile``. NaN counts as the largest number."""
+"""The numbers of groups as a state column from which quantiles are read, and the aggregates of these. NaN counts as the largest number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -15,15 +16,17 @@ from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.compute.sorting_and_searching import as_ordered_ints, order_of
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.compute.wavelet_matrix import kth_of_ranges
-from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
+from sframe_spark.expressions.aggregates.counts import known
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, State, StateColumn
-from sframe_spark.types import ARRAY, ColumnType
+from sframe_spark.types import ARRAY, FLOAT, ColumnType
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 # Lists with more numbers together than this many times those of the pool are not sorted one by one.
 MAX_OVERLAP = 4
 
@@ -89,11 +92,11 @@ class NumberLists:
             return packed
         return NumberLists(packed.starts, packed.sizes, packed.numbers[order_within(packed.sizes, packed.numbers)], True)
 
-    def quantiles(self, shares: Sequence[float]) -> np.ndarray:
-        """Return the quantiles of each list, in a row each; zeros for an empty list."""
-        result, present = np.zeros((len(self), len(shares))), np.flatnonzero(self.sizes)
+    def at(self, places: Sequence[RankOfCount]) -> np.ndarray:
+        """Return the numbers at some ranks of each list, in a row each; zeros for an empty list."""
+        result, present = np.zeros((len(self), len(places))), np.flatnonzero(self.sizes)
         sizes = self.sizes[present]
-        ranks = [rank_of(share, sizes) for share in shares]
+        ranks = [rank(sizes) for rank in places]
         if self.are_sorted or sizes.sum() <= MAX_OVERLAP * len(self.numbers):
             lists = self if self.are_sorted else self.sorted()
             for column, rank in enumerate(ranks):
@@ -108,9 +111,29 @@ class NumberLists:
         return result
 
 
+RankOfCount = Callable[[np.ndarray], np.ndarray]
+"""From counts of numbers to a rank among so many sorted ones; one more number changes it by at most one."""
+
+
 def rank_of(share: float, counts: np.ndarray) -> np.ndarray:
     """Return the position of a quantile among so many sorted numbers: that share of the numbers comes before it, rounded down."""
     return np.minimum((share * counts).astype(np.int64), counts - 1)
+
+
+def rank_below(share: float, counts: np.ndarray) -> np.ndarray:
+    """Return the position of the number at, or next below, a share of the way from the first to the last of so many sorted numbers.
+
+    Examples
+    --------
+    >>> rank_below(0.5, np.array([1, 2, 3])).tolist(), rank_above(0.5, np.array([1, 2, 3])).tolist()
+    ([0, 0, 1], [0, 1, 1])
+    """
+    return np.floor(share * (counts - 1)).astype(np.int64)
+
+
+def rank_above(share: float, counts: np.ndarray) -> np.ndarray:
+    """Return the position of the number at, or next above, a share of the way from the first to the last of so many sorted numbers."""
+    return np.ceil(share * (counts - 1)).astype(np.int64)
 
 
 @attrs.frozen(eq=False)
@@ -167,20 +190,26 @@ class NumbersSoFar:
         lists = NumberLists(both.starts[self.groups], self.before.sizes[self.groups] + self.so_far, both.numbers)
         return lists if self.order is None else lists.take(self.order)
 
-    def quantiles(self, shares: Sequence[float]) -> np.ndarray:
-        """Return the quantiles of each row, in a row each; zeros where there is no number yet."""
-        result = np.zeros((len(self), len(shares)))
-        for column, share in enumerate(shares):
-            result[:, column] = self._quantile(share)
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many numbers each row has."""
+        sizes = self.before.sizes[self.groups] + self.so_far
+        return sizes if self.order is None else sizes[self.order]
+
+    def at(self, places: Sequence[RankOfCount]) -> np.ndarray:
+        """Return the numbers at some ranks for each row, in a row each; zeros where there is no number yet."""
+        result = np.zeros((len(self), len(places)))
+        for column, rank in enumerate(places):
+            result[:, column] = self._at(rank)
         return result if self.order is None else result[self.order]
 
-    def _quantile(self, share: float) -> np.ndarray:
+    def _at(self, rank: RankOfCount) -> np.ndarray:
         earlier, starts, count = self.before.sizes, self.before.starts, len(self.counts)
         totals = earlier[self.groups] + self.so_far
         rows, result = np.flatnonzero(totals), np.zeros(len(totals))
         groups, so_far = self.groups[rows], self.so_far[rows]
-        ranks = rank_of(share, totals[rows])
-        # Each number of the batch moves the quantile's position among the earlier numbers by at most one, so only numbers in this range matter.
+        ranks = rank(totals[rows])
+        # Each number of the batch moves the position among the earlier numbers by at most one, so only numbers in this range matter.
         low, high = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
         np.minimum.at(low, groups, np.maximum(ranks - so_far, 0))
         np.maximum.at(high, groups, ranks + 1)
@@ -317,9 +346,59 @@ def quantile(types: Types, columns: Sequence[int], parameters: Parameters) -> Co
 
     def finish(lists: NumberLists | NumbersSoFar, *, last: bool) -> pa.Array:
         # Zeros of both signs are equal, so their order must not decide which sign a quantile has: it has none, as least and greatest values.
-        found = lists.quantiles(parameters) + 0.0
-        offsets = pa.array(np.arange(len(lists) + 1, dtype=np.int32) * len(parameters), pa.int32())
-        return pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), type=ARRAY.physical)
+        return vectors(lists.at([partial(rank_of, share) for share in parameters]) + 0.0)
+
+    return ColumnAggregate((CollectedNumbers(columns[0]),), finish)
+
+
+def vectors(numbers: np.ndarray, is_known: np.ndarray | None = None) -> pa.Array:
+    """Return the rows of a table of numbers as vectors; missing where ``is_known`` is false."""
+    rows, width = numbers.shape
+    offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * width, pa.int32())
+    values, mask = pa.array(numbers.ravel(), from_pandas=False), None if is_known is None or is_known.all() else pa.array(~is_known)
+    return pa.ListArray.from_arrays(offsets, values, type=ARRAY.physical, mask=mask)
+
+
+def interpolated(share: float, way: str, counts: np.ndarray, below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """Return the quantile between the numbers next below and above its place.
+
+    Source: the methods of ``numpy.quantile`` with these names; ``linear`` rounds as NumPy does.
+
+    Examples
+    --------
+    >>> [interpolated(0.25, way, np.array([2]), np.array([1.0]), np.array([3.0])).tolist() for way in INTERPOLATIONS]
+    [[1.5], [1.0], [3.0], [2.0], [1.0]]
+    """
+    if way in ("lower", "higher"):
+        return below if way == "lower" else above
+    place = share * (counts - 1)
+    part, is_between = place - np.floor(place), below != above
+    if way == "nearest":
+        # Of two numbers equally near the one with the even position is taken.
+        return np.where(np.rint(place) > np.floor(place), above, below)
+    with np.errstate(invalid="ignore", over="ignore"):
+        if way == "midpoint":
+            between = 0.5 * below + 0.5 * above
+        else:
+            step = above - below
+            between = np.where(part < 0.5, below + step * part, above - step * (1.0 - part))
+        return np.where(is_between & (part > 0.0), between, below)
+
+
+def interpolated_quantile(types: Types, columns: Sequence[int], parameters: Parameters) -> ColumnAggregate:
+    """Return the quantile for a share, or a vector of those for several, at a share of the way from the least to the greatest number.
+
+    It is missing without a number.
+    """
+    way, wanted = parameters
+    shares = wanted if isinstance(wanted, tuple) else (wanted,)
+    places = [partial(rank, share) for share in shares for rank in (rank_below, rank_above)]
+
+    def finish(lists: NumberLists | NumbersSoFar, *, last: bool) -> pa.Array:
+        counts = lists.sizes
+        numbers, is_known, some = lists.at(places), counts > 0, np.maximum(counts, 1)
+        found = [interpolated(share, way, some, numbers[:, 2 * i], numbers[:, 2 * i + 1]) + 0.0 for i, share in enumerate(shares)]
+        return vectors(np.stack(found, axis=1), is_known) if isinstance(wanted, tuple) else known(found[0], is_known)
 
     return ColumnAggregate((CollectedNumbers(columns[0]),), finish)
 
@@ -329,6 +408,16 @@ def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:
     if not all(isinstance(share, (int, float)) and 0 <= share <= 1 for share in parameters):
         raise UnsupportedOperationError(f"quantiles are shares between 0 and 1, got {', '.join(map(str, parameters))}")
     return ARRAY
+
+
+def _infer_interpolated(types: Types, parameters: Parameters) -> ColumnType:
+    if len(parameters) != 2:
+        raise UnsupportedOperationError(f"an interpolated quantile takes a way and one share or several, got {', '.join(map(str, parameters))}")
+    way, wanted = parameters
+    _infer_quantile(types, wanted if isinstance(wanted, tuple) else (wanted,))
+    if way not in INTERPOLATIONS:
+        raise InvalidArgumentError(f"interpolate must be one of {', '.join(INTERPOLATIONS)}, got {way!r}")
+    return ARRAY if isinstance(wanted, tuple) else FLOAT
 
 
 def _quantile_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -350,3 +439,4 @@ define_aggregate(
     order_sensitive=False,
     of_columns=quantile,
 )
+define_aggregate("interpolated_quantile", _infer_interpolated, order_sensitive=False, of_columns=interpolated_quantile, skips_missing=True)

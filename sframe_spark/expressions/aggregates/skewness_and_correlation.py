@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from sframe_spark.compute.exact_squared_deviations import rounded_or_nan
 from sframe_spark.compute.exact_sum_and_variance import product_error, quotient
-from sframe_spark.compute.exact_sums_of_groups import GROUPS_PER_BLOCK, Digits, Pair
+from sframe_spark.compute.exact_sums_of_groups import GROUPS_PER_BLOCK, Digits
+from sframe_spark.compute.pairs_of_floats import PairsOfFloats
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
+from sframe_spark.expressions.aggregates.moments import add_multiples, are_finite
 from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT_KIND, ColumnType
@@ -38,29 +40,12 @@ FEW_UNSURE = 16
 MAX_BITS = 900
 
 
-def times(first: Pair, second: Pair) -> Pair:
-    """Return the product of two pairs of floats."""
-    product = first[0] * second[0]
-    rest = product_error(first[0], second[0], product) + (first[0] * second[1] + first[1] * second[0])
-    total = product + rest
-    return total, rest - (total - product)
-
-
-def minus(first: Pair, second: Pair) -> Pair:
-    """Return the difference of two pairs of floats."""
-    difference = first[0] - second[0]
-    taken = difference - first[0]
-    rest = ((first[0] - (difference - taken)) - (second[0] + taken)) + (first[1] - second[1])
-    total = difference + rest
-    return total, rest - (total - difference)
-
-
-def rounded_ratio(numerator: Pair, denominator: Pair, error: np.ndarray) -> np.ndarray:
+def rounded_ratio(numerator: PairsOfFloats, denominator: PairsOfFloats, error: np.ndarray) -> np.ndarray:
     """Return the correctly rounded ``numerator**2 / denominator``; NaN where its relative error leaves the rounding undecided."""
-    square = times(numerator, numerator)
-    first = square[0] / denominator[0]
-    left = minus(square, times((first, np.zeros(len(first))), denominator))
-    return rounded_or_nan(first, left[0] / denominator[0], np.where(error < UNSURE, error * first, math.nan))
+    square = numerator * numerator
+    first = square.high / denominator.high
+    left = square - denominator * first
+    return rounded_or_nan(first, left.high / denominator.high, np.where(error < UNSURE, error * first, math.nan))
 
 
 def signed_root(numerator: int, denominator: int) -> float:
@@ -115,7 +100,7 @@ class Ratio:
 
     def _in_pairs(self, counts: np.ndarray, sums: Sequence[Digits]) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return self.from_pairs((counts.astype(np.float64), np.zeros(len(counts))), *(part.pairs() for part in sums))
+            return self.from_pairs(PairsOfFloats.of(counts), *(PairsOfFloats(*part.pairs()) for part in sums))
 
 
 def blocks_of(groups: np.ndarray, digits: Sequence[Digits]) -> Iterator[tuple[np.ndarray, list[Digits]]]:
@@ -125,17 +110,16 @@ def blocks_of(groups: np.ndarray, digits: Sequence[Digits]) -> Iterator[tuple[np
         yield block, [part.take(block).carried() for part in digits]
 
 
-def skewness_from_pairs(counts: Pair, sums: Pair, squares: Pair, cubes: Pair) -> np.ndarray:
+def skewness_from_pairs(counts: PairsOfFloats, sums: PairsOfFloats, squares: PairsOfFloats, cubes: PairsOfFloats) -> np.ndarray:
     """Return the skewness of groups of finite numbers; NaN where pairs of floats leave the last bit undecided."""
-    three, two = (3.0 * counts[0], counts[1]), (2.0 * sums[0], 2.0 * sums[1])
-    square, most = times(sums, sums), times(counts, squares)
-    spread = minus(most, square)
-    terms = times(times(cubes, counts), counts), times(times(sums, squares), three), times(square, two)
-    third = minus(minus(terms[0], terms[1]), (-terms[2][0], -terms[2][1]))
-    error = STEPS_ERROR * (1.0 + 2.0 * sum(np.abs(term[0]) for term in terms) / np.abs(third[0]) + 6.0 * most[0] / spread[0])
-    error[~((spread[0] > MIN_SPREAD) & (most[0] < MAX_SPREAD))] = math.nan
-    ratio = rounded_ratio(third, times(spread, times(spread, spread)), error)
-    return np.copysign(np.sqrt(ratio), third[0])
+    square, most = sums * sums, counts * squares
+    spread = most - square
+    terms = cubes * counts * counts, sums * squares * (counts * 3.0), square * (sums * 2.0)
+    third = terms[0] - terms[1] + terms[2]
+    error = STEPS_ERROR * (1.0 + 2.0 * sum(np.abs(term.high) for term in terms) / np.abs(third.high) + 6.0 * most.high / spread.high)
+    error[~((spread.high > MIN_SPREAD) & (most.high < MAX_SPREAD))] = math.nan
+    ratio = rounded_ratio(third, spread * (spread * spread), error)
+    return np.copysign(np.sqrt(ratio), third.high)
 
 
 def skewness_from_ints(count: int, group: int, sums: Digits, squares: Digits, cubes: Digits) -> float:
@@ -154,13 +138,6 @@ def near_means(counts: np.ndarray, *sums: Digits) -> tuple[np.ndarray, list[np.n
     sizes = [np.abs(mean) for mean in means]
     usual = np.flatnonzero(np.logical_and.reduce([(size > MIN_MEAN) & (size < MAX_MEAN) for size in sizes]))
     return usual, [mean[usual] for mean in means]
-
-
-def add_multiples(result: Digits, factors: np.ndarray, sums: Digits | np.ndarray) -> None:
-    """Add to each sum the product of a float and another sum or a count."""
-    groups, places = np.arange(result.count), sums.places if isinstance(sums, Digits) else {0: sums}
-    for place, digits in places.items():
-        result.add_product(factors, digits.astype(np.float64), groups, place)
 
 
 def cubes_around_means(counts: np.ndarray, *sums: Digits) -> tuple[np.ndarray, list[Digits]]:
@@ -185,17 +162,19 @@ def lowest_place(digits: Digits) -> int:
     return min(digits.places, default=0)
 
 
-def correlation_from_pairs(counts: Pair, products: Pair, sums: Pair, squares: Pair, others: Pair, other_squares: Pair) -> np.ndarray:
+def correlation_from_pairs(
+    counts: PairsOfFloats, products: PairsOfFloats, sums: PairsOfFloats, squares: PairsOfFloats, others: PairsOfFloats, other_squares: PairsOfFloats
+) -> np.ndarray:
     """Return the correlation of groups of pairs of finite numbers; NaN where pairs of floats leave the last bit undecided."""
-    terms = times(counts, products), times(sums, others)
-    most, other_most = times(counts, squares), times(counts, other_squares)
-    spread, other_spread = minus(most, times(sums, sums)), minus(other_most, times(others, others))
-    common = minus(*terms)
-    largest = np.abs(terms[0][0]) + np.abs(terms[1][0])
-    error = STEPS_ERROR * (1.0 + 2.0 * (largest / np.abs(common[0]) + most[0] / spread[0] + other_most[0] / other_spread[0]))
+    terms = counts * products, sums * others
+    most, other_most = counts * squares, counts * other_squares
+    spread, other_spread = most - sums * sums, other_most - others * others
+    common = terms[0] - terms[1]
+    largest = np.abs(terms[0].high) + np.abs(terms[1].high)
+    error = STEPS_ERROR * (1.0 + 2.0 * (largest / np.abs(common.high) + most.high / spread.high + other_most.high / other_spread.high))
     for part, whole in ((spread, most), (other_spread, other_most)):
-        error[~((part[0] > MIN_SPREAD) & (whole[0] < MAX_SPREAD))] = math.nan
-    return np.copysign(np.sqrt(rounded_ratio(common, times(spread, other_spread), error)), common[0])
+        error[~((part.high > MIN_SPREAD) & (whole.high < MAX_SPREAD))] = math.nan
+    return np.copysign(np.sqrt(rounded_ratio(common, spread * other_spread, error)), common.high)
 
 
 def correlation_from_ints(count: int, group: int, products: Digits, *sides: Digits) -> float:
@@ -230,18 +209,19 @@ SKEWNESS = Ratio(skewness_from_pairs, cubes_around_means, skewness_from_ints)
 CORRELATION = Ratio(correlation_from_pairs, products_around_means, correlation_from_ints)
 
 
-def are_finite(*sums: State) -> np.ndarray:
-    """Return which groups have no infinity and no NaN in any of some sums."""
-    odd = [found for found in (state.non_finite() for state in sums) if found is not None]
-    return ~np.logical_or.reduce(odd) if odd else np.ones(len(sums[0]), dtype=bool)
+def skewness(column: int, bias: bool = True) -> ColumnAggregate:
+    """Return the skewness; missing without a value, NaN without variance and with an infinity or NaN.
 
-
-def skewness(column: int) -> ColumnAggregate:
-    """Return the population skewness; missing without a value, NaN without variance and with an infinity or NaN."""
+    It is that of a population, or without ``bias`` an estimate from a sample, which is missing with fewer than three values.
+    """
 
     def finish(counts: State, squares: State, sums: State, cubes: State, *, last: bool) -> pa.Array:
         chosen = (counts > 1) & are_finite(sums)
-        return known(SKEWNESS.of(counts, (sums, squares, cubes), chosen), counts > 0)
+        values = SKEWNESS.of(counts, (sums, squares, cubes), chosen)
+        if bias:
+            return known(values, counts > 0)
+        numbers = np.maximum(counts, 3).astype(np.float64)
+        return known(values * np.sqrt(numbers * (numbers - 1.0)) / (numbers - 2.0), counts > 2)
 
     return ColumnAggregate((Count((column,)), FloatSum(column, is_squared=True), FloatSum(column), ProductSum((column,) * 3)), finish)
 
@@ -273,7 +253,7 @@ def _infer_correlation(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _skewness(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
-    return skewness(positions[0])
+    return skewness(positions[0], *parameters)
 
 
 def _correlation(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:

@@ -19,7 +19,7 @@ from sframe_spark.compute.rolling_variances_in_floats import rolling_squared_dev
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties, SeveralColumns, define_aggregate, require
-from sframe_spark.expressions.aggregates.counts import Count
+from sframe_spark.expressions.aggregates.counts import Count, known
 from sframe_spark.expressions.aggregates.float_sums import DigitSums, FloatSum, non_finite_sums_of_windows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, State
@@ -36,43 +36,43 @@ def deviations_of_one(count: int, sums: Digits, squares: Digits, group: int = 0)
     return deviation_from_ints(count, sums, squares, group)
 
 
-def variance(column: int, is_root: bool = False, is_nan_alone: bool = False) -> ColumnAggregate:
-    """Return the population variance, or with ``is_root`` its square root; zero for a group with one value or none.
+def variance(column: int, is_root: bool = False, freedom: int = 0) -> ColumnAggregate:
+    """Return the variance with the count reduced by degrees of freedom as divisor, or with ``is_root`` its square root; NaN with an infinity or NaN.
 
-    With an infinity or NaN it is NaN, but zero if that is the only value; with ``is_nan_alone`` it is NaN then, too.
+    Without degrees of freedom it is zero for a group with one number or none; with these it is missing for a group with no more numbers than them.
     """
 
+    def finished(deviations: np.ndarray, counts: np.ndarray) -> pa.Array:
+        deviations /= np.maximum(counts - freedom, 1)
+        return known(np.sqrt(deviations, out=deviations) if is_root else deviations, counts >= (freedom + 1 if freedom else 0))
+
     def finish(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
-        result = squared_deviations(counts, sums, squares) / np.maximum(counts, 1)
-        odd = sums.non_finite() if is_nan_alone else None
+        result, odd = squared_deviations(counts, sums, squares), sums.non_finite()
         if odd is not None:
             result[odd] = math.nan
-        return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
+        return finished(result, counts)
 
     def finish_of_all(counts: State, squares: State, sums: State, *, last: bool) -> pa.Array:
-        count = int(counts[0])
-        result = deviations_of_one(count, sums.all_digits(), squares.all_digits()) / count if count > 1 or (count and is_nan_alone) else 0.0
-        return pa.array([math.sqrt(result) if is_root else result], from_pandas=False)
+        return finished(np.array([deviations_of_one(int(counts[0]), sums.all_digits(), squares.all_digits())]), counts)
 
     def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
         # Pairs of floats, which are exact enough for most windows, take a third of the time of digits.
         counts, numbers = Count((column,)).windows(rows, windows), rows.floats(column, (column,))
         result = deviations_of_windows(numbers, counts, windows.starts, windows.stops)
-        result /= np.maximum(counts, 1)
-        if is_nan_alone and not math.isfinite(largest_magnitude(numbers)):
+        if not math.isfinite(largest_magnitude(numbers)):
             result[non_finite_sums_of_windows(numbers, windows) != 0.0] = math.nan
-        return pa.array(np.sqrt(result, out=result) if is_root else result, from_pandas=False)
+        return finished(result, counts)
 
     # The sum of squares is computed first: in one pass it yields the sum as well.
     return ColumnAggregate((Count((column,)), FloatSum(column, is_squared=True), FloatSum(column)), finish, of_windows, finish_of_all=finish_of_all)
 
 
 def rolling_variance(column: int, is_root: bool = False) -> ColumnAggregate:
-    """Return the variance that is NaN with any infinity or NaN; for windows of one width its last digits may be wrong, see decision 034.
+    """Return the population variance; for windows of one width its last digits may be wrong, see decision 034.
 
     Such windows are added up in floats, in less time than exactly; the result for a window does not depend on other rows.
     """
-    exact = variance(column, is_root, is_nan_alone=True)
+    exact = variance(column, is_root)
 
     def of_windows(rows: InputRows, windows: RowWindows) -> pa.Array:
         if windows.width is None:
@@ -138,32 +138,45 @@ NO_SPREAD = "a column with no more rows than ddof={} has no spread: choose a sma
 
 def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
     require("VAR or STD", types[0], (INT_KIND, FLOAT_KIND))
+    if len(parameters) > 1 or (parameters and (type(parameters[0]) is not int or parameters[0] < 0)):
+        raise UnsupportedOperationError(f"degrees of freedom are an int from 0, not {parameters!r:.80}")
     return FLOAT
 
 
 def _infer_column_spread(types: Types, parameters: Parameters) -> ColumnType:
-    if len(parameters) != 1 or type(parameters[0]) is not int or parameters[0] < 0:
-        raise UnsupportedOperationError(f"degrees of freedom are an int from 0, not {parameters!r:.80}")
-    return _infer_spread(types, parameters)
+    return _infer_spread(types, parameters or (None,))
+
+
+def freedom_of(parameters: Parameters) -> int:
+    """Return the degrees of freedom that parameters of a spread give; by default there are none."""
+    return parameters[0] if parameters else 0
 
 
 def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
-    """Return the Spark aggregates for the variance of numbers, which is zero if there is at most one."""
-    numbers = DigitSums(names[0], types[0], way, has_squares=True)
-    return numbers.aggregate(partial(numbers.in_python, variances_of_all if way.is_whole else variances))
+    """Return the Spark aggregates for the variance of numbers."""
+    numbers, freedom = DigitSums(names[0], types[0], way, has_squares=True), freedom_of(parameters)
+
+    def finish(made: Sequence[str]) -> Column:
+        values = numbers.in_python(partial(variances_of_all if way.is_whole else variances, freedom), made)
+        return F.when(F.col(made[0]) > freedom, values) if freedom else values
+
+    return numbers.aggregate(finish)
 
 
-def variances(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
-    """Return the variance of each group: the mean squared deviation."""
+def variances(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Return the variance of each group; arbitrary for groups with no more numbers than degrees of freedom, if there are any of these."""
     assert squares is not None
-    return squared_deviations(counts, totals, squares) / np.maximum(counts, 1)
+    result, odd = squared_deviations(counts, totals, squares), totals.non_finite()
+    if odd is not None:
+        result[odd] = math.nan
+    return result / np.maximum(counts - freedom, 1)
 
 
-def variances_of_all(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
-    """Return the variance of all rows together, computed as the kernel does; zero for at most one number."""
+def variances_of_all(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
+    """Return the variance of all rows together, computed as the kernel does."""
     assert squares is not None
     groups = enumerate(counts.tolist())
-    return np.array([deviations_of_one(count, totals, squares, group) / count if count > 1 else 0.0 for group, count in groups])
+    return np.array([deviations_of_one(count, totals, squares, group) / max(count - freedom, 1) for group, count in groups])
 
 
 def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: QueryProperties) -> SeveralColumns:
@@ -198,7 +211,7 @@ def _spread(name: str, is_root: bool) -> None:
     """Define the variance or the standard deviation of the values of a group."""
 
     def of_columns(types: Types, positions: Sequence[int], parameters: Parameters) -> ColumnAggregate:
-        return variance(positions[0], is_root)
+        return variance(positions[0], is_root, freedom_of(parameters))
 
     exact = _root(exact_variance) if is_root else exact_variance
     define_aggregate(name, _infer_spread, order_sensitive=False, exact=exact, of_columns=of_columns, skips_missing=True)

@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from sframe_spark.compute.key_runs import POSITIVE_ZERO
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
+from sframe_spark.expressions.aggregates.aggregate_function import aggregate_of_values
 from sframe_spark.expressions.aggregates.counts import missing_of_none, sum_of_ints
 from sframe_spark.expressions.aggregates.extremes import extreme
 from sframe_spark.expressions.aggregates.float_sums import mean, sum_of_floats
+from sframe_spark.expressions.aggregates.products import product
 from sframe_spark.expressions.aggregates.spreads import variance
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
-from sframe_spark.expressions.aggregates.vectors import sum_of_vectors, vectors_of_lists
+from sframe_spark.expressions.aggregates.vectors import sum_of_vectors
 from sframe_spark.operators.project_zip_arrange import columns_of, new_positions
 from sframe_spark.operators.window.running_by_group import window_so_far
 from sframe_spark.operators.window.running_states import RunningAggregates, RunningState
@@ -33,7 +35,7 @@ from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, FLOAT, INT, Colum
 if TYPE_CHECKING:
     from pyspark.sql import Column, WindowSpec
 
-KINDS = ("sum", "mean", "min", "max", "std", "var")
+KINDS = ("sum", "mean", "min", "max", "std", "var", "product")
 VECTOR_KINDS = ("sum", "mean")
 KINDS_OF_FLOATS = ("mean", "std", "var")
 LARGEST_INT = 2**63 - 1
@@ -60,7 +62,7 @@ class Cumulative(SequentialOperator):
     keys: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Return the types: sum, min and max keep it, others give float. (Array columns have sums and means of vectors; date-times min and max.)
+        """Return the types: sum, product, min and max keep it, others give float. Array columns have sums and means; date-times min and max.
 
         Raises
         ------
@@ -115,18 +117,22 @@ class Cumulative(SequentialOperator):
         """Return a window over all rows up to each row."""
         schema, result_types = inputs[0].schema, self.infer_type([Facts(inputs[0].schema, Length.unknown())])
         relation = inputs[0].with_position() if any(kind.is_zoned for kind in schema) else inputs[0]
-        window, vectors = window_so_far(relation, self.keys), [kind == ARRAY for kind in result_types]
+        window, collects = window_so_far(relation, self.keys), [kind == ARRAY or self.kind == "product" for kind in result_types]
         values = [
-            collected_vectors(relation, column, window) if of_vectors else self._lowered(relation, column, window)
-            for column, of_vectors in zip(self.columns, vectors, strict=True)
+            collected_values(relation, column, window) if is_collected else self._lowered(relation, column, window)
+            for column, is_collected in zip(self.columns, collects, strict=True)
         ]
         lowered = relation.with_columns(values, result_types)
-        if not any(vectors):
+        if not any(collects):
             return lowered
-        # Summed in a separate select, because Spark allows no Python function of a window expression.
+        # Aggregated in a separate select, because Spark allows no Python function of a window expression.
         names = [lowered.df[name] for name in lowered.columns]
         return lowered.with_columns(
-            [self._of_vectors(name) if of_vectors else name for name, of_vectors in zip(names, vectors, strict=True)], result_types
+            [
+                self._of_collected(name, kind) if is_collected else name
+                for name, kind, is_collected in zip(names, result_types, collects, strict=True)
+            ],
+            result_types,
         )
 
     def _lowered(self, relation: Relation, column: int, window: WindowSpec) -> Column:
@@ -135,16 +141,17 @@ class Cumulative(SequentialOperator):
             return first_extreme(relation, self.kind, window, column)
         return window_aggregate(relation.df[f"c{column}"], column_type, self.kind, window)
 
-    def _of_vectors(self, collected: Column) -> Column:
+    def _of_collected(self, collected: Column, column_type: ColumnType) -> Column:
+        from sframe_spark.compute.spark_columns import spark_type
         from sframe_spark.session.spark_versions import arrow_function
         from sframe_spark.udf.error_transport import error_transport
 
-        aggregate, transport = cumulative_statistic(self.kind, ARRAY), error_transport()
+        aggregate, transport = cumulative_statistic(self.kind, column_type), error_transport()
 
         def of_groups(groups: pa.Array) -> pa.Array:
-            return transport.guarded(lambda: vectors_of_lists(groups, aggregate))
+            return transport.guarded(lambda: aggregate_of_values(groups, aggregate))
 
-        return arrow_function(of_groups, "array<double>")(collected)
+        return arrow_function(of_groups, spark_type(column_type))(collected)
 
     def describe(self) -> str:
         if self.columns == (0,) and not self.keys:
@@ -153,8 +160,8 @@ class Cumulative(SequentialOperator):
         return f"{self.kind} of {columns} by [{keys}]"
 
 
-def collected_vectors(relation: Relation, column: int, window: WindowSpec) -> Column:
-    """Return a Spark column with the vectors in the rows of a window."""
+def collected_values(relation: Relation, column: int, window: WindowSpec) -> Column:
+    """Return a Spark column with the values in the rows of a window, of which Spark has no aggregate with the same result."""
     from pyspark.sql import functions as F
 
     return F.collect_list(relation.df[f"c{column}"]).over(window)
@@ -172,7 +179,7 @@ def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
         return ARRAY
     if not column_type.is_numeric and not (column_type.kind == DATETIME_KIND and operator.kind in ("min", "max")):
         raise UnsupportedOperationError(f"{operator.name}_{operator.kind} takes numbers, not values of type {column_type.kind}")
-    return column_type.of_values if operator.kind in ("sum", "min", "max") else FLOAT
+    return column_type.of_values if operator.kind in ("sum", "product", "min", "max") else FLOAT
 
 
 def cumulative_statistic(kind: str, column_type: ColumnType, column: int = 0) -> ColumnAggregate:
@@ -189,7 +196,9 @@ def cumulative_statistic(kind: str, column_type: ColumnType, column: int = 0) ->
         return mean(column)
     if kind == "sum":
         return missing_of_none(sum_of_ints(column) if column_type == INT else sum_of_floats(column), column)
-    return missing_of_none(variance(column, kind == "std", is_nan_alone=True), column)
+    if kind == "product":
+        return missing_of_none(product(column, column_type), column)
+    return missing_of_none(variance(column, kind == "std"), column)
 
 
 def different_lengths() -> ExecutionError:

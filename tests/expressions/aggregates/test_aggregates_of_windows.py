@@ -12,7 +12,7 @@ from sframe_spark.compute import exact_running_and_rolling_sums_and_variances as
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates import aggregates_of_windows
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
-from sframe_spark.expressions.aggregates.chosen_rows import BestRow, FirstRow
+from sframe_spark.expressions.aggregates.chosen_rows import BestRow, EdgeRow
 from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum, count_of_rows
 from sframe_spark.expressions.aggregates.extremes import Extreme, KindOfFirstValue
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
@@ -91,7 +91,7 @@ STATES = [
     Extreme(0, FLOAT, True),
     Extreme(1, INT, False),
     KindOfFirstValue(0),
-    FirstRow(0, FLOAT),
+    EdgeRow(0, FLOAT),
     BestRow(0, FLOAT, True, 1, INT),
 ]
 

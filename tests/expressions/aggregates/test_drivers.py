@@ -45,8 +45,8 @@ RULES: dict[str, tuple[Rules, str]] = {
     "sum of vectors": (Rules(none="zero", ragged="missing"), "reference"),
     "mean": (Rules(none=None), "reference"),
     "mean of vectors": (Rules(none="zero", ragged="missing"), "reference"),
-    "var": (Rules(none=0.0, alone=0.0), "reference"),
-    "std": (Rules(none=0.0, alone=0.0), "reference"),
+    "var": (Rules(none=0.0), "ours: there, the spread of one NaN or infinity is 0 (docs/deviations.md)"),
+    "std": (Rules(none=0.0), "ours: as var"),
     "min": (Rules(nan="spreads", zoned="offset"), "ours: there, of NaN and of date-times of one instant, whichever a thread meets first"),
     "max": (Rules(nan="spreads", zoned="offset"), "ours: as min"),
     "argmin": (Rules(ties="first"), "ours: there, of ties and NaN, any row"),
@@ -57,8 +57,8 @@ RULES: dict[str, tuple[Rules, str]] = {
     # SArray.sum and so on
     "column_vector_sum": (Rules(none="zero", ragged="error"), "reference"),
     "column_vector_mean": (Rules(none=None, ragged="error"), "reference"),
-    "column_var": (Rules(none=None, alone=math.nan), "reference"),
-    "column_std": (Rules(none=None, alone=math.nan), "reference"),
+    "column_var": (Rules(none=None), "ours: as var"),
+    "column_std": (Rules(none=None), "ours: as var"),
     "column_min": (Rules(nan="skipped", zoned="first"), "reference"),
     "column_max": (Rules(nan="skipped", zoned="first"), "reference"),
     "argmin_row": (Rules(ties="last"), "ours: there, any of ties, and an error if the first value is missing"),
@@ -68,19 +68,24 @@ RULES: dict[str, tuple[Rules, str]] = {
     "cumulative_mean": (Rules(none=None, ragged="error"), "reference"),
     "cumulative_min": (Rules(nan="first", zoned="first"), "reference"),
     "cumulative_max": (Rules(nan="first", zoned="first"), "reference"),
-    "cumulative_var": (Rules(none=None, alone=math.nan), "ours: there, the spread of one NaN or infinity is 0 (docs/deviations.md)"),
-    "cumulative_std": (Rules(none=None, alone=math.nan), "ours: as cumulative_var"),
+    "cumulative_var": (Rules(none=None), "ours: as var"),
+    "cumulative_std": (Rules(none=None), "ours: as var"),
     # SArray.rolling_sum and so on; with min_observations=0, sums and spreads of no value are 0
     "rolling_sum": (Rules(none=None, ragged="missing"), "reference"),
     "rolling_mean": (Rules(none=None, ragged="missing"), "reference"),
     "rolling_min": (Rules(nan="first", zoned="first"), "reference"),
     "rolling_max": (Rules(nan="first", zoned="first"), "reference"),
-    "rolling_var": (Rules(none=None, alone=math.nan), "ours: as cumulative_var"),
-    "rolling_stdv": (Rules(none=None, alone=math.nan), "ours: as cumulative_var"),
+    "rolling_var": (Rules(none=None), "ours: as var"),
+    "rolling_stdv": (Rules(none=None), "ours: as var"),
     "rolling_count": (Rules(), "reference"),
 }
 # The forms without such rules: what the reference has not; counts; values in row order, which the reference has in any order; charts.
-RULELESS = ("skewness", "correlation", "count", "count_missing", "count_runs", "select_one", "concat", "distinct", "finite_range")
+RULELESS = (
+    *("skewness", "correlation", "kurtosis", "moment", "covariance", "weighted_mean", "weighted_covariance", "weighted_correlation", "dot_product"),
+    *("linear_regression", "zscore", "product", "geometric_mean", "interpolated_quantile"),
+    *("first_known", "last", "last_known", "first_known_by", "last_by", "last_known_by"),
+    *("count", "count_values", "count_missing", "count_runs", "select_one", "concat", "distinct", "finite_range"),
+)  # fmt: skip
 # Of these, what all rows at once give is expected of all drivers and cuts.
 CHARTS = (
     *("histogram", "label_counts", "label_histograms", "label_ranges", "bin_ranges", "item_kinds", "summary", "key_counts", "keys_between"),
@@ -117,14 +122,29 @@ NUMBERS, ORDERED = ("int", "float"), ("int", "float", "datetime", "zoned")
 # By aggregate: the types that it takes, its argument columns, its parameters.
 TAKEN: list[tuple[str, Sequence[str], tuple[str, ...], tuple[Any, ...]]] = [
     ("count", tuple(TYPES), (), ()),
-    *((name, tuple(TYPES), ("v",), ()) for name in ("count_missing", "count_distinct", "distinct", "select_one", "concat")),
-    *((name, tuple(TYPES), ("by", "v"), ()) for name in ("argmin", "argmax")),
+    *((name, tuple(TYPES), ("v",), ()) for name in ("count_values", "count_missing", "count_distinct", "distinct", "select_one", "concat")),
+    *((name, tuple(TYPES), ("v",), ()) for name in ("first_known", "last", "last_known")),
+    *((name, tuple(TYPES), ("by", "v"), ()) for name in ("argmin", "argmax", "first_known_by", "last_by", "last_known_by")),
     ("concat", tuple(TYPES), ("label", "v"), ()),
     ("concat", ("int", "float", "str"), ("v", "place"), ()),
     *((name, (*NUMBERS, "vector"), ("v",), ()) for name in ("sum", "mean")),
     *((name, NUMBERS, ("v",), ()) for name in ("var", "std", "finite_range", "summary")),
     *((name, NUMBERS, ("v",), (ddof,)) for name in ("column_var", "column_std") for ddof in (0, 1)),
-    ("skewness", NUMBERS, ("v",), ()),
+    *((name, NUMBERS, ("v",), (1,)) for name in ("var", "std")),
+    *(("skewness", NUMBERS, ("v",), parameters) for parameters in ((), (False,))),
+    *(("kurtosis", NUMBERS, ("v",), parameters) for parameters in ((True, True), (False, False))),
+    *(("moment", NUMBERS, ("v",), parameters) for parameters in ((1, False), (3, False), (4, True))),
+    *(("covariance", NUMBERS, arguments, (ddof,)) for arguments, ddof in ((("v", "by"), 0), (("v", "v"), 1))),
+    *(("weighted_mean", NUMBERS, arguments, ()) for arguments in (("v", "by"), ("by", "v"))),
+    *(("weighted_covariance", NUMBERS, ("v", "place", "by"), (ddof,)) for ddof in (0, 1)),
+    *(("weighted_correlation", NUMBERS, arguments, ()) for arguments in (("v", "place", "by"), ("by", "place", "v"))),
+    *(("dot_product", NUMBERS, arguments, ()) for arguments in (("v", "by"), ("v", "v"))),
+    ("linear_regression", NUMBERS, ("v", "place"), (("place",), False)),
+    ("linear_regression", NUMBERS, ("place", "v", "by"), (("v",), True)),
+    ("linear_regression", NUMBERS, ("by", "place", "v"), (("place", "v"), False)),
+    *(("zscore", NUMBERS, ("v",), parameters) for parameters in ((0, True), (1, False))),
+    *((name, NUMBERS, ("v",), ()) for name in ("product", "geometric_mean")),
+    *(("interpolated_quantile", NUMBERS, ("v",), parameters) for parameters in (("linear", 0.3), ("midpoint", 0.5), ("nearest", (0.5, 0.7)))),
     *(("correlation", NUMBERS, arguments, ()) for arguments in (("v", "by"), ("place", "v"), ("v", "v"))),
     *((name, ORDERED, ("v",), ()) for name in ("min", "max")),
     # Of date-times with offsets a column takes "argmin" and "argmax".
@@ -160,7 +180,7 @@ class Request(NamedTuple):
         return Aggregation(self.name, tuple(POSITIONS[argument] for argument in self.arguments), self.parameters)
 
     def __str__(self) -> str:
-        freedom = [str(each) for each in self.parameters] if self.name in ("column_var", "column_std") else []
+        freedom = [str(each) for each in self.parameters] if self.name in OF_PARAMETERS or self.name in ("column_var", "column_std") else []
         return "-".join([self.name, *freedom, *(each for each in self.arguments if each != "v"), self.kind.replace(" ", "-")])
 
 
@@ -169,6 +189,17 @@ FAMILIES = ("cumulative", "rolling")
 MODELS: dict[str, Callable[..., Any]] = {
     "count": lambda values, rules: len(values),
     "count_missing": lambda values, rules: len(values) - len(model.present(values)),
+    "count_values": lambda values, rules: len(model.present(values)),
+    "first_known": lambda values, rules: model.edge_of(values, None, False, True),
+    "last": lambda values, rules: model.edge_of(values, None, True, False),
+    "last_known": lambda values, rules: model.edge_of(values, None, True, True),
+    "first_known_by": lambda by, values, rules: model.edge_of(values, by, False, True),
+    "last_by": lambda by, values, rules: model.edge_of(values, by, True, False),
+    "last_known_by": lambda by, values, rules: model.edge_of(values, by, True, True),
+    "weighted_mean": lambda values, weights, rules: model.weighted_mean_of(values, weights),
+    "weighted_correlation": lambda values, others, weights, rules: model.weighted_correlation_of(values, others, weights),
+    "dot_product": lambda values, others, rules: model.dot_product_of(values, others),
+    "geometric_mean": lambda values, rules: model.geometric_mean_of(values),
     "count_distinct": lambda values, rules: len(model.distinct_of(values, rules)),
     "count_runs": model.runs_of,
     "distinct": model.distinct_of,
@@ -191,6 +222,28 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 
 
+# The models of aggregates with parameters.
+OF_PARAMETERS: dict[str, Callable[..., Any]] = {
+    "quantile": lambda values, *shares: model.quantile_of(values, shares),
+    "kurtosis": model.kurtosis_of,
+    "moment": model.moment_of,
+    "covariance": model.covariance_of,
+    "weighted_covariance": model.weighted_covariance_of,
+    "linear_regression": lambda *arguments: model.regression_of(*arguments[:-2], names=arguments[-2], is_weighted=arguments[-1]),
+    "zscore": model.zscore_of,
+    "interpolated_quantile": lambda values, way, shares: (
+        model.interpolated_of(values, way, shares)
+        if isinstance(shares, float)
+        else array.array("d", [model.interpolated_of(values, way, share) for share in shares])
+        if model.present(values)
+        else None
+    ),
+    "skewness": lambda values, bias: model.sample_skewness_of(values),
+    "var": model.sample_var_of,
+    "std": model.sample_std_of,
+}
+
+
 def rules_of(form: str, kind: str) -> Rules:
     rules = RULES.get(f"{form} of vectors" if kind == "vector" else form, RULES.get(form, (Rules(), "")))[0]
     return replace(rules, none=ZEROS[kind]) if rules.none == "zero" else rules
@@ -202,8 +255,10 @@ def modelled(form: str, kind: str, arguments: Sequence[Values], parameters: tupl
     if name == "concat":
         found = model.dict_of(*arguments, rules) if len(arguments) == 2 else model.list_of(*arguments, rules)
         return array.array("d", found) if kind == "float" and len(arguments) == 1 else found
-    if name == "quantile":
-        return model.quantile_of(arguments[0], parameters)
+    if form == "product":
+        return model.product_of(arguments[0]) * (1.0 if kind == "float" else 1)
+    if form in OF_PARAMETERS and parameters:
+        return OF_PARAMETERS[form](*arguments, *parameters)
     if form in ("column_var", "column_std"):
         rules = replace(rules, ddof=parameters[0])
     return MODELS[name](*arguments, rules)
@@ -320,7 +375,9 @@ def plain(value: Any) -> Any:
 
 # Relative errors that are allowed: spreads are two steps of rounding away, the others nothing.
 SLACK = dict.fromkeys(("var", "std", "column_var", "column_std", "cumulative_var", "cumulative_std", "rolling_var", "rolling_stdv"), 1e-15)
-SLACK |= dict.fromkeys(("skewness", "correlation"), 2.3e-16)
+SLACK |= dict.fromkeys(("skewness", "correlation", "weighted_correlation", "zscore"), 5e-16)
+SLACK |= dict.fromkeys(("kurtosis", "moment", "covariance", "weighted_mean", "weighted_covariance", "product"), 2.3e-16)
+SLACK |= {"geometric_mean": 1e-15, "linear_regression": 1e-14}
 SLACK |= dict.fromkeys(("finite_range", "label_ranges", "bin_ranges"), 1e-15)
 
 
@@ -330,7 +387,7 @@ def agree(form: str, got: Any, wanted: Any) -> bool:
 
 def has_results(driver: str, request: Request) -> bool:
     """Whether not every case is an error: a first row alone has no variance with ``ddof=1``."""
-    return request.parameters != (1,) or driver in ("groups", "runs", "window-1")
+    return request.parameters != (1,) or not request.name.startswith("column_") or driver in ("groups", "runs", "window-1")
 
 
 def by_driver(driver: str, request: Request) -> list[Any]:
@@ -473,7 +530,7 @@ def is_open(form: str, kind: str, values: Values) -> bool:
     numbers = model.present(values)
     family, what = form.split("_")[:2]
     if what in SPREADS and any(map(model.is_nan, numbers)):
-        return family in ("cumulative", "rolling")
+        return family in ("cumulative", "rolling") or len(numbers) == 1
     if what in ("sum", "mean", *SPREADS) and (kind, what) != ("int", "sum"):
         return not is_tame([number for number in numbers if not model.is_nan(number)])
     if what in ("argmin", "argmax"):
@@ -500,7 +557,7 @@ def by_the_rules(fact: str, kind: str, values: Values) -> tuple[list[Values], li
         return [values], [modelled(f"{what}_row" if family == "column" else what, kind, [values, places])]
     if family == "group":
         name = fact.removeprefix("group_")
-        return [values], [modelled(name, kind, [values], (0.0, 0.5, 1.0))]
+        return [values], [modelled(name, kind, [values], (0.0, 0.5, 1.0) if name == "quantile" else ())]
     name = f"column_{what}" if what in ("min", "max", *SPREADS) else f"column_vector_{what}" if kind == "vector" else what
     return [values], [modelled(name, kind, [values], tuple(map(int, more)) or (0,))]
 
@@ -538,7 +595,10 @@ NAMED = {
     "SUM": "sum", "MEAN": "mean", "AVG": "mean", "MIN": "min", "MAX": "max", "VAR": "var", "VARIANCE": "var", "STD": "std", "STDV": "std",
     "COUNT_DISTINCT": "count_distinct", "DISTINCT": "distinct", "SELECT_ONE": "select_one", "FREQ_COUNT": "freq_count", "CONCAT": "concat",
     "ARGMIN": "argmin", "ARGMAX": "argmax", "QUANTILE": "quantile", "COUNT": "count",
-    "SKEWNESS": "skewness", "CORRELATION": "correlation",
+    "SKEWNESS": "skewness", "CORRELATION": "correlation", "KURTOSIS": "kurtosis", "MOMENT": "moment", "COVARIANCE": "covariance",
+    "WEIGHTED_MEAN": "weighted_mean", "WEIGHTED_COVARIANCE": "weighted_covariance", "WEIGHTED_CORRELATION": "weighted_correlation",
+    "DOT_PRODUCT": "dot_product", "LINEAR_REGRESSION": "linear_regression", "ZSCORE": "zscore", "PRODUCT": "product",
+    "GEOMETRIC_MEAN": "geometric_mean", "MEDIAN": "interpolated_quantile", "FIRST": "select_one", "LAST": "last",
 }  # fmt: skip
 METHODS = {
     "sum": "sum", "mean": "mean", "min": "column_min", "max": "column_max", "var": "column_var", "std": "column_std",
@@ -554,7 +614,9 @@ def test_every_built_in_aggregate_is_here() -> None:
 
 
 def test_users_names_are_those_of_the_table() -> None:
-    arguments = {"COUNT": (), "ARGMIN": ("v", "v"), "ARGMAX": ("v", "v"), "QUANTILE": ("v", 0.5), "CORRELATION": ("v", "v")}
+    arguments = {"COUNT": (), "QUANTILE": ("v", 0.5), "MOMENT": ("v", 2)}
+    arguments |= dict.fromkeys(("ARGMIN", "ARGMAX", "CORRELATION", "COVARIANCE", "DOT_PRODUCT", "WEIGHTED_MEAN", "LINEAR_REGRESSION"), ("v", "v"))
+    arguments |= dict.fromkeys(("WEIGHTED_COVARIANCE", "WEIGHTED_CORRELATION"), ("v", "v", "v"))
     for name, function in NAMED.items():
         assert getattr(aggregate, name)(*arguments.get(name, ("v",))).name == function
 

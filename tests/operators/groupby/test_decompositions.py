@@ -104,10 +104,10 @@ def test_parts_make_the_whole(name: str, data: st.DataObject) -> None:
 
 
 def test_every_aggregate_of_numbers_has_parts() -> None:
-    spreads = {"var", "std", "column_var", "column_std", "skewness"}
-    assert (
-        set(DECOMPOSED) == {"count", "count_missing", "sum", "mean", "min", "max", "column_min", "column_max", "select_one", "count_runs"} | spreads
-    )
+    counts = {"count", "count_missing", "count_values", "count_runs"}
+    edges = {"select_one", "first_known", "last", "last_known"}
+    sums = {"sum", "mean", "product", "geometric_mean", "var", "std", "column_var", "column_std", "skewness", "kurtosis", "zscore"}
+    assert set(DECOMPOSED) == counts | edges | sums | {"min", "max", "column_min", "column_max"}
 
 
 def test_offsets_of_date_times_stay() -> None:

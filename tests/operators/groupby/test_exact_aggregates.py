@@ -46,7 +46,7 @@ def expected_others(function: str, known: list[float]) -> float:
     """What there is of numbers of which some are not finite."""
     if function in ("sum", "mean"):
         return sum(value for value in known if not math.isfinite(value))
-    return 0.0 if len(known) == 1 else math.nan
+    return math.nan
 
 
 @given(ROWS)

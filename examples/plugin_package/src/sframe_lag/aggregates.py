@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +14,10 @@ from sframe_spark.plugin import AggregateRequest, Decomposition, ExactSum, aggre
 Part = tuple[int, ExactSum]
 
 
-def logarithms(arrays: Sequence[Any], rows: int, types: Types, parameters: tuple[Any, ...]) -> Part:
-    """The part of a run of rows: how many values there are, and the exact sum of their logarithms."""
+def reciprocals(arrays: Sequence[Any], rows: int, types: Types, parameters: tuple[Any, ...]) -> Part:
+    """The part of a run of rows: how many values there are, and the exact sum of one by each of them."""
     values = arrays[0].drop_null().cast(pa.float64(), safe=False)
-    return len(values), ExactSum.of(pc.ln(values).to_numpy())
+    return len(values), ExactSum.of(pc.divide(1.0, values).to_numpy())
 
 
 def both(first: Part, second: Part, types: Types) -> Part:
@@ -28,21 +27,21 @@ def both(first: Part, second: Part, types: Types) -> Part:
 
 def mean_of_part(part: Part, types: Types, parameters: tuple[Any, ...]) -> float | None:
     """The value: missing where there is none."""
-    return math.exp(part[1].mean(part[0])) if part[0] else None
+    return 1.0 / part[1].mean(part[0]) if part[0] else None
 
 
-define_aggregate("geometric_mean", infer_float, parts=Decomposition(logarithms, both, mean_of_part), order_sensitive=False)
+define_aggregate("harmonic_mean", infer_float, parts=Decomposition(reciprocals, both, mean_of_part), order_sensitive=False)
 
 
 @public_aggregate
-def GEOMETRIC_MEAN(column: str) -> AggregateRequest:
-    """The n-th root of the product of the n values of each group, for ``groupby`` and its kin.
+def HARMONIC_MEAN(column: str) -> AggregateRequest:
+    """The number of values of each group by the sum of one by each of them, for ``groupby`` and its kin.
 
     Examples
     --------
     >>> from sframe_spark import SFrame
-    >>> sf = SFrame({"k": [1, 1], "v": [2.0, 8.0]})
-    >>> [round(mean, 9) for mean in sf.groupby("k", {"mean": GEOMETRIC_MEAN("v")})["mean"]]
-    [4.0]
+    >>> sf = SFrame({"k": [1, 1], "v": [2.0, 6.0]})
+    >>> [round(mean, 9) for mean in sf.groupby("k", {"mean": HARMONIC_MEAN("v")})["mean"]]
+    [3.0]
     """
-    return aggregate_of("geometric_mean", column)
+    return aggregate_of("harmonic_mean", column)

@@ -1,0 +1,132 @@
+"""Requests of aggregates, which the functions of :mod:`sframe_spark.aggregate` return, and the names of the columns that result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from sframe_spark.api.column_names import unique_names
+from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
+from sframe_spark.message_text import text_for_message
+
+AGGREGATE_MODULES = ("sframe_spark.api.aggregate", "sframe_spark.api.statistical_aggregates")
+
+
+@attrs.frozen
+class AggregateRequest:
+    """One aggregate that a user requests, such as ``SUM('price')``.
+
+    Parameters
+    ----------
+    name
+        Name of the aggregate function in the engine's table.
+    columns
+        Names of the columns that it aggregates.
+    parameters
+        Further parameters, such as the shares of quantiles.
+    label
+        Name of the output column if the user gives none.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    parameters: tuple[Any, ...] = ()
+    label: str = ""
+
+
+def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()) -> AggregateRequest:
+    """Return a request for the aggregate ``name`` of columns; ``label`` is the default name of the output column.
+
+    Raises
+    ------
+    TypeError
+        If a column is not given as a string.
+    """
+    for column in columns:
+        if not isinstance(column, str):
+            raise NotANameError(f"an aggregate takes column names, got {text_for_message(column)}")
+    return AggregateRequest(name, tuple(columns), tuple(parameters), label)
+
+
+def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
+    """Return the name of each output column and the aggregate in it, for all aggregates that are passed to ``groupby``.
+
+    Parameters
+    ----------
+    operations
+        Each is a request, a list of requests, or a dict from output name to request, where an empty name stands for the request's ``label``.
+
+    Raises
+    ------
+    TypeError
+        If an operation is none of these.
+    RuntimeError
+        If two operations in dicts have the same output name.
+
+    Examples
+    --------
+    >>> from sframe_spark.aggregate import COUNT, MIN, SUM
+    >>> [name for name, _ in expand_requests([{"total": SUM("v")}, [COUNT, MIN("v")]])]
+    ['total', 'Count', 'Min of v']
+    """
+    result: list[tuple[str, AggregateRequest]] = []
+    chosen: set[str] = set()
+    for operation in operations:
+        if not isinstance(operation, dict):
+            items = operation if isinstance(operation, (list, tuple)) else [operation]
+            result += [(aggregate.label, aggregate) for aggregate in map(one_request, items)]
+            continue
+        for name, item in operation.items():
+            if not isinstance(name, str):
+                raise SchemaError(f"an output column is named by a str, got {name!r}")
+            if name in chosen:
+                raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
+            if name:
+                chosen.add(name)
+            aggregate = one_request(item)
+            result.append((name or aggregate.label, aggregate))
+    return result
+
+
+def chosen_names(operations: Sequence[Any]) -> set[str]:
+    """Return the output names that the caller chose in dicts; empty names, which stand for default names, are left out.
+
+    Examples
+    --------
+    >>> from sframe_spark.aggregate import COUNT, MAX, SUM
+    >>> chosen_names([{"total": SUM("v"), "": MAX("v")}, COUNT])
+    {'total'}
+    """
+    return {name for operation in operations if isinstance(operation, dict) for name in operation if name}
+
+
+def one_request(item: Any) -> AggregateRequest:
+    """Return the item if it is a request, or ``COUNT()`` if it is ``COUNT`` without parentheses.
+
+    Raises
+    ------
+    SchemaError
+        If the item is anything else.
+    """
+    if isinstance(item, AggregateRequest):
+        return item
+    if getattr(item, "__module__", "") in AGGREGATE_MODULES:
+        if item.__name__ == "COUNT":
+            return one_request(item())
+        raise SchemaError(f"aggregate.{item.__name__} needs to know of which column: write aggregate.{item.__name__}('column')")
+    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {text_for_message(item)}")
+
+
+def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -> list[str]:
+    """Return the names of all columns of the result: keys, then aggregates. If a default name occurs before, a number is appended.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If a key is given twice, or the caller chose the name of a key for an aggregate.
+    """
+    if len(set(keys)) != len(keys) or any(name in keys for name in chosen):
+        raise UnsupportedOperationError("output columns need names of their own: a key or an output name is there twice")
+    return unique_names([*keys, *labels])
