@@ -10,7 +10,7 @@ from sframe_spark.api.aggregate_requests import AggregateRequest, request
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.expressions.aggregates.moment_aggregates import MOST_VARIABLES
+from sframe_spark.expressions.aggregates.moment_aggregates import MAX_VARIABLES
 from sframe_spark.expressions.aggregates.product_sums import MAX_FACTORS
 from sframe_spark.message_text import brief
 
@@ -318,8 +318,8 @@ def LINEAR_REGRESSION(y: str, xs: Any, weights: str | None = None) -> AggregateR
     (1.25, 1.9, 0.976)
     """
     names = [xs] if isinstance(xs, str) else list(xs) if isinstance(xs, (list, tuple)) else [xs]
-    if not names or len(set(map(str, names))) < len(names) or len(names) >= MOST_VARIABLES:
-        raise InvalidArgumentError(f"xs are from 1 to {MOST_VARIABLES - 1} names of columns, each once, got {brief(xs)}")
+    if not names or len(set(map(str, names))) < len(names) or len(names) >= MAX_VARIABLES:
+        raise InvalidArgumentError(f"xs are from 1 to {MAX_VARIABLES - 1} names of columns, each once, got {brief(xs)}")
     columns = [y, *names, *([] if weights is None else [weights])]
     label = f"Regression of {y} on {', '.join(map(str, names))}"
     return request("linear_regression", label, *columns, parameters=[tuple(names), weights is not None])

@@ -241,6 +241,7 @@ FRAME: dict[str, Call] = {
     "cumulative_min": lambda g: g.frame.cumulative_min("int", by="key"),
     "cumulative_std": lambda g: g.frame.cumulative_std("int", by="key"),
     "cumulative_sum": lambda g: g.frame.cumulative_sum("int", by="key"),
+    "cumulative_product": lambda g: g.frame.cumulative_product("int", by="key"),
     "cumulative_var": lambda g: g.frame.cumulative_var("int", by="key"),
     "diff": lambda g: g.frame.diff("int", by="key"),
     "pct_change": lambda g: g.frame.pct_change("int", by="key"),

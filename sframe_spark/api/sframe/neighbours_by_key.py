@@ -671,6 +671,40 @@ class NeighbouringRows(RunningColumns):
         """
         return self._cumulative_by_key("var", columns, by)
 
+    @call_example("sf.cumulative_product('factor', by='symbol')")
+    def cumulative_product(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+        """Return, for each row, the product of all values so far with the same key, its own included; missing before the first.
+
+        Parameters
+        ----------
+        columns
+            A column name or a list of names.
+        by
+            A name or a list of names of columns: only rows that are equal in these are aggregated; missing values are equal to each other. None: all
+            rows.
+
+        Returns
+        -------
+        SArray or SFrame
+            An SArray for one column, an SFrame with the names of the columns for several.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If a ``by`` column holds dicts.
+        RuntimeError
+            If the values are not numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"k": ["a", "b", "a"], "v": [2, 7, 4]}).cumulative_product("v", by="k"))
+        [2, 7, 8]
+        """
+        return self._cumulative_by_key("product", columns, by)
+
 
 def new_columns(nodes: Sequence[PlannerNode], names: Sequence[str], is_one: bool, typed_by_values: bool = False) -> SArray | SFrame:
     """Return a column as an SArray, or several as an SFrame.

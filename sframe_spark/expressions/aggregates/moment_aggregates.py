@@ -220,7 +220,7 @@ def names_of_regression(parameters: Parameters) -> Sequence[str]:
     return ["intercept", "intercept_error", "intercept_t", *(key for keys in of_each for key in keys), "r2", "count"]
 
 
-MOST_VARIABLES = 50
+MAX_VARIABLES = 50
 TABLE = {
     "kurtosis": MomentAggregate(
         powers=lambda variables, parameters: ((2,), (4,)),
@@ -258,7 +258,7 @@ TABLE = {
         formula=linear_regression,
         defaults=None,
         least=lambda variables, parameters: variables,
-        variables=(2, MOST_VARIABLES),
+        variables=(2, MAX_VARIABLES),
         is_weighted=lambda parameters: bool(parameters and parameters[1]),
         names=names_of_regression,
     ),
