@@ -82,7 +82,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark import errors
-from sframe_spark.api.aggregate_requests import AggregateRequest
+from sframe_spark.api.aggregates.requests import AggregateRequest
 from sframe_spark.api.column_names import require_distinct
 from sframe_spark.api.plugin_calls import aggregate_of, call, reduce
 from sframe_spark.api.plugin_namespaces import public_aggregate, public_function

@@ -62,7 +62,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "operators": (("sources",), (NO_ROOM,), ("groupby",), ("window",), ("lookup",), ("joins",), ("user_function_calls_and_result_memos",)),
     "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("shapes",), ("execution",)),
     "api": (
-        *((NO_ROOM,), ("interchange", "io"), ("sarray",), ("sframe",)),
+        *((NO_ROOM, "aggregates"), ("interchange", "io"), ("sarray",), ("sframe",)),
         ("sql", "builders", "random_frames", "saved_frame_maintenance", "plugin_calls"),
         ("plugin_namespaces",),
     ),

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api import statistical_aggregates
-from sframe_spark.api.aggregate_requests import AggregateRequest, request
+from sframe_spark.api.aggregates import statistical
+from sframe_spark.api.aggregates.requests import AggregateRequest, request
+from sframe_spark.api.aggregates.statistical import *  # noqa: F403 - the module lists them
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
-from sframe_spark.api.statistical_aggregates import *  # noqa: F403 - the module lists them
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.quantiles import INTERPOLATIONS
 from sframe_spark.message_text import brief
@@ -22,7 +22,7 @@ __all__ = [
     "ARGMAX", "ARGMIN", "AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FIRST", "FREQ_COUNT", "LAST", "MAX",
     "MEAN", "MEDIAN", "MIN", "QUANTILE", "SELECT_ONE", "STD", "STDV", "SUM", "VAR", "VARIANCE",
 ]  # fmt: skip
-__all__ += statistical_aggregates.__all__
+__all__ += statistical.__all__
 
 
 def COUNT(src_column: str | None = None) -> AggregateRequest:

@@ -406,7 +406,7 @@ EXPLAINS_ERRORS = "_answers_wrong_calls"
 RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
 MODULES = {
     "sframe_spark.api.aggregate": "aggregate.",
-    "sframe_spark.api.statistical_aggregates": "aggregate.",
+    "sframe_spark.api.aggregates.statistical": "aggregate.",
     "sframe_spark.visualization": "visualization.",
 }
 MAX_ARGUMENTS = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sframe_spark.api.aggregate_requests import AggregateRequest, request
+from sframe_spark.api.aggregates.requests import AggregateRequest, request
 from sframe_spark.api.node_value_conversion import literal_of, require_pairs, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError

@@ -6,7 +6,7 @@ import array
 from typing import Any, Literal
 
 from sframe_spark.api import aggregate
-from sframe_spark.api.aggregate_requests import AggregateRequest
+from sframe_spark.api.aggregates.requests import AggregateRequest
 from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import degrees_of_freedom

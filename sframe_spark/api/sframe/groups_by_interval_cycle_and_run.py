@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.aggregate_requests import AggregateRequest
+from sframe_spark.api.aggregates.requests import AggregateRequest
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import call_example

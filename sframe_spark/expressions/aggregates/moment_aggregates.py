@@ -111,7 +111,7 @@ def define_moments(name: str, aggregate: MomentAggregate) -> None:
     )
 
 
-# The formulas. ``parameters`` are those of the functions in api/statistical_aggregates.py.
+# The formulas. ``parameters`` are those of the functions in api/aggregates/statistical.py.
 
 
 def kurtosis(moments: Moments, parameters: Parameters) -> Sequence[Any]:

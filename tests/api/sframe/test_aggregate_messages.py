@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate
-from sframe_spark.api.aggregate_requests import AggregateRequest
+from sframe_spark.api.aggregates.requests import AggregateRequest
 
 DOORS: dict[str, Callable[[SFrame, dict[str, AggregateRequest]], Any]] = {
     "groupby": lambda sf, wanted: sf.groupby("key", wanted),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.api import aggregate
-from sframe_spark.api.aggregate_requests import expand_requests, output_names
+from sframe_spark.api.aggregates.requests import expand_requests, output_names
 
 
 def names(*operations: Any) -> list[str]:

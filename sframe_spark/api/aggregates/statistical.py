@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.aggregate_requests import AggregateRequest, request
+from sframe_spark.api.aggregates.requests import AggregateRequest, request
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, true_or_false
 from sframe_spark.errors import InvalidArgumentError

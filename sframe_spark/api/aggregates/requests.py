@@ -11,7 +11,7 @@ from sframe_spark.api.column_names import unique_names
 from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import text_for_message
 
-AGGREGATE_MODULES = ("sframe_spark.api.aggregate", "sframe_spark.api.statistical_aggregates")
+AGGREGATE_MODULES = ("sframe_spark.api.aggregate", "sframe_spark.api.aggregates.statistical")
 
 
 @attrs.frozen
