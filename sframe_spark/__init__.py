@@ -24,8 +24,10 @@ version_info = (0, 1, 0)
 
 __all__ = [
     "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "__version__", "aggregate", "config", "cross_validation",
-    "data_structures", "evaluation", "functions", "history",
-    "load_sarray", "load_sframe", "optimize", "plot", "plugins", "recommender", "show", "sql", "text_analytics",
+    "data_structures", "evaluation", "functions",
+    "get_runtime_config", "history",
+    "load_sarray", "load_sframe", "optimize", "plot", "plugins", "recommender",
+    "set_runtime_config", "show", "sql", "text_analytics",
     "toolkits", "uniform_clock", "util", "vacuum", "version_info", "visualization",
 ]  # fmt: skip
 

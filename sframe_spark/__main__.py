@@ -2,7 +2,7 @@
 
 ``doctor`` checks the installation, or a cluster with ``--master``; ``clean`` deletes files that killed processes left behind; ``verify`` reads
 saved frames and prints which files are damaged; ``convert`` converts archives of Turi Create to saved frames; ``prepare`` saves an archive of
-Java classes with which Spark starts faster.
+Java classes with which Spark starts faster; ``port`` lists what must change in programs for Turi Create and GraphLab Create.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sframe_spark
 from sframe_spark.cli.clean import run_clean
 from sframe_spark.cli.convert_turicreate_archives import ConvertOptions, run_convert
 from sframe_spark.cli.doctor import check_cluster, end_connection, run_doctor
+from sframe_spark.cli.port import run_port
 from sframe_spark.cli.prepare import run_prepare, run_sample_queries
 from sframe_spark.cli.verify import run_verify
 from sframe_spark.message_text import visible
@@ -40,6 +41,8 @@ def command_line() -> argparse.ArgumentParser:
     _add_convert(commands)
     prepare = commands.add_parser("prepare", help="keep an archive of the classes that Spark loads, so that it starts in less time")
     prepare.add_argument("--delete", action="store_true", help="delete what was kept instead, whatever it was kept for")
+    port = commands.add_parser("port", help="list what must change in programs for GraphLab Create, SFrame or Turi Create, by line")
+    port.add_argument("paths", nargs="+", type=_path, metavar="PROGRAM", help="a program (.py) or a notebook (.ipynb)")
     return parser
 
 
@@ -55,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_convert(chosen.old, chosen.new, options, chosen.report, _show_line)
     if chosen.command == "prepare":
         return run_prepare(run_sample_queries, chosen.delete, _show_line)
+    if chosen.command == "port":
+        return run_port(chosen.paths, _show_line)
     try:
         return run_doctor(_show, None if chosen.master is None else partial(check_cluster, chosen.master))
     finally:

@@ -367,6 +367,7 @@ _TUNING = (
     "TURI_SFRAME_SORT_PIVOT_ESTIMATION_SAMPLE_SIZE", "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS", "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS_PER_BLOCK",
 )  # fmt: skip
 
+_GRAPHLAB = "GRAPHLAB_"
 _GPUS = "nothing here is computed on graphics cards: those of models, which are out of scope"
 _LOGS = "use Python's logging: logging.getLogger('sframe_spark'), and spark.sparkContext.setLogLevel('INFO') for Spark's own"
 _HINTS = {
@@ -587,6 +588,7 @@ class Configuration:
             ``TURI_CACHE_FILE_LOCATIONS`` (``temporary_directory``), ``TURI_FILEIO_MAXIMUM_CACHE_CAPACITY`` (``memory_budget``),
             ``TURI_SFRAME_DEFAULT_NUM_SEGMENTS`` (``default_segments``) or ``TURI_SFRAME_READ_BATCH_SIZE`` (``batch_rows``). Settings that
             only tune the performance of Turi Create, such as ``TURI_DEFAULT_NUM_PYLAMBDA_WORKERS``, have no effect, and cause a warning.
+            In GraphLab Create the names begin with ``GRAPHLAB_``; others of these have no effect either.
         value
             The new value of the option. A temporary directory must exist.
 
@@ -602,10 +604,11 @@ class Configuration:
         True
         >>> config.reset()
         """
-        if name in _TUNING:
+        known = f"TURI_{name[len(_GRAPHLAB) :]}" if isinstance(name, str) and name.startswith(_GRAPHLAB) else name
+        if known in _TUNING or (known != name and known not in _RUNTIME):
             warnings.warn(f"{name} has no effect here", stacklevel=users_level())
             return
-        option = _RUNTIME.get(name)
+        option = _RUNTIME.get(known)
         if option is None:
             raise SettingError(f"no setting is named {name!r:.60} here; those of the reference that mean something are {', '.join(_RUNTIME)}")
         if option == "temporary_directory" and not os.path.isdir(str(value)):

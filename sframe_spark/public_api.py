@@ -18,14 +18,17 @@ from sframe_spark.api.saved_frame_maintenance import history, optimize, vacuum
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.clock_frames import uniform_clock
 from sframe_spark.api.sql import sql
+from sframe_spark.config import get_runtime_config, set_runtime_config
 from sframe_spark.planner.plugin_loading import plugins as plugins_without_hint
 from sframe_spark.process.control_groups import fit_arrow
 from sframe_spark.visualization import plot, show
 
 __all__ = [
     "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "cross_validation",
-    "data_structures", "evaluation", "functions", "history", "load_sarray",
-    "load_sframe", "optimize", "plot", "plugins", "recommender", "show", "sql", "text_analytics",
+    "data_structures", "evaluation", "functions",
+    "get_runtime_config", "history", "load_sarray",
+    "load_sframe", "optimize", "plot", "plugins", "recommender",
+    "set_runtime_config", "show", "sql", "text_analytics",
     "toolkits", "uniform_clock", "util", "vacuum", "visualization",
 ]  # fmt: skip
 

@@ -87,7 +87,6 @@ MODULE = MODEL_HINTS | by_name(
         "use load_sframe(path), or load_sarray(path)": "load open",
         # Names of GraphLab Create, and of SFrame before Turi Create.
         "use visualization.set_target()": "canvas",
-        "use config.set_runtime_config()": "get_runtime_config set_runtime_config",
         "use SFrame.from_sql(connection, query)": "connect_odbc",
         "use SFrame.read_csv(path)": "read_csv scan_csv read_table",
         "use SFrame.read_json(path), or SArray.read_json(path)": "read_json scan_json",
