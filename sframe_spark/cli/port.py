@@ -19,7 +19,7 @@ import attrs
 import sframe_spark
 from sframe_spark.errors import SFrameError
 
-CLEAN, HAS_FINDINGS, UNREADABLE = 0, 1, 2
+CLEAN, MUST_CHANGE, UNREADABLE = 0, 1, 2
 OLD_PACKAGES = ("graphlab", "sframe", "turicreate")
 # Before Turi Create these changed the frame and returned it; since then they return another one.
 IN_PLACE = ("add_column", "add_columns", "remove_column", "remove_columns", "rename", "swap_columns")
@@ -96,7 +96,7 @@ _MAX_REPAIRS = 200
 
 
 @attrs.frozen(order=True)
-class Finding:
+class Change:
     """What must change in a line.
 
     Parameters
@@ -139,13 +139,13 @@ def _port(path: str, show: Callable[[str], None]) -> int:
         show(f"{path}: cannot be read: {error}")
         return UNREADABLE
     # Names that a cell of a notebook imports are known in all cells below.
-    findings = findings_in("\n".join(source for _, source in parts))
+    changes = changes_in("\n".join(source for _, source in parts))
     places = [f"{label}{line}" for label, source in parts for line in range(1, source.count("\n") + 2)]
-    for finding in findings:
-        show(f"{path}:{places[finding.line - 1]}: {finding.what}: {finding.advice}")
-    count = len(findings)
+    for change in changes:
+        show(f"{path}:{places[change.line - 1]}: {change.what}: {change.advice}")
+    count = len(changes)
     show(f"{path}: {'nothing must change' if not count else 'one thing must change' if count == 1 else f'{count:,} things must change'}")
-    return HAS_FINDINGS if findings else CLEAN
+    return MUST_CHANGE if changes else CLEAN
 
 
 def _parts_of(path: str) -> list[tuple[str, str]]:
@@ -168,26 +168,26 @@ def _parts_of(path: str) -> list[tuple[str, str]]:
     return parts
 
 
-def findings_in(source: str) -> list[Finding]:
+def changes_in(source: str) -> list[Change]:
     """Return what must change in the source of a program, by line.
 
     Examples
     --------
-    >>> for finding in findings_in("import graphlab as gl\\nsf = gl.SFrame()\\nsf.rename({'a': 'b'})\\nprint sf"):
-    ...     print(finding.line, finding.advice)
+    >>> for change in changes_in("import graphlab as gl\\nsf = gl.SFrame()\\nsf.rename({'a': 'b'})\\nprint sf"):
+    ...     print(change.line, change.advice)
     1 write import sframe_spark as gl
     3 write sf = sf.rename(...): it returns another frame
     4 write print(...)
     """
     tree, found = _parsed(source)
-    visitor = _Visitor(source.split("\n"))
+    visitor = _ProgramVisitor(source.split("\n"))
     visitor.visit(tree)
     return sorted({*found, *visitor.found})
 
 
-def _parsed(source: str) -> tuple[ast.Module, list[Finding]]:
+def _parsed(source: str) -> tuple[ast.Module, list[Change]]:
     """Parse a program of any Python; lines that cannot be parsed are left out, and found."""
-    found: list[Finding] = []
+    found: list[Change] = []
     try:
         return ast.parse(source), found
     except (SyntaxError, ValueError):
@@ -199,7 +199,7 @@ def _parsed(source: str) -> tuple[ast.Module, list[Finding]]:
         for pattern, replacement, advice in _PYTHON_2_SYNTAX:
             changed = pattern.sub(replacement, line)
             if changed != line and not _can_be_read(line):
-                found.append(Finding(number, f"Python 2: {source_lines[number - 1].strip():.60}", advice))
+                found.append(Change(number, f"Python 2: {source_lines[number - 1].strip():.60}", advice))
                 line = lines[number - 1] = changed
     for _ in range(_MAX_REPAIRS):
         try:
@@ -212,7 +212,7 @@ def _parsed(source: str) -> tuple[ast.Module, list[Finding]]:
             if line.strip() == "pass":
                 lines[number - 1] = ""
                 continue
-            found.append(Finding(number, f"Python cannot read this line: {line.strip():.60}", str(error.msg)))
+            found.append(Change(number, f"Python cannot read this line: {line.strip():.60}", str(error.msg)))
             lines[number - 1] = line[: len(line) - len(line.lstrip())] + "pass"
     return _line_by_line(lines), found
 
@@ -237,7 +237,7 @@ def _can_be_read(line: str) -> bool:
     return True
 
 
-def _without_print_statements(lines: list[str]) -> list[Finding]:
+def _without_print_statements(lines: list[str]) -> list[Change]:
     """Make calls of ``print`` statements, in place."""
     found = []
     try:
@@ -258,7 +258,7 @@ def _without_print_statements(lines: list[str]) -> list[Finding]:
         while tokens[tokens.index(end) - 1].type == tokenize.COMMENT:
             end = tokens[tokens.index(end) - 1]
         advice = "write print(..., file=file)" if following.string == ">>" else "write print(...)"
-        found.append(Finding(token.start[0], f"Python 2: {token.line.strip():.60}", advice))
+        found.append(Change(token.start[0], f"Python 2: {token.line.strip():.60}", advice))
         row, column = end.start[0] - 1, end.start[1]
         lines[row] = f"{lines[row][:column].rstrip()}){lines[row][column:]}"
         start = token.start[0] - 1
@@ -267,12 +267,12 @@ def _without_print_statements(lines: list[str]) -> list[Finding]:
     return found
 
 
-class _Visitor(ast.NodeVisitor):
+class _ProgramVisitor(ast.NodeVisitor):
     """Collects what must change."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.found: set[Finding] = set()
+        self.found: set[Change] = set()
         # For each name of the program the names in this package that it stands for: () is the package.
         self.names_here: dict[str, tuple[str, ...]] = {}
         self.other_modules: set[str] = set()
@@ -280,7 +280,7 @@ class _Visitor(ast.NodeVisitor):
 
     def add(self, node: Any, what: str, advice: str) -> None:
         """Note what must change in the line of a node."""
-        self.found.add(Finding(node.lineno, what, advice))
+        self.found.add(Change(node.lineno, what, advice))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:

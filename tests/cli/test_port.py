@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.__main__ import main
-from sframe_spark.cli.port import CLEAN, HAS_FINDINGS, UNREADABLE, findings_in, run_port
+from sframe_spark.cli.port import CLEAN, MUST_CHANGE, UNREADABLE, changes_in, run_port
 
 
 def advice(source: str) -> list[tuple[int, str]]:
-    return [(finding.line, finding.advice) for finding in findings_in(source)]
+    return [(change.line, change.advice) for change in changes_in(source)]
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_python_2(line: str, expected: str) -> None:
 
 
 def test_lines_that_nobody_can_read_are_left_out() -> None:
-    found = findings_in("import graphlab\nx = = 3\n    y\nsf.rename({})")
-    assert [finding.line for finding in found] == [1, 2, 3, 4]
+    found = changes_in("import graphlab\nx = = 3\n    y\nsf.rename({})")
+    assert [change.line for change in found] == [1, 2, 3, 4]
     assert found[1].what == "Python cannot read this line: x = = 3"
-    assert findings_in("") == [] and findings_in("\0") == []
+    assert changes_in("") == [] and changes_in("\0") == []
 
 
 def test_programs_are_read_and_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_programs_are_read_and_not_run(tmp_path: Path, capsys: pytest.CaptureFix
         {"cell_type": "code", "source": "!ls\nsf.swap_columns('a', 'b')"},
     ]
     notebook.write_text(json.dumps({"cells": cells}))
-    assert main(["port", str(program), str(notebook)]) == HAS_FINDINGS
+    assert main(["port", str(program), str(notebook)]) == MUST_CHANGE
     assert capsys.readouterr().out.splitlines() == [
         f"{program}:2: import graphlab: write import sframe_spark as graphlab",
         f"{program}: one thing must change",
