@@ -96,7 +96,7 @@ _MAX_REPAIRS = 200
 
 
 @attrs.frozen(order=True)
-class Change:
+class ChangeToMake:
     """What must change in a line.
 
     Parameters
@@ -168,7 +168,7 @@ def _parts_of(path: str) -> list[tuple[str, str]]:
     return parts
 
 
-def changes_in(source: str) -> list[Change]:
+def changes_in(source: str) -> list[ChangeToMake]:
     """Return what must change in the source of a program, by line.
 
     Examples
@@ -185,9 +185,9 @@ def changes_in(source: str) -> list[Change]:
     return sorted({*found, *visitor.found})
 
 
-def _parsed(source: str) -> tuple[ast.Module, list[Change]]:
+def _parsed(source: str) -> tuple[ast.Module, list[ChangeToMake]]:
     """Parse a program of any Python; lines that cannot be parsed are left out, and found."""
-    found: list[Change] = []
+    found: list[ChangeToMake] = []
     try:
         return ast.parse(source), found
     except (SyntaxError, ValueError):
@@ -199,7 +199,7 @@ def _parsed(source: str) -> tuple[ast.Module, list[Change]]:
         for pattern, replacement, advice in _PYTHON_2_SYNTAX:
             changed = pattern.sub(replacement, line)
             if changed != line and not _can_be_read(line):
-                found.append(Change(number, f"Python 2: {source_lines[number - 1].strip():.60}", advice))
+                found.append(ChangeToMake(number, f"Python 2: {source_lines[number - 1].strip():.60}", advice))
                 line = lines[number - 1] = changed
     for _ in range(_MAX_REPAIRS):
         try:
@@ -212,7 +212,7 @@ def _parsed(source: str) -> tuple[ast.Module, list[Change]]:
             if line.strip() == "pass":
                 lines[number - 1] = ""
                 continue
-            found.append(Change(number, f"Python cannot read this line: {line.strip():.60}", str(error.msg)))
+            found.append(ChangeToMake(number, f"Python cannot read this line: {line.strip():.60}", str(error.msg)))
             lines[number - 1] = line[: len(line) - len(line.lstrip())] + "pass"
     return _line_by_line(lines), found
 
@@ -237,7 +237,7 @@ def _can_be_read(line: str) -> bool:
     return True
 
 
-def _without_print_statements(lines: list[str]) -> list[Change]:
+def _without_print_statements(lines: list[str]) -> list[ChangeToMake]:
     """Make calls of ``print`` statements, in place."""
     found = []
     try:
@@ -258,7 +258,7 @@ def _without_print_statements(lines: list[str]) -> list[Change]:
         while tokens[tokens.index(end) - 1].type == tokenize.COMMENT:
             end = tokens[tokens.index(end) - 1]
         advice = "write print(..., file=file)" if following.string == ">>" else "write print(...)"
-        found.append(Change(token.start[0], f"Python 2: {token.line.strip():.60}", advice))
+        found.append(ChangeToMake(token.start[0], f"Python 2: {token.line.strip():.60}", advice))
         row, column = end.start[0] - 1, end.start[1]
         lines[row] = f"{lines[row][:column].rstrip()}){lines[row][column:]}"
         start = token.start[0] - 1
@@ -272,7 +272,7 @@ class _ProgramVisitor(ast.NodeVisitor):
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.found: set[Change] = set()
+        self.found: set[ChangeToMake] = set()
         # For each name of the program the names in this package that it stands for: () is the package.
         self.names_here: dict[str, tuple[str, ...]] = {}
         self.other_modules: set[str] = set()
@@ -280,7 +280,7 @@ class _ProgramVisitor(ast.NodeVisitor):
 
     def add(self, node: Any, what: str, advice: str) -> None:
         """Note what must change in the line of a node."""
-        self.found.add(Change(node.lineno, what, advice))
+        self.found.add(ChangeToMake(node.lineno, what, advice))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
