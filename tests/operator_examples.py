@@ -35,6 +35,7 @@ from sframe_spark.operators.sources.in_memory import constant_source, range_sour
 from sframe_spark.operators.sources.segment_row_ranges import parts_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.window.cumulative import Cumulative
+from sframe_spark.operators.window.filling import FillForward
 from sframe_spark.operators.window.lagged import Lag, Lagged
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.operators.window.rolling_by_key import RollingByKey
@@ -57,6 +58,7 @@ COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
     "float": (FLOAT, [0.5, NAN, -0.25, None, 2.0, -0.0, 0.0, 7.75, None, 1.5, -3.0, NAN, 0.5]),
     "text": (STR, ["b", "a", None, "", "b", "é", "a", "c", "b", None, "B", "a", "ab"]),
     "sorted": (INT, [None, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 8, 9]),
+    "falling": (FLOAT, [9.0, 8.5, 8.0, 7.0, 7.0, 7.0, None, 5.0, 4.0, NAN, 3.0, 2.0, 1.5]),
     "whole": (INT, [-6, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 9, 9]),
     "labels": (INT, [-6, -6, 0, 3, 3, 9, 9, 9, 18, 21, 27, 27, 30]),
     "known": (FLOAT, [0.5, 1.25, -0.25, 3.0, 2.0, -0.0, 0.0, 7.75, -8.0, 1.5, -3.0, 6.0, 0.5]),
@@ -176,6 +178,9 @@ ALONG = (
     *[example(f"{kind} of floats", Cumulative(kind), ["float"]) for kind in ("mean", "min")],
     example("sum of ints", Cumulative("sum"), ["int"]),
     example("largest of two columns by key", Cumulative("max", (1, 2), (0,)), ["text", "int", "float"]),
+    example("last known values by key", FillForward((0,), (1, 2)), ["runs", "text", "int"]),
+    example("known values near by", FillForward((), (0,), 1, 1), ["text", "sorted"]),
+    example("next known values within two of a key", FillForward((1,), (0,), 2, 2.0, True), ["int", "runs", "falling"]),
     example("several lags of two columns by key", Lagged((0,), (Lag(1, 1), Lag(2, 2), Lag(1, 2))), ["text", "int", "float"]),
     example("text with a value where there is none", Lagged((1,), (Lag(0, 2, Literal("none", STR)), Lag(0, 1, None, True))), ["text", "runs"]),
     example("sums of whole windows by key", RollingByKey((0,), (1, 2), "sum", -1, 0), ["runs", "int", "known"]),
@@ -248,6 +253,7 @@ IN_ORDER = (
         ["labels", "known", "whole", "text"],
     ),
     example("points by row number", Interpolation(0, 1, 0), ["labels", "int"], ["labels", "whole"]),
+    example("nearest values not far away", Interpolation(0, 1, 0, method="nearest", measure=0, limit=4), ["labels", "int"], ["labels", "whole"]),
     example("rows of two tables in one order", MergeSorted(((0, True),), ("key",)), ["sorted", "text"], ["labels", "runs"]),
     example("in the order of two columns", MergeSorted(((1, True), (0, True)), ("b", "a")), ["sorted", "labels"], ["sorted", "whole"]),
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),

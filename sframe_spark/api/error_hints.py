@@ -154,8 +154,6 @@ COMMON = by_name(
         "use interpolate(column, on=name, by=keys) of a frame": "interpolate_by",
         "write signs between columns: sf['a'] + sf['b'], sf['a'] // 2, sf['a'] >= 2": "add radd sub rsub subtract mul rmul multiply div rdiv divide"
         " truediv rtruediv floordiv rfloordiv mod rmod rpow eq ne lt le gt ge",
-        "fill with the last row known: rows = sf.add_row_number('row'); rows.asof_join(rows.dropna('a'), on='row')": "ffill bfill forward_fill"
-        " backward_fill pad backfill",
         "compare lists: list(first) == list(second)": "equals",
         "pandas does it: sf.to_pandas(), and so on": "to_excel to_html to_markdown to_latex to_hdf to_clipboard to_string to_xarray",
     }
@@ -189,6 +187,8 @@ FRAME = COMMON | by_name(
         "use random_split(fraction)": "randomSplit",
         "compare with None: sf['a'] == None": "isnull isna notna notnull isNull is_null",
         "use sf['a'].is_in(values)": "isin",
+        "use fill_forward(names, by=keys, limit=n), or sf['a'].fill_forward()": "ffill forward_fill pad",
+        "use fill_backward(names, by=keys, limit=n), or sf['a'].fill_backward()": "bfill backward_fill backfill",
         "use cumulative_sum(names, by=keys)": "cumsum cum_sum",
         "use cumulative_max(names, by=keys)": "cummax cum_max",
         "use cumulative_min(names, by=keys)": "cummin cum_min",
@@ -307,6 +307,8 @@ ARRAY = COMMON | by_name(
         "use apply(lambda x: 0.0 if math.isnan(x) else x), or fillna() for both": "fill_nan",
         "use summary()": "describe sketch_summary",
         "use is_in(values)": "isin",
+        "use fill_forward(), or sf.fill_forward('a', by=names) of a frame": "ffill forward_fill pad",
+        "use fill_backward(), or sf.fill_backward('a', by=names) of a frame": "bfill backward_fill backfill",
         "use cumulative_sum(), or running({'sum': aggregate.SUM('a')}, by=names) of a frame": "cumsum cum_sum",
         "use cumulative_max()": "cummax cum_max",
         "use cumulative_min()": "cummin cum_min",

@@ -42,6 +42,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.sources.base_and_segment_source": ("segment_source",),
     "sframe_spark.operators.sources.spark_frame": ("spark_source",),
     "sframe_spark.operators.window.cumulative": ("cumulative",),
+    "sframe_spark.operators.window.filling": ("fill_forward",),
     "sframe_spark.operators.window.lagged": ("lagged",),
     "sframe_spark.operators.window.rolling": ("rolling",),
     "sframe_spark.operators.window.rolling_by_key": ("rolling_by_key",),

@@ -273,8 +273,34 @@ def interpolation(operator: Any, inputs: Sequence[Table]) -> Rows:
         made = None if value is None else float(value)
         if not is_key(value) and is_key(place) and before and after:
             ends = [(other[operator.along], float(other[operator.value])) for other in (*before, *after)]
-            made = point_between(ends[0], place, ends[1])
+            is_last = operator.method == "nearest" and gap(ends[1][0], place) < gap(place, ends[0][0])
+            source = (after if is_last else before)[0]
+            if is_within(operator.limit, row, source, operator.measure):
+                made = point_between(ends[0], place, ends[1]) if operator.method == "linear" else ends[is_last][1]
         result.append((*_part(row, operator.kept), made))
+    return result
+
+
+def is_within(limit: Any, row: Row, source: Row, measure: int | None) -> bool:
+    """Return whether a row is within the limit of the row that it is filled from."""
+    if limit is None or measure is None:
+        return True
+    return is_key(row[measure]) and is_key(source[measure]) and gap(row[measure], source[measure]) <= limit
+
+
+def _filled_forward(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups: dict[Any, Rows] = {}
+    result: Rows = []
+    for row in inputs[0].rows:
+        group = groups.setdefault(_key(row, operator.keys), [])
+        values = []
+        for column in operator.columns:
+            known = [other for other in group if other[column] is not None and (operator.along is None or is_key(other[operator.along]))]
+            is_placed = operator.along is None or is_key(row[operator.along])
+            is_filled = row[column] is None and known and is_placed and is_within(operator.limit, row, known[-1], operator.along)
+            values.append(known[-1][column] if is_filled else row[column])
+        group.append(row)
+        result.append(tuple(values))
     return result
 
 
@@ -597,6 +623,7 @@ MEANINGS: dict[str, Meaning] = {
     "row_number": lambda operator, inputs: [(operator.start + row,) for row in range(len(inputs[0].rows))],
     "cumulative": _cumulative,
     "lagged": _lagged,
+    "fill_forward": _filled_forward,
     "rolling_by_key": _rolling_by_key,
     "rolling": lambda operator, inputs: [(_window(operator, inputs[0].column(0), row),) for row in range(len(inputs[0].rows))],
     "flat_map": _flat_map,

@@ -173,6 +173,18 @@ def with_gaps(frame: SFrame, keys: list[str]) -> SArray:
     return so_far.interpolate("gaps", on="n", by=keys)
 
 
+def with_holes(frame: SFrame, keys: list[str]) -> SArray:
+    """Numbers of the first rows of each key, and in the others the last one known."""
+    so_far = frame.running({"place in key": aggregate.COUNT()}, by=keys)
+    so_far["holes"] = SArray.where(so_far["place in key"] == 1, so_far["n"], None, dtype=int)
+    return so_far.fill_forward("holes", by=keys)
+
+
+def filled_so_far(rows: Grouped) -> list[Any]:
+    """Beside each row the number of the first row of its key."""
+    return [(group[0],) for (group,) in so_far(rows)]
+
+
 def filled_in(rows: Grouped) -> list[Any]:
     """Beside each row its number, missing if it is the last of its key and an even one."""
     found = []
@@ -303,6 +315,7 @@ MOMENTS: dict[str, Operation] = {
     ),
     "exponential_smoothing": Operation(lambda frame, keys: frame.exponential_smoothing("v", half_life=1, by=keys), smoothed, in_order=True),
     "interpolate": Operation(with_gaps, filled_in, in_order=True),
+    "fill_forward": Operation(with_holes, filled_so_far, in_order=True),
     "shift": Operation(lambda frame, keys: frame.shift("n", by=keys), row_before, in_order=True),
     "rolling_sum": Operation(lambda frame, keys: frame.rolling_sum("n", -99, 0, 1, by=keys), sum_so_far, in_order=True),
     "cumulative_sum": Operation(lambda frame, keys: frame.cumulative_sum("n", by=keys), sum_so_far, in_order=True),

@@ -230,6 +230,35 @@ def interpolated(rows: Rows, on: str | None, by: Sequence[str]) -> list[Any]:
     return result
 
 
+def filled(rows: Rows, name: str, on: str | None = None, by: Sequence[str] = (), limit: Any = None) -> list[Any]:
+    """The values of a column, and where they are missing the last known one before, no further away than a limit of rows or along a column."""
+    result: list[Any] = []
+    for place, row in enumerate(rows):
+        seen = [other for other in rows[: place + 1] if same(row, other, by)]
+        known = [(at, other) for at, other in enumerate(seen[:-1]) if other[name] is not None and (on is None or is_key(other[on]))]
+        value = row[name]
+        if value is None and known and (on is None or is_key(row[on])):
+            at, other = known[-1]
+            away = len(seen) - 1 - at if on is None else distance(other[on], row[on])
+            value = other[name] if limit is None or away <= number(limit) else None
+        result.append(value)
+    return result
+
+
+def nearest_known(rows: Rows, limit: Any) -> list[Any]:
+    """The values ``v`` as floats, and where they are missing the nearest known one along ``t`` of those before and after."""
+    result: list[Any] = []
+    for place, row in enumerate(rows):
+        known = [(at, other) for at, other in enumerate(rows) if is_key(other["v"]) and is_key(other["t"])]
+        before, after = [item for at, item in known if at < place][-1:], [item for at, item in known if at > place][:1]
+        value = None if row["v"] is None else float(row["v"])
+        if not is_key(value) and is_key(row["t"]) and before and after:
+            best = min((*before, *after), key=lambda other, row=row: distance(other["t"], row["t"]))
+            value = float(best["v"]) if distance(best["t"], row["t"]) <= number(limit) else value
+        result.append(value)
+    return result
+
+
 def smoothed(rows: Rows, half_life: Any, on: str | None, by: Sequence[str]) -> list[Any]:
     """Weighted means of the values ``v`` so far; a weight halves with every half-life."""
     result: list[Any] = []

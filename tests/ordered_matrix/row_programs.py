@@ -7,7 +7,20 @@ from typing import Any
 
 from sframe_spark import SArray, SFrame, aggregate
 from tests.ordered_matrix.case import Case, Programs
-from tests.ordered_matrix.expected import Rows, changes, cumulative, differences, interpolated, ordered, rolling, running, shifted, smoothed
+from tests.ordered_matrix.expected import (
+    Rows,
+    changes,
+    cumulative,
+    differences,
+    filled,
+    interpolated,
+    nearest_known,
+    ordered,
+    rolling,
+    running,
+    shifted,
+    smoothed,
+)
 from tests.ordered_matrix.shapes import NAMES
 
 STATISTICS = ("sum", "mean", "min", "max", "std", "var")
@@ -181,6 +194,43 @@ def all_interpolation(case: Case) -> SFrame:
     return with_columns(frame, {name: frame.interpolate("v", **way) for name, way in ways.items()})
 
 
+def all_fillings(case: Case) -> SFrame:
+    """Known values before and after by rows, within some rows or some time, within groups."""
+    frame = case.frame.sort("t")
+    near = 2 * case.unit
+    return with_columns(
+        frame,
+        {
+            "before": frame["v"].fill_forward(),
+            "after": frame["k"].fill_backward(limit=1),
+            "before in groups": frame.fill_forward("v", by="k", limit=2),
+            "near": frame.fill_forward("w", on="t", by="k", limit=near),
+            "near after": frame.fill_backward("v", on="t", limit=near),
+            "nearest": frame.interpolate("v", on="t", method="nearest", limit=near),
+        },
+    )
+
+
+def filled_rows(case: Case) -> Rows:
+    """What they give."""
+    rows, near = ordered(case.rows, ("t", True)), 2 * case.unit
+    turned = rows[::-1]
+    return with_values(
+        rows,
+        {
+            "before": filled(rows, "v"),
+            "after": filled(turned, "k", limit=1)[::-1],
+            "before in groups": filled(rows, "v", by=["k"], limit=2),
+            "near": filled(rows, "w", on="t", by=["k"], limit=near),
+            "near after": filled(turned, "v", on="t", limit=near)[::-1],
+            "nearest": nearest_known(rows, near),
+        },
+    )
+
+
+FILLED_NAMES = [*NAMES, "before", "after", "before in groups", "near", "near after", "nearest"]
+
+
 def interpolated_rows(case: Case) -> Rows:
     """What it gives."""
     rows = ordered(case.rows, ("t", True))
@@ -242,6 +292,7 @@ PROGRAMS.define(
     [*NAMES, "held"],
 )
 PROGRAMS.define("interpolation", all_interpolation, interpolated_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
+PROGRAMS.define("known values before and after", all_fillings, filled_rows, FILLED_NAMES)
 PROGRAMS.define("exponential smoothing", all_smoothing, smoothed_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
 PROGRAMS.define(
     "shift_time, then sort",

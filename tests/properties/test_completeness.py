@@ -37,6 +37,7 @@ STANDS_FOR = {
     "filter_rows": ("filter", "transform"),
     "f": ("lambda_transform", "zip", "reduce"),
     "g": ("sort", "group_by", "join"),
+    "reordered": ("sort", "reverse", "group_by"),
     "rowwise": ("generalized_transform",),
     "running": ("cumulative",),
 }

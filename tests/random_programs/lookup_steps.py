@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
-from sframe_spark.operators.joins.interpolation import interpolated
+from sframe_spark.operators.joins.interpolation import METHODS, interpolated
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.union_of_sorted_inputs import merge_sorted
 from sframe_spark.operators.joins.window_bounds import CLOSED
@@ -62,7 +62,8 @@ def interpolate_some(growth: Growth) -> PlannerNode | None:
     node, position = column
     keys = sort_keys(growth, node)
     chosen = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.5 else []
-    return growth.add(interpolated(node, position, None, chosen))
+    limit = growth.choose.choice((None, None, 1, 2))
+    return growth.add(interpolated(node, position, None, chosen, growth.choose.choice(METHODS), limit, limit is not None))
 
 
 def merge_some(growth: Growth) -> PlannerNode | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.operators.window.filling import filled
 from sframe_spark.operators.window.lagged import Lag, Lagged, shifted_by_key
 from sframe_spark.operators.window.rolling import KINDS
 from sframe_spark.operators.window.rolling_by_key import rolling_by_key
@@ -59,6 +60,19 @@ def roll_by_key(growth: Growth) -> PlannerNode | None:
     last, least = first + growth.choose.randint(0, 4), growth.choose.choice((None, 1, 2))
     needed = None if least is None else min(least, last - first + 1)
     return growth.add(rolling_by_key(node, growth.choose.choice(KINDS), [position], [growth.choose.choice(keys)], first, last, needed))
+
+
+def fill_some(growth: Growth) -> PlannerNode | None:
+    """Columns with missing values filled from rows before or after, perhaps of a key, perhaps within some rows."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    keys = sort_keys(growth, node)
+    chosen = growth.choose.sample(keys, growth.choose.randint(0, min(2, len(keys))))
+    columns = growth.choose.sample(keys, growth.choose.randint(1, min(2, len(keys))))
+    limit = growth.choose.choice((None, None, 0, 1, 3))
+    backward = growth.choose.random() < 0.3
+    return growth.add(filled(node, columns, None, chosen, limit, limit is not None, backward))
 
 
 def smooth_along(growth: Growth) -> PlannerNode | None:

@@ -12,15 +12,18 @@ from sframe_spark.api.node_value_conversion import literal_of, recoded
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.joins.interpolation import interpolated
+from sframe_spark.operators.joins.interpolation import METHODS, interpolated
 from sframe_spark.operators.window.cumulative import cumulative
+from sframe_spark.operators.window.filling import filled
 from sframe_spark.operators.window.rolling import rolling
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
+from sframe_spark.values.duration_parsing import parse_duration
 from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import encoding_for
 
@@ -429,16 +432,81 @@ class Windows:
             raise SchemaError(f"pct_change takes a number of rows, an int, got {n!r}")
         return make_array(relative_change(self._node, shift_rows(self._node, int(n))))
 
-    @call_example("sf['a'].interpolate(), or sf.interpolate('a', on='time', by='key') of a frame")
-    def interpolate(self) -> SArray:
-        """Return the values, with missing ones replaced by points on the straight line between the known values before and after them.
+    @call_example("sf['a'].fill_forward()")
+    def fill_forward(self, limit: int | None = None) -> SArray:
+        """Return the values, with missing ones replaced by the last known value before them.
 
-        NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. All values become floats.
+        NaN is a value: it is not replaced, and fills what is missing after it. Values before the first known one stay missing.
+
+        Parameters
+        ----------
+        limit
+            How many missing values in a row are filled at most; None: all.
 
         Raises
         ------
         TypeError
-            If the values are not of class int or float.
+            If ``limit`` is not an int.
+        ValueError
+            If ``limit`` is negative.
+
+        Source: ``ffill`` of pandas, which fills NaN too; ``forward_fill`` of Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([None, 1, None, None, 4]).fill_forward()), list(SArray([None, 1, None, None, 4]).fill_forward(limit=1))
+        ([None, 1, 1, 1, 4], [None, 1, 1, None, 4])
+        """
+        return make_array(filled(self._node, [0], None, (), *limit_of(limit, None), backward=False))
+
+    @call_example("sf['a'].fill_backward()")
+    def fill_backward(self, limit: int | None = None) -> SArray:
+        """Return the values, with missing ones replaced by the next known value after them.
+
+        NaN is a value: it is not replaced, and fills what is missing before it. Values after the last known one stay missing.
+
+        Parameters
+        ----------
+        limit
+            How many missing values in a row are filled at most, the nearest to the known one; None: all.
+
+        Raises
+        ------
+        TypeError
+            If ``limit`` is not an int.
+        ValueError
+            If ``limit`` is negative.
+
+        Source: ``bfill`` of pandas, which fills NaN too; ``backward_fill`` of Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([None, 1, None, None, 4]).fill_backward(limit=1))
+        [1, 1, None, 4, 4]
+        """
+        return make_array(filled(self._node, [0], None, (), *limit_of(limit, None), backward=True))
+
+    @call_example("sf['a'].interpolate(), or sf.interpolate('a', on='time', by='key') of a frame")
+    def interpolate(self, method: str = "linear", limit: int | None = None) -> SArray:
+        """Return the values, with missing ones replaced by points on the straight line between the known values before and after them.
+
+        NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. All values become floats.
+
+        Parameters
+        ----------
+        method
+            ``"linear"``, or ``"nearest"``: the nearer of both known values, the one before if they are equally near.
+        limit
+            Only values at most so many rows after the known value before them (``"nearest"``: from the one they take) are filled; None: all.
+
+        Raises
+        ------
+        TypeError
+            If the values are not of class int or float, or ``limit`` is not an int.
+        ValueError
+            If there is no such method, or ``limit`` is negative.
 
         Source: ``interpolate`` of pandas and Polars.
 
@@ -448,7 +516,46 @@ class Windows:
         >>> list(SArray([1, None, None, 7, None]).interpolate())
         [1.0, 3.0, 5.0, 7.0, None]
         """
-        return make_array(interpolated(self._node, 0, None, ()))
+        return make_array(interpolated(self._node, 0, None, (), interpolation_method(method), *limit_of(limit, None)))
+
+
+def limit_of(limit: Any, along: ColumnType | None) -> tuple[int | float | None, bool]:
+    """Return the limit of a filling, in rows or in the unit of a column of positions, and whether it is a number of rows.
+
+    An int is a number of rows, unless positions are numbers.
+
+    Raises
+    ------
+    TypeError
+        If the limit has an unsuitable type.
+    ValueError
+        If it is negative, or a string is not a duration.
+    """
+    if limit is None:
+        return None, False
+    if along is None or (along.kind == DATETIME_KIND and is_row_index(limit)):
+        if not is_row_index(limit) or isinstance(limit, bool):
+            raise SchemaError(f"limit is a number of rows, an int, or a duration along the column on, got {brief(limit)}")
+        if limit < 0:
+            raise InvalidArgumentError(f"limit is a number of rows, not negative, got {brief(limit)}")
+        return int(limit), True
+    distance = parse_duration(limit, along, "limit")
+    if distance < 0:
+        raise InvalidArgumentError(f"limit is a distance, not negative, got {limit!r}")
+    return distance, False
+
+
+def interpolation_method(method: Any) -> str:
+    """Return the name of a method of interpolation.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method.
+    """
+    if method not in METHODS:
+        raise InvalidArgumentError(f"method is one of {listed(METHODS)}, got {brief(method)}")
+    return str(method)
 
 
 def needed_values(start: int, end: int, minimum: int | None) -> int | None:

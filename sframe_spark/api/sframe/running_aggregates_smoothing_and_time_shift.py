@@ -1,4 +1,4 @@
-"""Members of SFrame for running aggregates and exponential smoothing over the rows up to each row, and interpolation."""
+"""Members of SFrame for running aggregates and exponential smoothing over the rows up to each row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
 from sframe_spark.errors import SchemaError
 from sframe_spark.message_text import brief
-from sframe_spark.operators.joins.interpolation import interpolated
 from sframe_spark.operators.project_zip_arrange import columns_alongside
 from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
@@ -124,48 +123,3 @@ class RunningColumns(Relational):
         node, (value, *moved), _ = narrowed(self._node, [value, *keys, *([] if time is None else [time])], [])
         keys, time = (moved, None) if time is None else (moved[:-1], moved[-1])
         return SArray(_node=exponential_smoothing(node, value, time, keys, weight))
-
-    @call_example("sf.interpolate('a', on='time', by='key')")
-    def interpolate(self, column: str, on: str | None = None, *, by: Any = None) -> SArray:
-        """Return a column with its missing values replaced by points on the straight line between the known values before and after them.
-
-        NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. A row whose position is missing or NaN
-        is left out: it is no neighbour, and its value stays as it is.
-
-        Parameters
-        ----------
-        column
-            Name of the column of values, of class int or float.
-        on
-            Name of the column of positions, of class int, float or datetime, which must not decrease from a known value to the next. A missing value
-            at the position of a neighbour is the neighbour's value, at that of both the value before. None: positions are numbers of rows of a key.
-        by
-            A name or a list of names of columns: neighbours are rows with equal values in these; missing values are equal to each other. None: all
-            rows.
-
-        Returns
-        -------
-        SArray
-            One float for each row of this frame.
-
-        Raises
-        ------
-        KeyError
-            If there is no such column.
-        TypeError
-            If a column has an unsuitable type.
-        RuntimeError
-            When rows are computed, if a missing value does not lie between its neighbours; the error tells the row.
-
-        Source: ``interpolate`` of pandas, ``interpolate_by`` of Polars.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame
-        >>> sf = SFrame({"t": [0, 1, 4, 6], "v": [1.0, None, 5.0, None]})
-        >>> list(sf.interpolate("v", on="t"))
-        [1.0, 2.0, 5.0, None]
-        """
-        value = self._position(column)
-        along = None if on is None else self._position(on)
-        return SArray(_node=interpolated(self._node, value, along, self._running_keys(by)))

@@ -25,13 +25,13 @@ from sframe_spark.api.sframe.asof_joins_and_windows import NearRows
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.database_io import FrameDatabases
 from sframe_spark.api.sframe.file_io import FrameFiles
+from sframe_spark.api.sframe.gaps import Gaps
 from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.joins import Joins
 from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
 from sframe_spark.api.sframe.materialization_and_explain import FrameMaterialization
 from sframe_spark.api.sframe.missing import MissingValues
-from sframe_spark.api.sframe.neighbours_by_key import NeighbouringRows
 from sframe_spark.api.sframe.plotting import FramePlotting
 from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
@@ -88,7 +88,7 @@ class SFrame(
     RowFunctions,
     MissingValues,
     TimeGroups,
-    NeighbouringRows,
+    Gaps,
     NearRows,
     CalendarColumns,
     Joins,

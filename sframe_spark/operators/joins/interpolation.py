@@ -18,20 +18,30 @@ from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.expressions.functions.datetimes import raised
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
 from sframe_spark.operators.joins.asof_join import NearKeys, distance, window_answer
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
-from sframe_spark.operators.lookup.key_numbers_and_group_codes import GroupCodes, Numbers, Positions, check_keys, distances, key_column, key_numbers
+from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
+    WIDE,
+    Flags,
+    GroupCodes,
+    Numbers,
+    Positions,
+    check_keys,
+    distance_column,
+    distances,
+    key_column,
+    key_numbers,
+)
 from sframe_spark.operators.lookup.nearest_key_search import KeySearch, ProbeKeys
 from sframe_spark.operators.project_zip_arrange import Project, column_of, columns_of, new_positions, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
-from sframe_spark.operators.window.running_by_group import running
+from sframe_spark.operators.window.filling import rows_of_key
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema, require_columns
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.operator_parameters import column_positions
+from sframe_spark.planner.operator_parameters import at_least, column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT
@@ -39,6 +49,8 @@ from sframe_spark.values.datetimes import from_microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+METHODS = ("linear", "nearest")
 
 
 @attrs.frozen(eq=False)
@@ -69,6 +81,13 @@ class Interpolation(NearKeys):
         Positions of the key columns.
     kept
         Positions of the columns of the first input that come before the values in the output.
+    method
+        ``linear``: points on the straight line between both neighbours; ``nearest``: the value of the nearer one, of two equally near ones the one
+        before.
+    measure
+        Position of the column along which ``limit`` is counted.
+    limit
+        How far from the value before it (of ``nearest``: from the value it takes) a value is filled; None: as far as there are rows.
     """
 
     name: ClassVar[str] = "interpolation"
@@ -77,6 +96,15 @@ class Interpolation(NearKeys):
     along: int = attrs.field(validator=column_positions)
     by: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
+    method: str = attrs.field(default="linear", validator=one_of(*METHODS))
+    measure: int | None = attrs.field(default=None, validator=at_least(0))
+    limit: int | float | None = attrs.field(default=None, validator=at_least(0))
+
+    @property
+    def _searched(self) -> tuple[int, ...]:
+        """Positions of the columns of the second input that are read."""
+        measures = () if self.measure is None else (self.measure,)
+        return tuple(sorted({self.on, self.value, self.along, *self.by, *measures}))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the types of the kept columns, followed by float.
@@ -87,14 +115,15 @@ class Interpolation(NearKeys):
             If the values are not numbers, or positions have no distances.
         """
         schema = inputs[0].schema
-        require_columns(schema, [self.on, self.value, self.along, *self.by, *self.kept])
-        require_columns(inputs[1].schema, [self.on, self.value, self.along, *self.by])
+        require_columns(schema, [*self._searched, *self.kept])
+        require_columns(inputs[1].schema, self._searched)
         if not schema[self.value].is_numeric:
             raise SchemaError(f"interpolation takes numbers, not values of type {schema[self.value].kind}")
         if schema[self.on] != INT:
             raise SchemaError(f"row numbers are ints, not values of type {schema[self.on].kind}")
-        check_keys(schema[self.along], inputs[1].schema[self.along], "interpolation")
-        if any(schema[position] != inputs[1].schema[position] for position in (self.on, self.value, self.along, *self.by)):
+        for position in (self.along, self.along if self.measure is None else self.measure):
+            check_keys(schema[position], inputs[1].schema[position], "interpolation")
+        if any(schema[position] != inputs[1].schema[position] for position in self._searched):
             raise SchemaError("both inputs of an interpolation have the same columns")
         return (*[schema[position] for position in self.kept], FLOAT)
 
@@ -103,7 +132,7 @@ class Interpolation(NearKeys):
         left = [self.kept[output] for output in outputs if output < len(self.kept)]
         if len(self.kept) not in outputs:
             return [sorted(set(left)), []]
-        used = sorted({self.on, self.value, self.along, *self.by, *left})
+        used = sorted({*self._searched, *left})
         return [used, used]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
@@ -112,7 +141,9 @@ class Interpolation(NearKeys):
         if not kept[1]:
             return Project(left), outputs
         by = tuple(positions[position] for position in self.by)
-        return Interpolation(positions[self.on], positions[self.value], positions[self.along], by, left), outputs
+        measure = None if self.measure is None else positions[self.measure]
+        on, value, along = positions[self.on], positions[self.value], positions[self.along]
+        return attrs.evolve(self, on=on, value=value, along=along, by=by, kept=left, measure=measure), outputs
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Search the known values around each value that is missing."""
@@ -128,10 +159,38 @@ class Interpolation(NearKeys):
         rows, before, after = rows[between], before[between], after[between]
         first, last = (self._points(lookup, found) for found in (before, after))
         self._check_order(left.columns[self.on].take(pa.array(rows)), first.places, places[rows], last.places, facts[0])
-        values[rows] = points_between(first, places[rows], last)
+        made, takes_last = self._made(first, places[rows], last)
+        if self.measure is not None and self.limit is not None:
+            near = self._are_near(left.rows_at(rows), schema, lookup, np.where(takes_last, after, before))
+            rows, made = rows[near], made[near]
+        values = values.copy()
+        values[rows] = made
         missing = missing.copy()
         missing[rows] = False
         return Chunk((*left.select(self.kept).columns, pa.array(values, mask=missing, from_pandas=False)), left.rows)
+
+    def _made(self, first: Points, places: Numbers, last: Points) -> tuple[Numbers, Flags]:
+        """Return the values at some positions between known ones, and which of them are those of the points after them."""
+        if self.method == "linear":
+            return points_between(first, places, last), np.zeros(len(places), dtype=bool)
+        with np.errstate(all="ignore"):
+            takes_last = distances(last.places, places) < distances(places, first.places)
+        return np.where(takes_last, last.values, first.values), takes_last
+
+    def _are_near(self, rows: Chunk, schema: Schema, lookup: Lookup, known: Positions) -> Flags:
+        """Return which of some rows are within the limit of known ones.
+
+        Raises
+        ------
+        ExecutionError
+            If positions go backwards.
+        """
+        assert self.measure is not None
+        wanted, present = key_numbers(rows.columns[self.measure], schema[self.measure])
+        found, _ = key_numbers(lookup.take(known, [self.measure]).columns[0], schema[self.measure])
+        with np.errstate(all="ignore"):
+            apart = distances(np.maximum(found, wanted), np.minimum(found, wanted))
+        return present & ((found == wanted) | (apart <= self.limit))
 
     def _neighbours(self, rows: Chunk, schema: Schema, lookup: Lookup) -> tuple[Positions, Positions]:
         """Return the row of the known value before and of the one after each of some rows; -1 where there is none."""
@@ -174,24 +233,44 @@ class Interpolation(NearKeys):
                 comparable_column(relation.df[f"c{position}"], schema[position]).alias(name) for name, position in zip(names, self.by, strict=True)
             ]
             place = key_column(relation.df[f"c{self.along}"], schema[self.along]).alias("place")
+            if self.measure is not None:
+                keys.append(key_column(relation.df[f"c{self.measure}"], schema[self.measure]).alias("measure"))
             return [relation.df[f"c{self.on}"].alias("at"), place, relation.df[f"c{self.value}"].cast("double").alias("value"), *keys]
 
         kept = [left.df[f"c{position}"].alias(f"kept{i}") for i, position in enumerate(self.kept)]
         probes = left.df.select(*left.hidden, *kept, *searched(left), F.lit(True).alias("asks"))
         candidates = right.df.select(*searched(right), F.lit(False).alias("asks"), F.col(str(right.position)).alias("number"))
-        candidates = candidates.withColumn("answer", F.struct("place", "value"))
+        candidates = candidates.withColumn("answer", F.struct("place", "value", *(["measure"] if self.measure is not None else [])))
         both = probes.unionByName(candidates, allowMissingColumns=True)
         both = both.withColumn("before", window_answer(names, after=False, equal=False))
         both = both.withColumn("after", window_answer(names, after=True, equal=False)).where("asks")
         value = F.col("value")
         is_between = F.col("place").isNotNull() & F.col("before").isNotNull() & F.col("after").isNotNull()
-        made = F.when((value.isNull() | F.isnan(value)) & is_between, self._point_column(schema[self.along].kind == FLOAT_KIND)).otherwise(value)
+        is_float = schema[self.along].kind == FLOAT_KIND
+        takes_last = self._takes_last_column(is_float)
+        point = self._point_column(is_float, takes_last)
+        if self.measure is not None and self.limit is not None:
+            known = F.when(takes_last, F.col("after.measure")).otherwise(F.col("before.measure"))
+            measured_in_floats = schema[self.measure].kind == FLOAT_KIND
+            apart = distance(F.greatest(F.col("measure"), known), F.least(F.col("measure"), known), measured_in_floats)
+            reach = distance_column(self.limit, "double" if measured_in_floats else WIDE)
+            is_between = is_between & ((known == F.col("measure")) | (apart <= reach))
+        made = F.when((value.isNull() | F.isnan(value)) & is_between, point).otherwise(value)
         columns = [*[F.col(f"kept{i}") for i in range(len(self.kept))], made]
         result = both.select(*[column.alias(f"c{i}") for i, column in enumerate(columns)], *left.hidden)
         return Relation(result, (*[schema[position] for position in self.kept], FLOAT), left.key, left.position)
 
-    def _point_column(self, is_float: bool) -> Column:
-        """Return a Spark column that does the same as :func:`points_between`."""
+    def _takes_last_column(self, is_float: bool) -> Column:
+        """Return a Spark column that tells whether a value is that of the point after it."""
+        from pyspark.sql import functions as F
+
+        if self.method == "linear":
+            return F.lit(False)
+        place = F.col("place")
+        return distance(F.col("after.place"), place, is_float) < distance(place, F.col("before.place"), is_float)
+
+    def _point_column(self, is_float: bool, takes_last: Column) -> Column:
+        """Return a Spark column that does the same as :func:`points_between`, or gives the value of one of both points."""
         from pyspark.sql import functions as F
 
         place, before, after = F.col("place"), F.col("before.place"), F.col("after.place")
@@ -209,6 +288,7 @@ class Interpolation(NearKeys):
         rise = last - first
         line = F.when(F.abs(rise) < infinity, first + rise * share).otherwise(first * (1 - share) + last * share)
         made = F.when((first == last) | (share == 0), first).when(share == 1, last).otherwise(line)
+        made = made if self.method == "linear" else F.when(takes_last, last).otherwise(first)
         message = "interpolation needs positions that do not go backwards: sort by position first"
         return F.when((place < before) | (place > after), raised(ExecutionError(message)).cast("double")).otherwise(made)
 
@@ -251,14 +331,29 @@ def shares_passed(first: Numbers, places: Numbers, last: Numbers) -> Numbers:
     return np.where(passed == 0.0, 0.0, np.where(left == 0.0, 1.0, shares))
 
 
-def interpolated(node: PlannerNode, value: int, along: int | None, keys: Sequence[int]) -> PlannerNode:
-    """Return a node with the interpolated values of a column; without ``along``, the number of rows so far within each key is the position."""
+def interpolated(
+    node: PlannerNode,
+    value: int,
+    along: int | None,
+    keys: Sequence[int],
+    method: str = "linear",
+    limit: int | float | None = None,
+    limit_in_rows: bool = False,
+) -> PlannerNode:
+    """Return a node with the interpolated values of a column; without ``along``, the number of rows so far within each key is the position.
+
+    ``limit_in_rows``: the limit is a number of rows of the key, not a distance along the column.
+    """
     columns = columns_of(node, [value, *keys, *([] if along is None else [along])])
-    if along is None and keys:
-        columns = zip_columns(columns, running(columns, range(1, 1 + len(keys)), [Aggregation("count")]))
+    is_numbered = bool(keys) and (along is None or limit_in_rows)
+    if is_numbered:
+        columns = zip_columns(columns, rows_of_key(columns, range(1, 1 + len(keys))))
     rows = zip_columns(row_number(columns), columns)
-    place = 2 + len(keys) if rows.facts.width > 2 + len(keys) else 0
+    numbers = rows.facts.width - 1 if is_numbered else 0
+    place = numbers if along is None else 2 + len(keys)
     known = filter_by_mask(rows, apply_function("is_not_missing", column_of(rows, 1)))
     if along is not None:
         known = filter_by_mask(known, apply_function("is_not_missing", column_of(known, place)))
-    return Interpolation(0, 1, place, tuple(range(2, 2 + len(keys)))).make_planner_node(rows, known)
+    measure = None if limit is None else numbers if limit_in_rows else place
+    by = tuple(range(2, 2 + len(keys)))
+    return Interpolation(0, 1, place, by, method=method, measure=measure, limit=limit).make_planner_node(rows, known)

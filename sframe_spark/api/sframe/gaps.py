@@ -1,0 +1,164 @@
+"""Members of SFrame that fill gaps: with the last or the next known value of a key, or with points between both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.api.class_registry import SArray, SFrame, make_array
+from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.sarray.windows import interpolation_method, limit_of
+from sframe_spark.api.sframe.neighbours_by_key import NeighbouringRows, new_columns
+from sframe_spark.operators.joins.interpolation import interpolated
+from sframe_spark.operators.project_zip_arrange import column_of
+from sframe_spark.operators.window.filling import filled
+
+
+class Gaps(NeighbouringRows):
+    """Mixin of SFrame: columns whose missing values are filled from rows with the same key. Rows stay in place."""
+
+    @call_example("sf.fill_forward('price', by='symbol', limit=5)")
+    def fill_forward(self, columns: str | Sequence[str], on: str | None = None, *, by: Any = None, limit: Any = None) -> SArray | SFrame:
+        """Return columns with their missing values replaced by the last known value before them with the same key.
+
+        NaN is a value: it is not replaced, and fills what is missing after it. Values before the first known one of a key stay missing.
+
+        Parameters
+        ----------
+        columns
+            A column name or a list of names, of any class.
+        on
+            Name of a column of class int, float or datetime along which ``limit`` is measured; it must not decrease from a known value to one that is
+            filled. A row in which it is missing or NaN is left as it is, and fills no other. None: ``limit`` is a number of rows.
+        by
+            A name or a list of names of columns: values come from rows that are equal in these; missing values are equal to each other. None: all
+            rows.
+        limit
+            How far from a known value others are filled, itself included: a number of rows of the key (an int), or a duration along ``on``. Where
+            ``on`` holds numbers, an int is a distance between these. None: as far as there are rows.
+
+        Returns
+        -------
+        SArray or SFrame
+            An SArray for one column, an SFrame with the names of the columns for several.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If ``limit`` or a column has an unsuitable type.
+        ValueError
+            If ``limit`` is negative, or no duration.
+        RuntimeError
+            When rows are computed, if ``on`` decreases.
+
+        Source: ``groupby().ffill`` of pandas, which fills NaN too; ``forward_fill().over()`` of Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"k": ["a", "b", "a", "a"], "t": [0, 1, 2, 9], "v": [1, None, None, None]})
+        >>> list(sf.fill_forward("v", by="k")), list(sf.fill_forward("v", on="t", by="k", limit=5))
+        ([1, None, 1, 1], [1, None, 1, None])
+        """
+        return self._filled(columns, on, by, limit, backward=False)
+
+    @call_example("sf.fill_backward('price', by='symbol', limit=5)")
+    def fill_backward(self, columns: str | Sequence[str], on: str | None = None, *, by: Any = None, limit: Any = None) -> SArray | SFrame:
+        """Return columns with their missing values replaced by the next known value after them with the same key.
+
+        Values after the last known one of a key stay missing. The rows are read from the last to the first, and the columns stored.
+
+        Parameters
+        ----------
+        columns, on, by, limit
+            As in :meth:`fill_forward`.
+
+        Returns
+        -------
+        SArray or SFrame
+            As of :meth:`fill_forward`.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If ``limit`` or a column has an unsuitable type.
+        ValueError
+            If ``limit`` is negative, or no duration.
+        RuntimeError
+            When rows are computed, if ``on`` decreases.
+
+        Source: ``groupby().bfill`` of pandas, which fills NaN too; ``backward_fill().over()`` of Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"k": ["a", "b", "a", "a"], "v": [None, None, None, 4]}).fill_backward("v", by="k", limit=1))
+        [None, None, 4, 4]
+        """
+        return self._filled(columns, on, by, limit, backward=True)
+
+    def _filled(self, columns: Any, on: str | None, by: Any, limit: Any, backward: bool) -> SArray | SFrame:
+        positions, names = self._columns_to_use(columns)
+        along = None if on is None else self._position(on)
+        reach = limit_of(limit, None if along is None else self._node.schema[along])
+        node = filled(self._node, positions, along, self._running_keys(by), *reach, backward=backward)
+        return new_columns([column_of(node, index) for index in range(len(positions))], names, isinstance(columns, str))
+
+    @call_example("sf.interpolate('a', on='time', by='key')")
+    def interpolate(self, column: str, on: str | None = None, *, by: Any = None, method: str = "linear", limit: Any = None) -> SArray:
+        """Return a column with its missing values replaced by points on the straight line between the known values before and after them.
+
+        NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. A row whose position is missing or NaN
+        is left out: it is no neighbour, and its value stays as it is.
+
+        Parameters
+        ----------
+        column
+            Name of the column of values, of class int or float.
+        on
+            Name of the column of positions, of class int, float or datetime, which must not decrease from a known value to the next. A missing value
+            at the position of a neighbour is the neighbour's value, at that of both the value before. None: positions are numbers of rows of a key.
+        by
+            A name or a list of names of columns: neighbours are rows with equal values in these; missing values are equal to each other. None: all
+            rows.
+        method
+            ``"linear"``, or ``"nearest"``: the nearer of both known values, the one before if they are equally near.
+        limit
+            Only values so far from the known value before them (``"nearest"``: from the one they take), itself included, are filled: a number of rows
+            of the key (an int), or a duration along ``on``. Where ``on`` holds numbers, an int is a distance between these. None: all.
+
+        Returns
+        -------
+        SArray
+            One float for each row of this frame.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If a column or ``limit`` has an unsuitable type.
+        ValueError
+            If there is no such method, or ``limit`` is negative or no duration.
+        RuntimeError
+            When rows are computed, if a missing value does not lie between its neighbours; the error tells the row.
+
+        Source: ``interpolate`` of pandas, ``interpolate_by`` of Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"t": [0, 1, 4, 6], "v": [1.0, None, 5.0, None]})
+        >>> list(sf.interpolate("v", on="t"))
+        [1.0, 2.0, 5.0, None]
+        >>> list(sf.interpolate("v", on="t", method="nearest"))
+        [1.0, 1.0, 5.0, None]
+        """
+        value = self._position(column)
+        along = None if on is None else self._position(on)
+        reach = limit_of(limit, None if along is None else self._node.schema[along])
+        return make_array(interpolated(self._node, value, along, self._running_keys(by), interpolation_method(method), *reach))
