@@ -167,7 +167,7 @@ class NeighbouringRows(RunningColumns):
         moved = shifted_by_key(node, wanted, self._running_keys(by))
         made = [combine(column_of(node, position), column_of(moved, index)) for index, (position, _, _) in enumerate(wanted)]
         if several:
-            names = [f"{name}_{count}" for name in names for count in counts]
+            names = [f"{name}_{brief(int(count))}" for name in names for count in counts]
         return new_columns(made, names, isinstance(columns, str) and not several)
 
     def _columns_to_use(self, columns: Any) -> tuple[list[int], list[str]]:

@@ -87,12 +87,12 @@ class RowsByKey:
 
     def last(self, count: int) -> np.ndarray:
         """Return the positions in ``order`` of the last rows of each key."""
-        counts = np.minimum(self.lengths, count)
+        counts = np.minimum(self.lengths, min(count, len(self.order)))
         return ranges(self.starts + self.lengths - counts, counts)
 
     def first(self, count: int) -> np.ndarray:
         """Return the positions in ``order`` of the first rows of each key."""
-        return ranges(self.starts, np.minimum(self.lengths, count))
+        return ranges(self.starts, np.minimum(self.lengths, min(count, len(self.order))))
 
     def of_batch(self, values: np.ndarray) -> np.ndarray:
         """Return values for the rows of the batch, in row order, given those of all entries of ``order``."""
