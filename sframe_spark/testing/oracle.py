@@ -203,11 +203,17 @@ def is_key(value: Any) -> bool:
 
 
 def gap(first: Any, second: Any) -> Any:
-    """Return the distance between two keys, in microseconds for datetimes."""
+    """Return the exact distance between two keys, in microseconds for datetimes."""
     if first == second:
         return 0
-    distance = abs(first - second)
-    return distance // timedelta(microseconds=1) if isinstance(distance, timedelta) else distance
+    if isinstance(first, datetime):
+        return abs(first - second) // timedelta(microseconds=1)
+    return abs(exact(first) - exact(second))
+
+
+def exact(number: Any) -> Any:
+    """Return a number as a fraction, unless it is infinite."""
+    return Fraction(number) if math.isfinite(number) else number
 
 
 def match(operator: Any, row: Row, others: Rows) -> Row | None:
@@ -251,8 +257,10 @@ def in_window(operator: Any, keys: Sequence[Any], center: Any) -> list[bool]:
         return [False] * len(keys)
     if isinstance(center, datetime):
         keys, center = [(key - center) // timedelta(microseconds=1) for key in keys], 0
-    start = None if operator.before is None else center - operator.before
-    end = None if operator.after is None else center + operator.after
+    else:
+        keys, center = [exact(key) for key in keys], exact(center)
+    start = None if operator.before is None else center - exact(operator.before)
+    end = None if operator.after is None else center + exact(operator.after)
     after_start = [start is None or key > start or (key == start and operator.closed in ("both", "left")) for key in keys]
     before_end = [end is None or key < end or (key == end and operator.closed in ("both", "right")) for key in keys]
     inside = [first and last for first, last in zip(after_start, before_end, strict=True)]

@@ -13,6 +13,7 @@ from sframe_spark.api.sframe.columns import without
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.joins import name_pairs
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
+from sframe_spark.api.utc_offset_checks import with_alike_offsets
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
@@ -132,19 +133,19 @@ class NearRows(Relational):
         self, other: SFrame, on: Any, by: Any, tolerance: Any, join: AsofJoin, skip_missing: bool, keep_time: bool
     ) -> tuple[list[PlannerNode], list[str]]:
         """Return nodes with the columns that are found in another frame, for each row of this one, and their names."""
-        (left_on, right_on), left_key, right_key = key_pair(self, other, on)
+        nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on)
         pairs = name_pairs(by, "by") if by is not None else []
         left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
         for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
             check_groups(both_names("by", a, b), self._node.schema[left], other._node.schema[right])
         limit = distance_limit(None if tolerance == ALL else tolerance, left_key, right_key, "tolerance")
         values = without(range(len(other._names)), sorted({right_on, *right_by} - ({right_on} if keep_time else set())))
-        probe = columns_of(self._node, [left_on, *left_by])
+        probe = columns_of(nodes_of_both[0], [left_on, *left_by])
         # Columns without missing values all come from the nearest row, and so are found by one search.
         parts = [[value] for value in values if value != right_on] + [[right_on]] * keep_time if skip_missing else [values] * bool(values)
         places, nodes = [place for part in parts for place in part], []
         for part in parts:
-            searched = other._node
+            searched = nodes_of_both[1]
             if skip_missing and part != [right_on]:
                 searched = filter_by_mask(searched, apply_function("is_not_missing", column_of(searched, part[0])))
             operator = AsofJoin(right_on, tuple(right_by), tuple(part), join.direction, limit, join.allow_exact)
@@ -228,7 +229,7 @@ class NearRows(Relational):
         other: Relational = self if of is None else other_frame(of, "window")
         if of is None and not isinstance(on, str):
             raise SchemaError(f"on is the name of a column, got {on!r}")
-        (left_on, right_on), left_key, right_key = key_pair(self, other, on)
+        nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on)
         if isinstance(by, dict) and of is not None:
             pairs = name_pairs(by, "by")
         elif (by_names := name_list(by)) is None:
@@ -244,11 +245,11 @@ class NearRows(Relational):
         if not aggregations:
             return make_frame(self._node, names)
         # Only the columns that the aggregates need are read, and sorted if necessary.
-        node, (key, *groups), moved = narrowed(other._node, [right_on, *right_by], aggregations)
+        node, (key, *groups), moved = narrowed(nodes_of_both[1], [right_on, *right_by], aggregations)
         window = KeyWindow(key, tuple(groups), low, high, tuple(moved), closed=closed, prevailing=prevailing)
         if of is None:
             return make_frame(columns_alongside(self._node, key_window(node, window)), names)
-        probe = columns_of(self._node, [left_on, *left_by])
+        probe = columns_of(nodes_of_both[0], [left_on, *left_by])
         return make_frame(columns_alongside(self._node, key_window(probe, window.over_probe(range(len(groups) + 1)), node)), names)
 
     def _window_of_rows(self, aggregates: Any, before: Any, after: Any, by: Any, closed: str, of: Any, prevailing: bool) -> SFrame:
@@ -276,8 +277,8 @@ class NearRows(Relational):
         return make_frame(columns_alongside(self._node, found), names)
 
 
-def key_pair(left: Relational, right: Relational, on: Any) -> tuple[tuple[int, int], ColumnType, ColumnType]:
-    """Return the positions of the key columns of two frames, and their types.
+def key_pair(left: Relational, right: Relational, on: Any) -> tuple[tuple[PlannerNode, PlannerNode], tuple[int, int], ColumnType, ColumnType]:
+    """Return the nodes of two frames with comparable key columns, the positions of these, and their types.
 
     Raises
     ------
@@ -291,9 +292,10 @@ def key_pair(left: Relational, right: Relational, on: Any) -> tuple[tuple[int, i
         raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
     ((left_name, right_name),) = pairs
     positions = left._position(left_name), right._position(right_name)
-    types = left._node.schema[positions[0]], right._node.schema[positions[1]]
+    nodes = with_alike_offsets(left._node, positions[0], right._node, positions[1])
+    types = nodes[0].schema[positions[0]], nodes[1].schema[positions[1]]
     check_keys(*types, both_names("on", left_name, right_name))
-    return positions, *types
+    return nodes, positions, *types
 
 
 def both_names(what: str, left: str, right: str) -> str:

@@ -12,6 +12,7 @@ from sframe_spark.api.evenly_spaced_times import uniform_times
 from sframe_spark.api.node_value_conversion import rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
+from sframe_spark.api.utc_offset_checks import with_alike_offsets
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import InvalidArgumentError, SchemaError
@@ -59,8 +60,8 @@ def uniform_clock(start: Any, stop: Any, every: Any, *, zone: Any = None, origin
     return make_frame(uniform_times(start, stop, every, zone, origin, offset), [TIME])
 
 
-def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType]:
-    """Return the times of a clock after checking them, and their type.
+def clock_ticks(clock: Any, on: str, keyed: PlannerNode, position: int) -> tuple[Chunk, ColumnType, PlannerNode]:
+    """Return the times of a clock after checking them, their type, and the node whose key column at ``position`` they fit.
 
     Raises
     ------
@@ -69,8 +70,8 @@ def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType
     InvalidArgumentError
         If a time is missing, or not larger than the one before it.
     """
-    node = clock_column(clock, on)
-    clock_type = node.schema[0]
+    node, keyed = with_alike_offsets(clock_column(clock, on), 0, keyed, position)
+    clock_type, key = node.schema[0], keyed.schema[position]
     if clock_type.kind != key.kind and not (clock_type.is_numeric and key.is_numeric):
         raise SchemaError(f"a clock of {clock_type.kind} does not fit the column {on!r} of type {key.kind}: convert one with astype()")
     if clock_type.is_zoned != key.is_zoned:
@@ -85,7 +86,7 @@ def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType
     if len(wrong):
         row = int(wrong[0]) + 1
         raise InvalidArgumentError(f"the times of a clock ascend, each once, but row {row} is not after row {row - 1}: sort it and drop doubles")
-    return chunk, clock_type
+    return chunk, clock_type, keyed
 
 
 def clock_column(clock: Any, on: str) -> PlannerNode:

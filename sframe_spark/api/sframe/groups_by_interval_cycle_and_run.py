@@ -298,13 +298,13 @@ class TimeGroups(Relational):
         if (every is None) == (clock is None):
             raise InvalidArgumentError("groupby_intervals takes either every=, the length of the intervals, or clock=, their ends")
         grid = interval_grid(self._node.schema[position], f"column {on!r}", every, closed, label, zone, origin, offset)
-        intervals = AssignIntervals(position, grid)
+        intervals, node = AssignIntervals(position, grid), self._node
         if clock is not None:
-            ticks, clock_type = clock_ticks(clock, on, self._node.schema[position])
+            ticks, clock_type, node = clock_ticks(clock, on, node, position)
             intervals = attrs.evolve(intervals, clock=ticks, clock_type=clock_type)
         keys = self._key_positions(by, "by")
         aggregations, names = self._group_aggregates([position, *keys], operations)
-        return make_frame(group_by_intervals(self._node, intervals, keys, aggregations), names)
+        return make_frame(group_by_intervals(node, intervals, keys, aggregations), names)
 
     @call_example("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
     def resample(

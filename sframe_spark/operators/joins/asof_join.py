@@ -13,6 +13,7 @@ import numpy as np
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.lookup.cached_reader import as_lookup
+from sframe_spark.operators.lookup.exact_float_distances import first_from, is_from, is_until, last_until
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
     WIDE,
     GroupCodes,
@@ -99,9 +100,11 @@ def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: boo
     allowed = F.col("at").isNotNull()
     for name in names:
         allowed &= F.col(name).isNotNull()
-    if join.tolerance is not None:
-        gap = F.abs(distance(F.col("at"), F.col("found.at"), is_float))
-        allowed &= gap <= distance_column(join.tolerance, "double" if is_float else WIDE)
+    if join.tolerance is not None and is_float:
+        at, found = F.col("at"), F.col("found.at")
+        allowed &= is_from(found, at, -join.tolerance) & is_until(found, at, join.tolerance)
+    elif join.tolerance is not None:
+        allowed &= F.abs(distance(F.col("at"), F.col("found.at"), is_float)) <= distance_column(join.tolerance, WIDE)
     return both.withColumn("found", F.when(allowed, F.col("found")))
 
 
@@ -284,7 +287,12 @@ class AsofJoin(NearKeys):
         """Return the row of the match before each key (``after``: of the match after it) within the tolerance; -1 if there is none."""
         rows = search.nearest(probes, after, self.allow_exact, self.tolerance)
         if self.tolerance is not None:
-            rows[gaps(search, probes.keys, rows, after) > self.tolerance] = -1
+            matched = keys_of_matches(search, probes.keys, rows)
+            if matched.dtype.kind == "f":
+                is_far = matched > last_until(probes.keys, self.tolerance) if after else matched < first_from(probes.keys, -self.tolerance)
+            else:
+                is_far = (distances(matched, probes.keys) if after else distances(probes.keys, matched)) > self.tolerance
+            rows[is_far] = -1
         return rows
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -294,10 +302,15 @@ class AsofJoin(NearKeys):
 
 def gaps(search: KeySearch, keys: Numbers, result: Positions, after: bool) -> Numbers:
     """Return the distance between each key and the key of its match; zero if there is none."""
+    matched = keys_of_matches(search, keys, result)
+    return distances(matched, keys) if after else distances(keys, matched)
+
+
+def keys_of_matches(search: KeySearch, keys: Numbers, result: Positions) -> Numbers:
+    """Return the key of each match, or the key itself if there is none."""
     column = search.lookup.take(result, [search.on]).columns[0]
     matched, present = key_numbers(column, search.lookup.schema[search.on], search.as_float)
-    matched = np.where(present, matched, keys)
-    return np.where(present, distances(matched, keys) if after else distances(keys, matched), 0)
+    return np.where(present, matched, keys)
 
 
 def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:

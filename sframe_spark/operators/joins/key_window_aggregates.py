@@ -30,6 +30,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
 from sframe_spark.operators.joins.asof_join import NearKeys, searched_in_order
 from sframe_spark.operators.joins.window_bounds import CLOSED, WindowBounds, check_window, smallest, whole_distance
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
+from sframe_spark.operators.lookup.exact_float_distances import is_from, is_until
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
     WIDE,
     Flags,
@@ -93,13 +94,16 @@ def joined_windows(rows: DataFrame, probes: DataFrame, left: Schema, right: Sche
     ]
     present, exact = key.isNotNull() & center.isNotNull(), wide == WIDE
     inside, after_start, entry = present, F.lit(True), F.lit(False)
-    if window.after is not None:
-        high = center + distance_column(whole_distance(window.after, window.excludes_end) if exact else window.after, wide)
-        inside &= key < high if window.excludes_end and not exact else key <= high
-    if window.before is not None:
-        low = center - distance_column(whole_distance(window.before, window.excludes_start) if exact else window.before, wide)
-        after_start = key > low if window.excludes_start and not exact else key >= low
-        entry = key <= center - distance_column(math.ceil(window.before) if exact else window.before, wide)
+    if window.after is not None and exact:
+        inside &= key <= center + distance_column(whole_distance(window.after, window.excludes_end), wide)
+    elif window.after is not None:
+        inside &= is_until(key, center, window.after, including=not window.excludes_end)
+    if window.before is not None and exact:
+        after_start = key >= center - distance_column(whole_distance(window.before, window.excludes_start), wide)
+        entry = key <= center - distance_column(math.ceil(window.before), wide)
+    elif window.before is not None:
+        after_start = is_from(key, center, -window.before, including=not window.excludes_start)
+        entry = is_until(key, center, -window.before)
     if not window.prevailing:
         return rows.join(probes, reduce(and_, [inside, after_start, *groups]))
     joined = rows.join(probes, reduce(and_, [present, *groups])).withColumn("inside", inside & after_start)

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.operators.lookup.exact_float_distances import first_after, first_from, last_before, last_until
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, Numbers
 
 CLOSED = ("both", "left", "right", "neither")
@@ -49,14 +50,16 @@ class WindowBounds:
         open_start, open_end = closed in ("right", "neither"), closed in ("left", "neither")
         everywhere, nowhere = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
         if keys.dtype.kind == "f":
-            entry = np.full_like(keys, -np.inf) if before is None else moved(keys, -before)
-            end = np.full_like(keys, np.inf) if after is None else moved(keys, after)
-            low, high, is_hollow = entry, end, nowhere
+            low = entry = np.full_like(keys, -np.inf)
+            high, is_hollow = np.full_like(keys, np.inf), nowhere
             # The end of a window without end is no number that could be left out.
-            if open_start and before is not None:
-                low, is_hollow = np.nextafter(entry, np.inf), is_hollow | np.isposinf(entry)
-            if open_end and after is not None:
-                high, is_hollow = np.nextafter(end, -np.inf), is_hollow | np.isneginf(end)
+            if before is not None:
+                entry = last_until(keys, -before)
+                low = (first_after if open_start else first_from)(keys, -before)
+                is_hollow = np.isposinf(entry) if open_start else nowhere
+            if after is not None:
+                high = (last_before if open_end else last_until)(keys, after)
+                is_hollow = is_hollow | np.isneginf(first_from(keys, after)) if open_end else is_hollow
             return cls(low, high, entry, everywhere, is_hollow)
         low, entry, high = np.full_like(keys, SMALLEST), np.full_like(keys, SMALLEST), np.full_like(keys, LARGEST)
         is_hollow = starts_early = nowhere
@@ -98,7 +101,7 @@ def smallest(keys: Numbers) -> int | float:
 
 
 def moved(keys: Numbers, distance: int | float) -> Numbers:
-    """Return keys plus a distance, which may be negative. Ints stop at the largest or the smallest int.
+    """Return int keys plus a distance, which may be negative; they stop at the largest or the smallest int.
 
     Examples
     --------
@@ -109,9 +112,6 @@ def moved(keys: Numbers, distance: int | float) -> Numbers:
     >>> moved(np.array([2**63 - 1]), -(2**63)).tolist(), moved(np.array([2**63 - 1]), -(2**70)).tolist() == [-(2**63)]
     ([-1], True)
     """
-    if keys.dtype.kind == "f":
-        with np.errstate(over="ignore", invalid="ignore"):
-            return keys + distance
     if distance > 0:
         # The bitwise complement reverses the order of ints without overflow.
         return ~moved(~keys, -distance)
