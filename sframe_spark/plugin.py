@@ -92,14 +92,14 @@ from sframe_spark.compute.exact_sum_and_variance import ExactSum
 from sframe_spark.compute.key_equality_and_codes import key_codes
 from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
-from sframe_spark.expressions.aggregates.aggregate_function import AggregateFunction, define_aggregate
+from sframe_spark.expressions.aggregates.aggregate_function import UNRECORDED, AggregateFunction, define_aggregate
 from sframe_spark.expressions.aggregates.collected_values import CollectedValues
 from sframe_spark.expressions.aggregates.counts import Count, CountMissing, HasValue, WrappedSum
 from sframe_spark.expressions.aggregates.float_sums import FloatSum
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.expressions.aggregates.product_sums import ProductSum
 from sframe_spark.expressions.aggregates.python_aggregates import Decomposition
-from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, StateColumn
+from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate, Growth, RunningOrder, StateColumn
 from sframe_spark.expressions.functions.scalar_function import ScalarFunction, define_function
 from sframe_spark.expressions.scalar_function_program import Literal, Program, Register, Step
 from sframe_spark.operators.append import append
@@ -144,23 +144,25 @@ from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.rewrite_laws import STAGES
+from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode
 
 __all__ = [
-    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "TOO_LARGE", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk",
-    "CollectedValues", "ColumnAggregate", "ColumnType", "Count", "CountMissing", "DecomposableOperator", "Decomposition", "ExactSum",
-    "ExpandingOperator", "Facts", "FloatSum", "FunctionCalls", "FunctionalDependency", "GroupCodes", "GroupsOfRows", "Growth", "HasValue",
-    "InputRows", "InvalidArgumentError", "Joining", "KeyColumn", "Law", "Length", "LengthMismatchError", "Literal", "Lookup", "LoweringContext",
-    "MatchCounting", "Monotone", "Need", "Operator", "OrderingItem", "OrderingProperties", "Origin", "PartitionJoining", "PartitionPairRows",
-    "PlannerNode", "ProductSum", "Program", "QueryWork", "RangeSplit", "Register", "RegisteredLaw", "Relation", "RelationProperties", "RowChoice",
-    "RowCounting", "RowDomain", "RowSlice", "RowWindows", "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError",
-    "SequentialOperator", "SourceKind", "SparkCost", "Stage", "StateColumn", "Step", "UnsupportedOperationError", "WholeKernel", "WrappedSum",
-    "aggregate_of", "any_parameter", "append", "apply_program", "as_lookup", "call", "column_names", "column_of", "concatenate", "decode",
-    "define_aggregate", "define_function", "derive", "dict_of", "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json",
-    "group_by", "key_codes", "law", "list_of", "node_of", "planner_node_name_to_type", "project", "public_aggregate", "public_function", "reduce",
-    "reduce_columns", "register", "register_law", "registered_names", "reverse", "slice_rows", "sort_rows", "zip_columns",
+    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "TOO_LARGE", "UNRECORDED", "AggregateFunction", "AggregateRequest", "Aggregation",
+    "Chunk", "CollectedValues", "ColumnAggregate", "ColumnStatistics", "ColumnType", "Count", "CountMissing", "DecomposableOperator",
+    "Decomposition", "ExactSum", "ExpandingOperator", "Facts", "FloatSum", "FunctionCalls", "FunctionalDependency", "GroupCodes", "GroupsOfRows",
+    "Growth", "HasValue", "InputRows", "InvalidArgumentError", "Joining", "KeyColumn", "Law", "Length", "LengthMismatchError", "Literal", "Lookup",
+    "LoweringContext", "MatchCounting", "Monotone", "Need", "Operator", "OrderingItem", "OrderingProperties", "Origin", "PartitionJoining",
+    "PartitionPairRows", "PlannerNode", "ProductSum", "Program", "QueryWork", "RangeSplit", "Register", "RegisteredLaw", "Relation",
+    "RelationProperties", "RowChoice", "RowCounting", "RowDomain", "RowSlice", "RowWindows", "RowWise", "RunningOrder", "SArray", "SFrame",
+    "ScalarFunction", "Schema", "SchemaError", "SequentialOperator", "SourceKind", "SparkCost", "Stage", "StateColumn", "Step",
+    "UnsupportedOperationError", "WholeKernel", "WrappedSum", "aggregate_of", "any_parameter", "append", "apply_program", "as_lookup", "call",
+    "column_names", "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive", "dict_of", "encode", "errors",
+    "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json", "group_by", "key_codes", "law", "list_of", "node_of",
+    "planner_node_name_to_type", "project", "public_aggregate", "public_function", "reduce", "reduce_columns", "register", "register_law",
+    "registered_names", "reverse", "slice_rows", "sort_rows", "zip_columns",
 ]  # fmt: skip
 
 # The former name, which packages import; it is not in ``__all__``, as it would hide the module ``sframe_spark.aggregate``.

@@ -34,14 +34,16 @@ from sframe_spark.plugin import (
     Decomposition,
     FloatSum,
     ProductSum,
+    StateColumn,
     aggregate,
     call,
     define_aggregate,
     define_function,
+    list_of,
     reduce,
 )
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate
-from tests.strategies import PARTIAL_STATES_BY_THREADS, STREAM_BY_THREADS, WHOLE_BY_THREADS
+from tests.strategies import PARTIAL_STATES_BY_THREADS, STREAM_BY_THREADS
 
 VALUES = [float(i % 7 + 1) if i % 5 else None for i in range(60)]
 KEYS = [i % 3 for i in range(60)]
@@ -112,7 +114,8 @@ WITH_FUNCTIONS_OF_OURS = {
     "running": lambda sf: sf.running({"g": aggregate("test_geometric_mean", "v")}),
     "window": lambda sf: sf.window("w", {"g": aggregate("test_geometric_mean", "v")}, before=2.0),
 }
-HERE = {STREAM_BY_THREADS, PARTIAL_STATES_BY_THREADS, WHOLE_BY_THREADS}
+# A kernel of all rows is called once, by the thread that asks.
+SIDE_BY_SIDE = {STREAM_BY_THREADS, PARTIAL_STATES_BY_THREADS}
 
 
 @pytest.mark.parametrize("name", WITH_FUNCTIONS_OF_OURS)
@@ -123,7 +126,7 @@ def test_threads_do_not_call_what_was_not_written_for_threads(name: str, tmp_pat
         assert {section.strategy for section in plan_dry_run((saved["w"] + 1.0)._node).sections} == {STREAM_BY_THREADS}
         sections = plan_dry_run(WITH_FUNCTIONS_OF_OURS[name](saved)._node).sections
     calling = [section for section in sections if any("test_" in node.operator.describe() for node in postorder([section.root]))]
-    assert calling and not any(section.strategy in HERE for section in calling)
+    assert calling and not any(section.strategy in SIDE_BY_SIDE for section in calling)
 
 
 @pytest.mark.spark
@@ -241,6 +244,42 @@ def test_wrong_calls_are_told() -> None:
         sf.groupby("v", aggregate("sum", "w"))
 
 
+def of_one(only: Any) -> Any:
+    return only
+
+
+def of_two(first: Any, second: Any) -> Any:
+    return first
+
+
+def unpacked(arguments: Any) -> Any:
+    (only,) = arguments
+    return only
+
+
+ARITIES = {
+    "too few, handed on": (lambda a: of_two(*a), 1, "missing 1 required positional argument"),
+    "too few, by place": (lambda a: pc.add(a[0], a[1]), 1, "list index out of range"),
+    "too many, unpacked": (unpacked, 2, "too many values to unpack"),
+    "too many, handed on, of all": (lambda a: of_one(*a), 2, "takes 1 positional argument but 2 were given"),
+}
+
+
+@pytest.mark.parametrize("name", ARITIES)
+def test_a_kernel_that_takes_another_number_of_arguments_is_told_at_the_call(name: str) -> None:
+    kernel, count, said = ARITIES[name]
+    function = f"test_arity_{len(name)}"
+    define_function(function, lambda t, p: INT, lambda a, t, p, rows: kernel(a))
+    with pytest.raises(UnsupportedOperationError, match=f"scalar function '{function}' does not take {count} argument.*{said}") as raised:
+        call(function, *[SArray([1, 2])] * count)
+    assert "arguments= of define_function()" in str(raised.value)
+
+
+def test_what_else_fails_for_a_missing_value_is_no_matter_of_the_call() -> None:
+    define_function("test_first_value", lambda t, p: INT, lambda a, t, p, rows: pa.array([a[0].to_pylist()[0] + 1] * rows))
+    assert list(call("test_first_value", SArray([1]))) == [2]
+
+
 def test_names_are_taken_once_and_a_definition_may_be_read_again() -> None:
     def first(types: Any, parameters: Any) -> Any:
         return INT
@@ -261,6 +300,61 @@ def test_names_are_taken_once_and_a_definition_may_be_read_again() -> None:
         define_function("two words", first, lambda a, t, p, rows: pa.scalar(3))
     with pytest.raises(ValueError, match="neither 'reduce' nor 'parts'"):
         define_aggregate("test_nothing", first)
+
+
+def test_an_aggregate_of_no_columns_is_of_parts_or_state_columns() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"'test_no_columns' may be asked for of no column, and 'reduce' is given columns only"):
+        define_aggregate("test_no_columns", lambda t, p: INT, lambda a, t, p: 0, arguments=(0, 1))
+    rows = Decomposition(lambda a, n, t, p: n, lambda x, y, t: x + y, lambda part, t, p: part)
+    define_aggregate("test_rows", lambda t, p: INT, parts=rows, arguments=0, order_sensitive=False)
+    frame = SFrame({"k": [1, 2, 1]})
+    assert list(frame.groupby("k", {"n": aggregate("test_rows")}).sort("k")["n"]) == [2, 1]
+    assert list(frame.running({"n": aggregate("test_rows")})["n"]) == [1, 2, 3]
+
+
+def test_lists_are_values_of_groups_of_rows_so_far_and_of_windows() -> None:
+    """As in https://github.com/pola-rs/polars/issues/12234, where those of windows had another shape."""
+    define_aggregate("test_list", lambda t, p: list_of(STR), lambda a, t, p: list(map(str, a[0].to_pylist())))
+    frame, values = SFrame({"k": [1, 1, 2], "v": [1, None, 3], "t": [1, 2, 3]}), aggregate("test_list", "v")
+    assert list(frame.groupby("k", {"x": values}).sort("k")["x"]) == [["1", "None"], ["3"]]
+    assert list(frame.running({"x": values})["x"]) == [["1"], ["1", "None"], ["1", "None", "3"]]
+    assert list(frame.window("t", {"x": values}, before=1)["x"]) == [["1"], ["1", "None"], ["None", "3"]]
+    assert reduce("test_list", frame["v"]) == ["1", "None", "3"]
+
+
+def test_missing_constants_and_results_without_a_type() -> None:
+    """As in https://github.com/duckdb/duckdb/issues/13138, where a constant that is missing was treated unlike a column."""
+    define_function("test_added", lambda t, p: FLOAT, lambda a, t, p, rows: pc.add(a[0].cast("double"), a[1].cast("double")))
+    assert list(call("test_added", SArray([1.0, None]), None)) == list(call("test_added", SArray([1.0, None]), SArray([None, 1.0]))) == [None, None]
+    for kind in (INT, FLOAT, STR, list_of(INT)):
+        define_function(f"test_nothing_{kind.kind}", lambda t, p, kind=kind: kind, lambda a, t, p, rows: pa.nulls(rows))
+        assert list(call(f"test_nothing_{kind.kind}", SArray([1, 2]))) == [None, None]
+
+
+@attrs.frozen
+class StateOfTwo(StateColumn):
+    """A state of two arrays, and nothing that says how it is sent."""
+
+    column: int
+
+    def empty(self, groups: int) -> Any:
+        return np.zeros(groups), np.zeros(groups)
+
+    def lift(self, rows: Any, groups: Any) -> Any:
+        return self.empty(groups.count)
+
+    def merge(self, state: Any, groups: Any) -> Any:
+        return self.empty(groups.count)
+
+
+def test_a_state_that_cannot_be_sent_is_told_with_what_to_define() -> None:
+    def of_columns(types: Any, columns: Any, parameters: Any) -> ColumnAggregate:
+        return ColumnAggregate((StateOfTwo(columns[0]),), lambda state, *, last: pa.array(state[0]))
+
+    define_aggregate("test_two_arrays", lambda t, p: FLOAT, of_columns=of_columns, order_sensitive=False)
+    said = r"'StateOfTwo' has states that are no array .* a tuple: define to_arrow\(\), of_arrow\(\) and arrow_width"
+    with pytest.raises(PlanInvariantError, match=said):
+        check_aggregate("test_two_arrays", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], spark=False, generated=0, expected=lambda values: 0.0)
 
 
 def test_what_an_aggregate_gives_is_of_the_type_that_it_infers_whoever_asks() -> None:

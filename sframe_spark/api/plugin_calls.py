@@ -10,7 +10,7 @@ from sframe_spark.api.node_value_conversion import literal_of, require_pairs, ro
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, require_count
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, require_count, require_taken
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -38,13 +38,15 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
         If the columns have different lengths.
     TypeError
         If there is no column, or the function does not take the arguments' types.
+    UnsupportedOperationError
+        If the function takes another number of arguments.
 
     Examples
     --------
     >>> list(call("add", SArray([1, 2]), 10))
     [11, 12]
     """
-    FUNCTIONS.named(function)
+    entry = FUNCTIONS.named(function)
     columns = [argument._node for argument in arguments if isinstance(argument, SArray)]
     if not columns:
         raise SchemaError(f"{function!r} is called with a column at least: SArray(values) makes one")
@@ -53,7 +55,10 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
     positions = iter(range(len(columns)))
     operands = tuple(Register(next(positions)) if isinstance(argument, SArray) else literal_of(argument) for argument in arguments)
     step = Step(function, operands, _as_tuple(function, parameters))
-    return SArray(_node=apply_program(zip_columns(*columns), Program(len(columns), (step,), (Register(len(columns)),))))
+    result = apply_program(zip_columns(*columns), Program(len(columns), (step,), (Register(len(columns)),)))
+    types = [columns[operand.index].schema[0] if isinstance(operand, Register) else operand.type for operand in operands]
+    require_taken(entry, [None if isinstance(operand, Register) else operand.to_scalar() for operand in operands], types, step.parameters)
+    return SArray(_node=result)
 
 
 def aggregate_of(function: str, *columns: str, parameters: Sequence[Any] = (), label: str | None = None) -> AggregateRequest:

@@ -27,9 +27,10 @@ from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import fold, postorder
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registry import OPERATOR
 from sframe_spark.udf.bound_function import during_action
 from sframe_spark.udf.result_caching_size_limits_and_storage import CallMemo
 
@@ -181,18 +182,6 @@ def complete_source(node: PlannerNode) -> PlannerNode | None:
     return PlannerNode(source, (), Facts(node.schema, source.infer_length(()), node.facts.domain))
 
 
-def calls_plugins(operator: Operator) -> bool:
-    """Return whether an operator calls a scalar function or an aggregate that a plug-in has registered.
-
-    Examples
-    --------
-    >>> from sframe_spark.operators.groupby.reduce_to_one_row import Reduce
-    >>> calls_plugins(Reduce((Aggregation("sum", (0,)),)))
-    False
-    """
-    return bool(plugin_calls(operator))
-
-
 def require_sent_functions(root: PlannerNode) -> None:
     """Check, before tasks run, that the functions of plug-ins that a plan calls can be sent to other processes.
 
@@ -211,9 +200,12 @@ def require_sent_functions(root: PlannerNode) -> None:
 
 
 def calls_plugins_safe_in_threads(node: PlannerNode) -> bool:
-    """Return whether threads may run all that an operator calls of plug-ins: only aggregates of state columns that call no Python for each group."""
+    """Return whether threads may run all that an operator calls of plug-ins.
+
+    These are functions that say so, and aggregates of state columns that call no Python for each group.
+    """
     return all(
-        isinstance(call, Aggregation) and call.implementation().of_columns is not None and not call.on_columns(node.inputs[-1].schema).calls_python
+        FUNCTIONS.named(str(call.function)).threads if isinstance(call, Step) else not call.on_columns(node.inputs[-1].schema).calls_python
         for call in plugin_calls(node.operator)
     )
 
@@ -226,6 +218,12 @@ def plugin_calls(operator: Operator) -> list[Step | Aggregation]:
     if not (scalars or aggregates):
         return []
     return [call for call in calls_within(operator) if call.function in (scalars if isinstance(call, Step) else aggregates)]
+
+
+def plugin_uses(operator: Operator) -> set[tuple[str, str]]:
+    """Return what an operator is, or calls, of plug-ins: kinds and names, as they are registered."""
+    uses = {((FUNCTIONS if isinstance(call, Step) else AGGREGATES).kind, str(call.function)) for call in plugin_calls(operator)}
+    return uses if is_builtin(type(operator)) else {*uses, (OPERATOR, operator.name)}
 
 
 def calls_within(value: Any) -> Iterator[Step | Aggregation]:

@@ -49,6 +49,9 @@ class Traits:
         The output is one row that summarises all input rows.
     source_kind
         Where the rows are if the operator has no inputs.
+    threads
+        Threads of the user's process may call the methods of a plug-in's operator side by side, as they call those of built-in ones: they leave the
+        work to Arrow or NumPy, and keep nothing between calls.
     spark_cost
         The cost of the operator in a Spark query, without its inputs.
     joining, counting, whole_kernel
@@ -64,6 +67,7 @@ class Traits:
     gathers: ClassVar[bool] = False
     makes_one_row: ClassVar[bool] = False
     source_kind: ClassVar[SourceKind] = SourceKind.FILES
+    threads: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # For type checkers these are properties, because classes define them as properties; a plain attribute is quicker to ask for.
@@ -234,7 +238,11 @@ class Operator(Traits):
         return Need.ORDERED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return the operator lowered to Spark DataFrame operations over its lowered inputs."""
+        """Return the operator lowered to Spark DataFrame operations over its lowered inputs.
+
+        Without it the kernel computes all rows: row ranges in threads, processes or Spark's tasks; a kernel of all rows in the user's process, within
+        ``config.work_memory``.
+        """
         raise PlanInvariantError(f"operator {self.name!r} has no Spark lowering")
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
@@ -252,6 +260,11 @@ class Operator(Traits):
     def describe(self) -> str:
         """Return the parameters in one short line, for printed plans."""
         return ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in attrs.fields(type(self)))
+
+
+def has_lowering(operator: Operator) -> bool:
+    """Return whether Spark can compute an operator by operations of its own, since its class defines :meth:`Operator.plan_to_operator`."""
+    return type(operator).plan_to_operator is not Operator.plan_to_operator
 
 
 @attrs.frozen

@@ -29,7 +29,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.operator_parameters import check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.plugin_loading import hint_of_left_out, load_plugins
-from sframe_spark.planner.registry import is_registered, planner_node_name_to_type, planner_node_type_to_name
+from sframe_spark.planner.registry import OPERATOR, is_registered, planner_node_name_to_type, planner_node_type_to_name
 from sframe_spark.values.arrow_layouts import stream_of, table_of
 
 FORMAT_NAME = "sframe_spark.plan"
@@ -152,7 +152,7 @@ def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
     if not is_registered(name):
         raise InvalidArgumentError(
             f"the plan uses the operator {name!r}, which is not known here: a plugin may be missing; install the package that provides it"
-            + hint_of_left_out("operator", name)
+            + hint_of_left_out(OPERATOR, name)
         )
     operator_class: Any = planner_node_name_to_type(name)
     classes = value_classes(operator_class)

@@ -11,6 +11,8 @@ from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registrations import record
 
+# The kind of its entries in the record of registrations.
+OPERATOR = "operator"
 _OPERATORS: dict[str, type[Operator]] = {}
 OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
 
@@ -93,7 +95,7 @@ def register(operator_class: OperatorClass) -> OperatorClass:
         raise PlanInvariantError(f"the operator name {name!r} is taken by {holder.__module__}.{holder.__qualname__}")
     _OPERATORS[name] = operator_class
     if not is_of_package:
-        record("operator", name, operator_class, lambda: _restore(operator_class, holder))
+        record(OPERATOR, name, operator_class, lambda: _restore(operator_class, holder))
     return operator_class
 
 

@@ -135,12 +135,15 @@ class Packages:
         The zip file with this package that was sent to executors; None if none was.
     plugins
         The zip file with plug-ins that was sent to executors; None if none was.
+    plugin_trouble
+        Why executors cannot run the plug-ins of a package, by its name: they have another version of it.
     """
 
     checked: bool = False
     trouble: str = ""
     archive: str | None = None
     plugins: str | None = None
+    plugin_trouble: dict[str, str] = attrs.Factory(dict)
 
     @property
     def sent(self) -> list[str]:

@@ -28,8 +28,8 @@ import attrs
 from sframe_spark.errors import ContractBroken, PlanInvariantError, SFrameError, UncheckedWarning, UserFunctionError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need
-from sframe_spark.planner.operator_capabilities import operator_for_few_rows
+from sframe_spark.planner.operator import Need, has_lowering
+from sframe_spark.planner.operator_capabilities import operator_for_few_rows, range_split_of
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.testing.generated_inputs import Tables, check_generated, chunk_of, tables_text
 from sframe_spark.testing.kernel_checks import (
@@ -42,13 +42,15 @@ from sframe_spark.testing.kernel_checks import (
     check_matches,
     check_ranges,
     check_split,
+    check_useful_orders,
     check_value,
 )
 from sframe_spark.testing.kernel_runs import kernel_rows, over_rows, read_all, run_kernel, runs_as_kernel
-from sframe_spark.testing.lowering_checks import PARTITIONS, check_partitions, run_lowering
+from sframe_spark.testing.lowering_checks import PARTITIONS, check_partitions, check_work_in_spark, run_lowering
 from sframe_spark.testing.rewrite_checks import check_declared_rewrites, check_order_needs, check_row_choice, check_rows_alone
 from sframe_spark.testing.row_comparison import Rows, demand, difference, rows_of, same_rows, same_value, shown
 from sframe_spark.testing.state_checks import check_parts, check_states
+from sframe_spark.testing.where_kernels_run import check_in_other_process, check_work_of_arrow
 
 # ``expected(rows of input 0, rows of input 1, ...)`` returns the rows: tuples, or values if there is one column.
 Expected = Callable[..., Any]
@@ -161,6 +163,8 @@ def check_operator(example: Example, *, expected: Expected | None = None, genera
         warn_unchecked(f"the rows of the operator {example.operator!r} were compared with no others: expected= takes a plain Python function of them")
     if generated and node.inputs:
         check_generated(rows_check(node, expected), [child.schema for child in node.inputs], is_aligned(node), generated)
+    check_work_of_arrow(node)
+    check_in_other_process(node, kernel_rows(node))
 
 
 def warn_unchecked(message: str) -> None:
@@ -280,6 +284,7 @@ def check_all(node: PlannerNode, chunk: Chunk, rows: Rows) -> None:
         check_again(node, rows)
         check_facts(node, len(rows))
         check_claims(node, rows)
+        check_useful_orders(node)
         check_row_choice(node, rows)
         check_rows_alone(node, rows)
         check_dense(node)
@@ -305,7 +310,11 @@ def check_lowering(example: Example) -> None:
         If the operator does not do what it declares.
     """
     node = example.node()
+    if not has_lowering(node.operator):
+        warn_unchecked(f"the operator {example.operator!r} has no Spark lowering: {limit_without_lowering(node)}")
+        return
     rows = check_partitions(node)
+    check_work_in_spark(node)
     check_parts(node, rows)
     if runs_as_kernel(node):
         found = kernel_rows(node)
@@ -316,6 +325,15 @@ def check_lowering(example: Example) -> None:
         check_claims(node, rows)
         check_few_rows(node, rows)
         check_order_needs(node, rows, lambda other: run_lowering(other, PARTITIONS[1]))
+
+
+def limit_without_lowering(node: PlannerNode) -> str:
+    """Return what the lack of a Spark lowering means for users of an operator."""
+    if node.operator.has_kernel:
+        return "its kernel also reads the rows of Spark queries"
+    if range_split_of(node.operator) is not None:
+        return "rows beyond config.work_memory are computed range by range, in the user's process"
+    return "rows beyond config.work_memory raise an error; a RangeSplit or plan_to_operator() lifts that"
 
 
 def operators_without_examples(package: str, examples: Iterable[Example]) -> list[str]:

@@ -34,6 +34,13 @@ from sframe_spark.testing.rewrite_checks import other_orders
 from sframe_spark.testing.row_comparison import Rows, counted, demand, rows_of, same_value, shown
 from sframe_spark.testing.state_checks import places_to_cut
 from sframe_spark.testing.state_column_checks import check_state_columns, ranges_within
+from sframe_spark.testing.where_kernels_run import (
+    check_groups_by_arrow,
+    check_in_other_process,
+    is_of_plugin,
+    kernel_over,
+    require_no_python_for_each_row,
+)
 from sframe_spark.types import INT_KIND, ColumnType, type_of_class
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import infer_type
@@ -101,8 +108,9 @@ def check_function(
     if generated or not rows:
         with_subject(lambda: check_generated(checks.check, [schema], False, generated))
         rows = [*rows, *max((made[0] for made in fixed_tables([schema], False)), key=len)]
+    some = checks.rows_that_do_not_fail(rows[:: max(1, -(-len(rows) // MAX_SPARK_ROWS))])
+    with_subject(lambda: checks.check_where_it_runs(some))
     if spark:
-        some = checks.rows_that_do_not_fail(rows[:: max(1, -(-len(rows) // MAX_SPARK_ROWS))])
         with_subject(lambda: check_lowering(Example("generalized_transform", name, lambda: checks.node(some))))
 
 
@@ -159,6 +167,7 @@ def check_aggregate(
     if generated or not rows:
         with_subject(lambda: check_generated(checks.check, [schema], False, generated, to_add=True))
         rows = rows or max((made[0] for made in fixed_tables([schema], False, to_add=True)), key=len)[:MAX_SPARK_ROWS]
+    with_subject(lambda: checks.check_where_it_runs(rows))
     if spark:
         with_subject(lambda: check_lowering(Example("reduce", name, lambda: checks.reduced(rows))))
         with_subject(lambda: check_lowering(Example("group_by", name, lambda: checks.grouped(rows))))
@@ -372,6 +381,21 @@ class _FunctionChecks:
             found = f"{self.called(row)} is {shown(value)} among {len(rows)} rows, and {shown(alone)} alone"
             demand(same_value(alone, value), self.subject, "a value is made of its own row", found, "A kernel may be given any rows, in any batches")
 
+    def check_where_it_runs(self, rows: Rows) -> None:
+        """Check the function in another process, and that it runs no Python for each row if it says so."""
+        node, name = self.node(rows), self.step.function
+        check_in_other_process(node, rows_of(run_kernel(node), node.schema))
+        types = [self.schema[operand.index] if isinstance(operand, Register) else operand.type for operand in self.step.operands]
+        has_lists = any(kind.is_list_or_dict for kind in (*types, node.schema[-1]))
+        says = {
+            "threads=True": self.function.threads,
+            "by_arrow": has_lists and self.function.by_arrow is not None and self.function.by_arrow(types, self.step.parameters),
+        }
+        for said in (said for said, is_said in says.items() if is_said and is_of_plugin(node)):
+            rule = f"Arrow or NumPy does the work, as {said} says"
+            remedy = f"Leave {said} out of the definition of {name!r}: threads wait for each other where they run Python code, and processes do not"
+            require_no_python_for_each_row(lambda count: kernel_over(node, count), self.subject, rule, remedy)
+
     def check_constants(self, rows: Rows, values: Sequence[Any]) -> None:
         """Check that an argument may be a constant, which the kernel gets as an Arrow scalar."""
         columns = [place for place, operand in enumerate(self.step.operands) if isinstance(operand, Register)]
@@ -500,6 +524,12 @@ class _AggregateChecks:
         for start, stop, value in zip(starts.tolist(), stops.tolist(), found, strict=True):
             columns = [[row[place] for row in rows[start:stop]] for place in range(len(self.schema))]
             _compared(self.subject, self.called(columns), value, self.expected, columns, kind)
+
+    def check_where_it_runs(self, rows: Rows) -> None:
+        """Check the aggregate in another process, and that it runs no Python for each row or group unless it says so."""
+        for node in (self.reduced(rows), self.grouped(rows)):
+            check_in_other_process(node, rows_of(run_kernel(node), node.schema))
+        check_groups_by_arrow(self.whole, self.reduced(rows))
 
     def check_order(self, rows: Rows) -> None:
         """Check that the value does not depend on the order of rows, if that is declared."""

@@ -215,6 +215,21 @@ def check_claims(node: PlannerNode, rows: Rows) -> None:
     demand(not wrong, node, "what infer_properties() claims is true", f"{'; '.join(wrong)}, in {shown_rows(rows)}")
 
 
+def check_useful_orders(node: PlannerNode) -> None:
+    """Check that the orders that save work are of columns of the inputs.
+
+    Raises
+    ------
+    ContractBroken
+        If there is no such input or column, or a column comes twice.
+    """
+    for slot, columns in node.operator.useful_orders([child.facts for child in node.inputs]):
+        width = node.inputs[slot].facts.width if 0 <= slot < len(node.inputs) else 0
+        is_right = bool(columns) and len(set(columns)) == len(columns) and all(0 <= column < width for column in columns)
+        remedy = "useful_orders() gives pairs of an input and its columns, both counted from 0"
+        demand(is_right, node, "useful_orders() gives columns of the inputs", f"({slot}, {list(columns)})", remedy)
+
+
 def check_value(node: PlannerNode) -> None:
     """Check that an operator is registered, hashable, equal to its copy, can be pickled, and describes itself in one line.
 

@@ -47,7 +47,13 @@ def run_kernel(node: PlannerNode) -> Chunk:
     operator = node.operator
     if isinstance(operator, Source):
         return operator.read_all()
-    return called(node, lambda: checked_kernel(operator, [read_all(child) for child in node.inputs], node))
+    return called(node, lambda: checked_kernel(operator, inputs_of_kernel(node), node))
+
+
+def inputs_of_kernel(node: PlannerNode) -> list[Any]:
+    """Return what a kernel is given for all rows of the sources of a node: chunks, and lookups of the inputs that it searches."""
+    searched = [node.operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))]
+    return [Lookup.of(source_of(child)) if is_searched else read_all(child) for child, is_searched in zip(node.inputs, searched, strict=True)]
 
 
 def called(node: PlannerNode, call: Callable[[], Any]) -> Any:

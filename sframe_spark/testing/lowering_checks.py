@@ -9,11 +9,15 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.compute.spark_columns import spark_type
+from sframe_spark.config import config
 from sframe_spark.engine.spark import query
+from sframe_spark.explain.executed_spark_plans import recorded_plans
+from sframe_spark.explain.verification import query_work
 from sframe_spark.planner.graph_traversal import fold
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator_declarations import QueryWork
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
-from sframe_spark.session import QuerySize, get_session
+from sframe_spark.session import QuerySize, get_session, is_remote
 from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.users_own_spark_session import keeping_active
 from sframe_spark.testing.row_comparison import Rows, counted, demand, difference, multiset, rows_of, same_rows
@@ -109,6 +113,29 @@ def scattered(relation: Relation, partitions: int) -> Relation:
     """Return the relation with its rows partitioned by a hash of their keys."""
     keys = [relation.df[column.name] for column in relation.key]
     return attrs.evolve(relation, df=relation.df.repartition(partitions, *keys))
+
+
+def check_work_in_spark(node: PlannerNode) -> None:
+    """Check that Spark exchanges and sorts rows at most as often as ``spark_cost`` says; nothing is checked where it says nothing.
+
+    Raises
+    ------
+    ContractBroken
+        If it does so more often.
+    """
+    with config.using(single_task_rows=0):
+        work = query_work(node)
+        if work is None or is_remote(get_session()):
+            return
+        with recorded_plans() as plans:
+            query.collect(node)
+    if not plans:
+        return
+    ran = QueryWork(plans[-1].count("Exchange"), plans[-1].count("Sort"))
+    found = f"with the result in order at most {work.exchanges} and {work.sorts} are claimed, and {ran.exchanges} and {ran.sorts} ran"
+    holds = ran.exchanges <= work.exchanges and ran.sorts <= work.sorts
+    remedy = "SparkCost(None), the default, claims nothing"
+    demand(holds, node, f"its query has no more exchanges and sorts than spark_cost says, {node.operator.spark_cost.work}", found, remedy)
 
 
 def check_shape(node: PlannerNode, relation: Relation) -> None:

@@ -110,7 +110,21 @@ def check_counts(node: PlannerNode, rows: Rows) -> None:
     if keys is not None:
         groups = {tuple(rank(row[key]) for key in keys) for row in rows_of(read_all(node.inputs[0]), node.inputs[0].schema)}
         found = f"{len(rows)} rows for {len(groups)} groups"
-        demand(len(rows) == len(groups), node, f"there is a row for each group, since group_keys is {list(keys)}", found)
+        rule = f"there is a row for each group, since group_keys is {list(keys)}"
+        demand(len(rows) == len(groups), node, rule, found)
+        check_groups_alone(node, keys, rows, rule)
+
+
+def check_groups_alone(node: PlannerNode, keys: Sequence[int], rows: Rows, rule: str) -> None:
+    """Check that the rows of one group alone give one row, which is among those of all groups, for a few groups."""
+    below = read_all(node.inputs[0])
+    of_rows = [tuple(rank(row[key]) for key in keys) for row in rows_of(below, node.inputs[0].schema)]
+    for group in list(dict.fromkeys(of_rows))[:MAX_TESTED_VALUES]:
+        places = [place for place, other in enumerate(of_rows) if other == group]
+        found = kernel_rows(over_rows(node, [below.rows_at(pa.array(places, pa.int64()))]))
+        is_one = len(found) == 1 and any(same_rows(found[0], row) for row in rows)
+        text = f"the rows {shown_rows([rows_of(below, node.inputs[0].schema)[place] for place in places])} alone give {shown_rows(found)}"
+        demand(is_one, node, rule, f"{text}, all rows {shown_rows(rows)}", "A row of the output is made of the rows of its group")
 
 
 def check_row_range(node: PlannerNode, rows: Rows) -> None:

@@ -30,22 +30,27 @@ from sframe_spark.plugin import (
     INT,
     STR,
     Chunk,
+    ColumnAggregate,
     Decomposition,
+    FloatSum,
     Length,
     Need,
     Operator,
+    QueryWork,
     RelationProperties,
     RowChoice,
     RowSlice,
     SequentialOperator,
+    SparkCost,
     WholeKernel,
     call,
     define_aggregate,
     define_function,
     law,
+    list_of,
     node_of,
 )
-from sframe_spark.testing.contract import Example, check_operator
+from sframe_spark.testing.contract import Example, check_lowering, check_operator
 from sframe_spark.testing.function_and_aggregate_contracts import check_aggregate, check_function
 from sframe_spark.testing.law_contract import check_law
 
@@ -92,6 +97,12 @@ def arity() -> None:
     call("mistake_share", SArray([1]))
 
 
+@mistake("A function that does not say how many arguments it takes is called with too few", "`call`")
+def arity_that_is_not_said() -> None:
+    define_function("mistake_unpacking", real, lambda a, t, p, n: pc.divide(a[0].cast("double"), a[1]))
+    call("mistake_unpacking", SArray([1]))
+
+
 @mistake("A kernel takes another number of arguments", "`check_function`", mark=4)
 def arity_of_kernel() -> None:
     def kernel(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
@@ -132,6 +143,30 @@ def global_state() -> None:
     define_function("mistake_calls", whole, lambda a, t, p, n: pa.array([next(calls)] * n, pa.int64()))
     # The state is in this process: what other processes get is a copy.
     check_function("mistake_calls", [1, 2, 3], spark=False)
+
+
+# What a module has when it is imported, as another process does; the driver adds to it.
+RATES: dict[str, float] = {}
+
+
+def in_dollars(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
+    return pc.multiply(arguments[0], RATES.get("dollar", 1.0))
+
+
+@mistake("A function reads what only this process has", "`check_function`")
+def state_of_the_driver() -> None:
+    RATES["dollar"] = 2.0
+    define_function("mistake_in_dollars", real, in_dollars, threads=True)
+    check_function("mistake_in_dollars", [1.0, 2.0], spark=False, generated=0)
+
+
+@mistake("A function for threads runs Python for each row", "`check_function`")
+def python_in_threads() -> None:
+    def kernel(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
+        return pa.array([None if value is None else value + 1 for value in arguments[0].to_pylist()], pa.float64())
+
+    define_function("mistake_threads", real, kernel, threads=True)
+    check_function("mistake_threads", [1.0, 2.0], spark=False, generated=0)
 
 
 @mistake("Missing values are wrong in both implementations, and so is NaN", "`check_function` with `expected=`")
@@ -219,6 +254,18 @@ def wrong_aggregate() -> None:
         return max(known) - min(known) if known else None
 
     check_aggregate("mistake_spread", [0, 1, 2, 3, 4, 5], spark=False, expected=spread)
+
+
+@mistake("An aggregate of state columns runs Python for each group, and does not say so", "`check_aggregate`")
+def python_for_each_group() -> None:
+    def of_columns(types: Any, columns: Any, parameters: Any) -> Any:
+        def finish(sums: Any, *, last: bool) -> Any:
+            return pa.array([round(value, 1) for value in sums.rounded().tolist()], pa.float64())
+
+        return ColumnAggregate((FloatSum(columns[0]),), finish)
+
+    define_aggregate("mistake_rounded_sum", real, of_columns=of_columns, order_sensitive=False)
+    check_aggregate("mistake_rounded_sum", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], spark=False, generated=0)
 
 
 # Operators.
@@ -438,6 +485,97 @@ def false_over_columns() -> None:
     check(Two)
 
 
+@mistake("False `group_keys`", "`check_operator`")
+def false_group_keys() -> None:
+    @attrs.frozen
+    class Numbered(Base):
+        """The distinct values of the first column, each with a number."""
+
+        name: ClassVar[str] = "mistake_groups"
+        row_wise: ClassVar[bool] = False
+        keeps_dense: ClassVar[bool] = False
+        has_kernel: ClassVar[bool] = False
+        whole_kernel: ClassVar[Any] = WholeKernel()
+        group_keys: ClassVar[Any] = (0,)
+
+        def infer_type(self, inputs: Any) -> Any:
+            return (INT, INT)
+
+        def requires(self, slot: int) -> Need:
+            return Need.ORDERED
+
+        def kernel(self, inputs: Any, facts: Any) -> Any:
+            keys = pc.unique(inputs[0].columns[0])
+            return Chunk((keys, pa.array(np.arange(len(keys)))), len(keys))
+
+    check(Numbered)
+
+
+@mistake("`useful_orders` names no column of the input", "`check_operator`")
+def false_useful_orders() -> None:
+    @attrs.frozen
+    class Useful(Base):
+        name: ClassVar[str] = "mistake_useful"
+
+        def useful_orders(self, inputs: Any) -> Any:
+            return [(0, (2,))]
+
+    check(Useful)
+
+
+@mistake("False `computed_by_arrow`", "`check_operator`")
+def false_computed_by_arrow() -> None:
+    @attrs.frozen
+    class Doubled(Base):
+        name: ClassVar[str] = "mistake_by_arrow"
+
+        def infer_type(self, inputs: Any) -> Any:
+            return (list_of(INT),)
+
+        def computed_by_arrow(self, inputs: Any) -> Any:
+            return [0]
+
+        def kernel(self, inputs: Any, facts: Any) -> Any:
+            return Chunk.of([pa.array([[value] * 2 for value in inputs[0].columns[0].to_pylist()], list_of(INT).physical)])
+
+    check(Doubled)
+
+
+@mistake("An operator for threads runs Python for each row", "`check_operator`")
+def operator_in_threads() -> None:
+    @attrs.frozen
+    class Threaded(Base):
+        name: ClassVar[str] = "mistake_operator_threads"
+        threads: ClassVar[bool] = True
+
+        def kernel(self, inputs: Any, facts: Any) -> Any:
+            return Chunk(tuple(pa.array([value for value in column.to_pylist() if True], pa.int64()) for column in inputs[0].columns), inputs[0].rows)
+
+    check(Threaded)
+
+
+@mistake("`spark_cost` says that Spark exchanges no rows", "`check_contract` on Spark", needs_spark=True)
+def false_spark_cost() -> None:
+    @attrs.frozen
+    class Turned(Base):
+        """The rows in the order of the first column, downwards."""
+
+        name: ClassVar[str] = "mistake_spark_cost"
+        row_wise: ClassVar[bool] = False
+        has_kernel: ClassVar[bool] = False
+        spark_cost: ClassVar[SparkCost] = SparkCost(QueryWork(0, 0))
+
+        def infer_length(self, inputs: Any) -> Any:
+            return inputs[0].length
+
+        def plan_to_operator(self, inputs: Any, context: Any) -> Any:
+            rows = inputs[0]
+            return attrs.evolve(rows, df=rows.df.repartition(3, rows.df["c0"]).sortWithinPartitions("c0"))
+
+    register(Turned)
+    check_lowering(Example("mistake_spark_cost", "ints", lambda: Turned().make_planner_node(node_of(SFrame(FRAME)))))
+
+
 @mistake("False `arranges_columns`", "`check_operator`")
 def false_arranges() -> None:
     @attrs.frozen
@@ -585,4 +723,7 @@ name that is taken, is left out whole, with one warning; `sframe_spark.plugins()
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page({made.title: message_of(made) for made in MISTAKES}), encoding="utf-8")
+    # Functions of this program would be sent to other processes whole; those of a module are imported there.
+    from tests.testing import mistakes_of_plugin_authors as imported
+
+    PAGE.write_text(imported.page({made.title: imported.message_of(made) for made in imported.MISTAKES}), encoding="utf-8")

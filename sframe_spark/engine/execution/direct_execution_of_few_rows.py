@@ -17,7 +17,8 @@ from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_thread_safe
+from sframe_spark.engine.runtime.pipeline import call_operator, require_inferred
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Section, Shape, Strategy, Workers
@@ -26,9 +27,9 @@ from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import arranged_origins
 from sframe_spark.operators.sources.base_and_segment_source import Source, recorded_order
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, complete_source, functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import complete_source, functions_of
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.node import PlannerNode, is_builtin
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import ExpandingOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.operator_capabilities import operator_for_few_rows
@@ -41,7 +42,7 @@ FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, Me
 
 
 class _NeedsPlanError(Exception):
-    """The rows need a plan: they come from files or Spark, call users' functions or plug-ins, or are too many."""
+    """The rows need a plan: they come from files or Spark, call users' functions or plug-ins that are not for threads, or are too many."""
 
 
 @attrs.frozen
@@ -351,7 +352,7 @@ class DirectRun:
         if not is_whole:
             schema = operator.infer_type(facts)
         try:
-            rows = require_inferred(operator, chunks, self._rows_of_kernel(operator, chunks, facts), schema)
+            rows = require_inferred(operator, chunks, call_operator(operator, lambda: self._rows_of_kernel(operator, chunks, facts)), schema)
         except FAILURES as error:
             raise _NeedsPlanError from error
         self._count_bytes(rows)
@@ -416,7 +417,7 @@ def operator_without_plan(node: PlannerNode) -> Operator:
         if operator.source_kind is not SourceKind.MEMORY:
             raise _NeedsPlanError
         return operator
-    if not is_builtin(type(operator)) or not operator.deterministic or isinstance(operator, ExpandingOperator) or calls_plugins(operator):
+    if not is_thread_safe(node) or not operator.deterministic or isinstance(operator, ExpandingOperator):
         raise _NeedsPlanError
     if functions_of(node):
         complete = complete_source(node)

@@ -32,6 +32,7 @@ from sframe_spark.engine.shapes.section_tree import (
     sections_in,
 )
 from sframe_spark.engine.shapes.stream import STORED, by_ranges, by_source, on_driver, workers_over_ranges
+from sframe_spark.engine.spark.executor_version_checks import require_same_plugins
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import rechecking_after_failure
 from sframe_spark.errors import NotSharedError, RunTooLongError
@@ -202,6 +203,8 @@ class Executor:
         """Run a section as it was planned and log the outcome."""
         if section.workers in (Workers.PROCESSES, Workers.SPARK_TASKS):
             require_sent_functions(section.root)
+        if section.workers is Workers.SPARK_TASKS:
+            require_same_plugins(section.root)
         began = time.perf_counter()
         runner = self.new_section_runner(section)
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()

@@ -15,10 +15,10 @@ from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations impo
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key
-from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins, calls_plugins_safe_in_threads, functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins_safe_in_threads, functions_of
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
-from sframe_spark.planner.operator import Need, SequentialOperator
+from sframe_spark.planner.operator import Need, Operator, SequentialOperator, has_lowering
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.types import ColumnType
 
@@ -173,7 +173,7 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
 
     A Spark query blocks an operator that depends on row order, and a filtered input blocks one that reads rows by number. Inputs that are not aligned
     with each other block an operator that needs aligned inputs. An input in which an operator looks up rows blocks the operator unless it is a
-    source.
+    source. An operator that no Spark query can contain is blocked by any query.
     """
     operator = node.operator
     needs = [operator.requires(slot) for slot in range(len(inputs))]
@@ -187,6 +187,7 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
         or (need is Need.SEQUENTIAL and not item.segment)
         or (need is Need.LOOKUP and not node.inputs[slot].operator.is_source)
         or (Need.LOOKUP in needs and not item.segment)
+        or not (item.segment or has_lowering(operator))
     ]
     if Need.ALIGNED in needs:
         aligned = len({item.coordinate for item in inputs}) == 1 and all(item.segment for item in inputs)
@@ -204,6 +205,8 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
     need = node.operator.requires(slot)
     if need is Need.LOOKUP:
         return f"{node.operator_type} searches its rows"
+    if not (placement.segment or has_lowering(node.operator)):
+        return f"{node.operator_type} has no Spark lowering, so that kernels read its rows"
     if node.operator.row_wise and not placement.segment and need is not Need.ALIGNED:
         if calls_python(node):
             return f"{node.operator_type} calls a function of the user's, which a Spark query might call twice"
@@ -213,6 +216,11 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
     if need is Need.ALIGNED:
         return f"{node.operator_type} reads rows of several inputs by the same numbers"
     return f"{node.operator_type} reads its rows by number"
+
+
+def runs_whole_here(operator: Operator) -> bool:
+    """Return whether only this process can compute an operator, by a kernel of all its rows, as it has no Spark lowering."""
+    return not operator.has_kernel and operator.whole_kernel is not None and not has_lowering(operator)
 
 
 def too_long_for_spark(node: PlannerNode) -> bool:
@@ -274,13 +282,13 @@ def needs_this_process(site: Site) -> bool:
 
 
 def is_for_threads(node: PlannerNode) -> bool:
-    """Return whether threads may run an operator at the same time: it is built-in, calls no users' functions, and plug-ins' only if thread-safe."""
-    return not functions_of(node) and is_builtin(type(node.operator)) and calls_plugins_safe_in_threads(node)
+    """Return whether threads may run an operator at the same time: it calls no users' functions, and plug-ins only if they are thread-safe."""
+    return not functions_of(node) and is_thread_safe(node)
 
 
-def runs_our_code(node: PlannerNode) -> bool:
-    """Return whether neither an operator nor what it calls comes from a plug-in; users' functions are allowed."""
-    return is_builtin(type(node.operator)) and not calls_plugins(node.operator)
+def is_thread_safe(node: PlannerNode) -> bool:
+    """Return whether an operator, and what it calls, is built-in or of a plug-in that says that threads may call it; users' functions are allowed."""
+    return (is_builtin(type(node.operator)) or node.operator.threads) and calls_plugins_safe_in_threads(node)
 
 
 def is_at_hand(root: PlannerNode, site: Site) -> bool:

@@ -308,6 +308,17 @@ def call_operator(operator: Operator, call: Callable[[], Result]) -> Result:
         raise failure(f"the operator {operator.name!r}", error) from error
 
 
+def rows_of_all(operator: Operator, rows: Chunk, facts: Facts, schema: Schema) -> Chunk:
+    """Return what a kernel gives for all rows of its only input, checked.
+
+    Raises
+    ------
+    PlanInvariantError, UserFunctionError
+        As :func:`require_inferred` and :func:`call_operator` do.
+    """
+    return require_inferred(operator, (), call_operator(operator, lambda: operator.kernel([rows], [facts])), schema)
+
+
 def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
     """Advance a sequential operator over a batch; return the rows and the new state. The old state is not changed.
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.bytes_of_array_values import bytes_of_runs
-from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.runtime.pipeline import rows_of_all
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.task_runners import TaskRunner
 from sframe_spark.engine.task_pickling import SharedValue
@@ -652,7 +652,7 @@ class OperatorKernel(SharedValue):
 
     def of_all(self, rows: Chunk) -> Chunk:
         """See :class:`PartitionKernel`."""
-        return require_inferred(self.operator, (), self.operator.kernel([rows], [self.facts]), self.schema)
+        return rows_of_all(self.operator, rows, self.facts, self.schema)
 
     def of_batch(self, rows: Chunk) -> Chunk:
         """See :class:`PartitionKernel`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -16,6 +17,7 @@ import pyarrow as pa
 from sframe_spark.compute.range_and_hash_partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting_and_searching import order_of
 from sframe_spark.engine import costs
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_for_threads
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import local_threads
 from sframe_spark.engine.runtime.result_storage import PartialRows, partial_rows, reservation_for_results
@@ -53,6 +55,24 @@ def key_ranges_and_sample_of(runner: SectionRunner, node: PlannerNode, workers: 
     count = int(min(most, ranges_for(plan_size, Site.now()))) if workers is Workers.THREADS else most
     sample = runner.sampled(sample_for_ranges(node, workers, count))
     return RangePartitioner.of(sample.columns[0], node.inputs[0].schema[split.column], split.ascending, count), sample
+
+
+@attrs.frozen(eq=False)
+class KernelInTurn:
+    """A kernel that threads call one after the other, as its plug-in does not say that they may call it side by side."""
+
+    kernel: PartitionKernel
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+
+    def of_all(self, rows: Chunk) -> Chunk:
+        """See :class:`PartitionKernel`."""
+        with self._lock:
+            return self.kernel.of_all(rows)
+
+    def of_batch(self, rows: Chunk) -> Chunk:
+        """See :class:`PartitionKernel`."""
+        with self._lock:
+            return self.kernel.of_batch(rows)
 
 
 @attrs.frozen(eq=False)
@@ -129,7 +149,9 @@ def rows_by_ranges(node: PlannerNode, store: ShuffleStore, ranges: RangePartitio
     """
     split = range_split_of(node.operator)
     assert split is not None
-    kernel = OperatorKernel(node.operator, node.inputs[0].facts, node.schema)
+    kernel: PartitionKernel = OperatorKernel(node.operator, node.inputs[0].facts, node.schema)
+    if not is_for_threads(node):
+        kernel = KernelInTurn(kernel)
     result = PartitionedResult.of(store, kernel, passed_on(split, ranges), split.first_rows)
     # At this point nothing has been computed or written.
     if not result.have_room.all():

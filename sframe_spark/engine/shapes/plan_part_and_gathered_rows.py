@@ -9,11 +9,12 @@ import attrs
 
 from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_for_threads, makes_plainly, placement_of, suits_threads
+from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, makes_plainly, placement_of, suits_threads
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_tree import Strategy
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize, plan_size_of
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -51,9 +52,9 @@ class PlanPart:
 
     @cached_property
     def gathered_size(self) -> PlanSize | None:
-        """The size of the input of a kernel that needs all rows; None if threads of this process cannot compute the input or run the kernel."""
+        """The size of the input of a kernel that needs all rows; None if threads of this process cannot compute the input."""
         root, site = self.root, self.site
-        if len(root.inputs) != 1 or root.operator.whole_kernel is None or not is_for_threads(root):
+        if len(root.inputs) != 1 or root.operator.whole_kernel is None or functions_of(root):
             return None
         below = root.inputs[0]
         if not (suits_threads(below, site) or is_cheaper_locally(below, site)) or not makes_plainly(root) or not runs_over_row_ranges(below):

@@ -90,7 +90,7 @@ RANGE_SHUFFLE: Shape = RangeShuffleShape()
 def is_worth_exchanging(root: PlannerNode, plan_size: PlanSize, site: Site) -> bool:
     """Return whether threads exchange the rows of a kernel's input. They must be able to compute the rows."""
     # If only first rows are required, finding them among all rows is faster than exchanging all rows.
-    is_quicker = not needs_first_rows_only(root) and plan_size.rows >= costs.MIN_ROWS_SPLIT and site.threads > 1
+    is_quicker = not needs_first_rows_only(root) and plan_size.rows >= costs.MIN_ROWS_SPLIT and site.threads > 1 and is_for_threads(root)
     return (is_quicker or plan_size.size > bytes_gathered(site)) and can_split(root) and ranges_for(plan_size, site) <= costs.MAX_RANGES
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, moves_only, runs_on_other_machines, runs_our_code
+from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, is_thread_safe, moves_only, runs_on_other_machines
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.shapes.rows_near_this_process import is_near
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
@@ -39,7 +39,7 @@ def calls_hashing_functions(root: PlannerNode) -> bool:
     functions = [function for node in nodes for function in functions_of(node)]
     if not any(function.hashes for function in functions) or any(function.memo is not None and function.memo.keeps for function in functions):
         return False
-    return all(map(is_near, nodes)) and all(map(runs_our_code, nodes))
+    return all(map(is_near, nodes)) and all(map(is_thread_safe, nodes))
 
 
 def calls_pure_functions(root: PlannerNode, site: Site) -> bool:
@@ -56,8 +56,8 @@ def calls_pure_functions(root: PlannerNode, site: Site) -> bool:
     steps = [function.steps_of_call() for function in functions]
     if None in steps or plan_size.rows * sum(filter(None, steps)) > costs.STEPS_OF_SMALL_ROW * site.small_rows:
         return False
-    # `runs_our_code` looks at every step of a row-wise expression, which takes longest, so it comes last.
-    return all(map(moves_only, nodes)) and (not runs_on_other_machines(site) or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
+    # `is_thread_safe` looks at every step of a row-wise expression, which takes longest, so it comes last.
+    return all(map(moves_only, nodes)) and (not runs_on_other_machines(site) or all(map(is_near, nodes))) and all(map(is_thread_safe, nodes))
 
 
 def called_again(root: PlannerNode, site: Site) -> set[int]:

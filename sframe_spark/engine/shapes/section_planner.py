@@ -14,6 +14,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     placed_over,
     placement_of,
     runs_on_other_machines,
+    runs_whole_here,
     spark_can_inline,
     suits_processes,
     suits_threads,
@@ -194,6 +195,8 @@ class SectionPlanner:
                 alone = self._as_section(node, children)
         if alone is not None:
             return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
+        if runs_whole_here(node.operator):
+            return self._gathered_here(node, children)
         children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
         placement = placed_over(node.with_inputs([child for child, _ in children]), [item for _, item in children])
         if not placement.segment:
@@ -223,6 +226,16 @@ class SectionPlanner:
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(origin, node.with_inputs([child for child, _ in children]), placement)
+
+    def _gathered_here(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
+        """Return a node that only this process can compute, from all rows of its input; where others read it, the result of its section."""
+        why = f"{node.operator_type} has no Spark lowering: this process reads all its rows at once"
+        children = [placed if is_read_by_threads(*placed, self.site) else self._first(*placed, why) for placed in children]
+        current, placement = node.with_inputs([child for child, _ in children]), Placement(False)
+        if node is self._root:
+            return current, placement
+        self._origins[id(current)] = SectionOrigin(node)
+        return self._first(current, placement, "this process computes it from all rows at once")
 
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement, strategy: Strategy) -> Placed:
         """Return the result of a section that gathers or exchanges all input rows of a node."""
@@ -299,6 +312,8 @@ class SectionPlanner:
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
         """Return an input as part of a Spark query: as it is if Spark can compute it within the query, otherwise as the result of a section."""
+        if runs_whole_here(node.operator):
+            return self._first(node, placement, "Spark cannot compute it, as it has no Spark lowering")
         if not placement.segment:
             return node, placement
         # External files have no stored row key, so they are rewritten as segments before Spark reads them.
@@ -350,6 +365,11 @@ def is_made_without_spark(root: PlannerNode, placement: Placement, site: Site) -
     if not placement.segment or root.operator.is_source or is_small(root, site) or suits_threads(root, site) or is_cheaper_locally(root, site):
         return False
     return suits_processes(site) or needs_this_process(site) or calls_pure_functions(root, site) or calls_hashing_functions(root)
+
+
+def is_read_by_threads(root: PlannerNode, placement: Placement, site: Site) -> bool:
+    """Return whether threads of this process compute the rows of a part of a plan range by range, for what reads them all."""
+    return placement.segment and (suits_threads(root, site) or is_cheaper_locally(root, site))
 
 
 def is_few_at_hand(node: PlannerNode, site: Site) -> bool:

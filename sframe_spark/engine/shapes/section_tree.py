@@ -135,6 +135,7 @@ class Alternative(enum.Enum):
     ALL_ROWS = "all rows are computed if a bounded look at the first ones does not give enough"
     TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
+    NO_LOWERING = "an error, if the rows that it reads take more than config.work_memory, as Spark cannot compute it without plan_to_operator()"
     EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
     HASH_PARTITIONS = "rows that find no room are exchanged on disk; a Spark query, if those of a single piece take more than config.work_memory"
     EXCHANGE_OF_TASKS = "a Spark query, if tasks are too many, or rows of a single range take more than one may"

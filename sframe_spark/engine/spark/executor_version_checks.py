@@ -8,8 +8,9 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -17,8 +18,11 @@ import pyarrow as pa
 from sframe_spark.engine.spark.error_translation import run_spark
 from sframe_spark.engine.spark.package_archive import SENT_MODULES, archive_bytes, is_compiled, plugin_archive_bytes, write_archive
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
+from sframe_spark.operators.user_function_calls_and_result_memos import plugin_uses
+from sframe_spark.planner.graph_traversal import postorder
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plugin_discovery import metadata_of
-from sframe_spark.planner.plugin_loading import plugin_modules
+from sframe_spark.planner.plugin_loading import loaded_packages, plugin_modules, registrations_of
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.python_of_spark_workers import importing_safely, require_python_of_tasks
@@ -54,6 +58,8 @@ class Answer:
         Name of the module whose absence makes the import of this package fail; empty if there is no such module.
     lacking
         The modules of plug-ins that are not found there.
+    plugins
+        The versions of packages with plug-ins that are installed there, by the names that were asked for.
     """
 
     host: str
@@ -66,6 +72,7 @@ class Answer:
     written: str
     missing: str = ""
     lacking: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    plugins: Mapping[str, str] = attrs.field(factory=dict)
 
     @classmethod
     def of_text(cls, text: str) -> Answer:
@@ -89,11 +96,11 @@ def versions() -> dict[str, str]:
 
 
 def answering(
-    read: Callable[[], str] | None, directory: str | None, modules: Sequence[str] = ()
+    read: Callable[[], str] | None, directory: str | None, modules: Sequence[str] = (), packages: Sequence[str] = ()
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for Spark tasks that calls ``read``, writes what it returned to a new file in a directory, and yields the task's report.
 
-    The report says which of some modules are not found there.
+    The report says which of some modules are not found there, and which versions some packages have there.
 
     It is a nested function, which is pickled by value, so that workers without this package can run it; a function of a module would be imported.
     """
@@ -101,6 +108,7 @@ def answering(
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import importlib
+        import importlib.metadata
         import importlib.util
         import json
         import os
@@ -116,6 +124,12 @@ def answering(
                 return importlib.util.find_spec(module) is None
             except (ImportError, ValueError):
                 return True
+
+        def installed(name: str) -> str:
+            try:
+                return importlib.metadata.version(name)
+            except Exception:
+                return ""
 
         for _ in batches:
             package, missing, content, written, troubles = None, "", "", "", []
@@ -136,7 +150,8 @@ def answering(
             python = ".".join(map(str, sys.version_info[:2]))
             about = {"host": platform.node(), "place": os.getcwd(), "python": python, "pyarrow": pyarrow.__version__, "package": package}
             lacking = [module for module in modules if is_lacking(module)]
-            outcome = {"missing": missing, "content": content, "written": written, "trouble": "; ".join(troubles), "lacking": lacking}
+            outcome: dict[str, Any] = {"missing": missing, "content": content, "written": written, "trouble": "; ".join(troubles), "lacking": lacking}
+            outcome["plugins"] = {name: version for name in packages if (version := installed(name))}
             time.sleep(seconds)
             yield pyarrow.RecordBatch.from_pydict({"answer": [json.dumps({**about, **outcome})]})
 
@@ -237,7 +252,36 @@ def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answe
         received = _ask(read, directory)
     if get_packages().plugins is None:
         _send_plugins({module for answer in received for module in answer.lacking})
+    _note_plugins(received)
     return received
+
+
+def _note_plugins(received: Sequence[Answer]) -> None:
+    """Note which packages with plug-ins have another version where an executor runs: plans that use them are refused."""
+    packages = {package.distribution: package for package in plugin_modules().values() if package.version}
+    for answer in received:
+        for name, version in answer.plugins.items():
+            if name in packages and version != packages[name].version:
+                what = f"Spark's executor on {answer.executor} has {name} {version}, where {platform.node()} has {packages[name].version}"
+                get_packages().plugin_trouble.setdefault(packages[name].key, f"{what}: install the same version on every machine of Spark")
+
+
+def require_same_plugins(root: PlannerNode) -> None:
+    """Require that executors have the versions of this process of the packages whose plug-ins a plan uses. They are asked once in a session.
+
+    Raises
+    ------
+    NotSharedError
+        If an executor has another version; the message names both.
+    """
+    used = {use for node in postorder([root]) for use in plugin_uses(node.operator)}
+    if not used:
+        return
+    check_python_once()
+    trouble = get_packages().plugin_trouble
+    for package in loaded_packages() if trouble else ():
+        if package.key in trouble and any((made.kind, made.name) in used for made in registrations_of(package)):
+            raise NotSharedError(trouble[package.key])
 
 
 def _send_plugins(lacking: Collection[str]) -> None:
@@ -272,7 +316,8 @@ def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
     session = get_session()
     tasks = default_parallelism(session)
     with interrupts_deferred(), importing_safely(session):
-        ask = answering(read, directory, tuple(plugin_modules()))
+        plugins = plugin_modules()
+        ask = answering(read, directory, tuple(plugins), tuple({package.distribution for package in plugins.values() if package.version}))
         frame = session.range(0, tasks, 1, tasks).mapInArrow(ask, "answer string")
     try:
         table = run_spark(lambda: to_arrow(frame), "asking Spark's executors what they see")

@@ -18,11 +18,11 @@ from sframe_spark.config import config
 from sframe_spark.engine import costs
 from sframe_spark.engine.spark.bounded_collection import table_within
 from sframe_spark.engine.spark.error_translation import run_spark, translated_errors
-from sframe_spark.engine.spark.executor_version_checks import check_python_once
+from sframe_spark.engine.spark.executor_version_checks import check_python_once, require_same_plugins
 from sframe_spark.engine.spark.page_header_checks import require_valid_pages
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import observed_rows, require_known_rows, require_readable
 from sframe_spark.engine.spark.shuffle_partitions import size_of
-from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
+from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.blocks_kept_by_spark import BLOCK_COLUMNS, collect_keeping, with_blocks
 from sframe_spark.operators.sources.spark_frame import SparkSource
@@ -32,6 +32,7 @@ from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
+from sframe_spark.planner.operator import has_lowering
 from sframe_spark.planner.spark_relation import LoweringContext, Relation, SummedFloats
 from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
@@ -72,11 +73,13 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     summed
         Which floats sums include. If it is not every float, the caller lowers the plan again when others occur, as :func:`computed` does.
     """
+    require_lowerings(root)
     follow_user()
     size = size_of(root, root_observed)
     single = size == QuerySize.SMALL
     require_readable(root)
     check_python_once()
+    require_same_plugins(root)
     with translated_errors(f"checking the files of {root.operator.called()}"):
         require_valid_pages(root)
     spark = get_session(size) if within is None else within
@@ -96,6 +99,20 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     with interrupts_deferred(), keeping_active(spark), _python_for(root), translated_errors(work_on(root, "planning")):
         relation = fold([root], lower_node)[id(root)]
         return relation if within is not None else run_by_user(root, relation)
+
+
+def require_lowerings(root: PlannerNode) -> None:
+    """Require that Spark can compute all operators of a plan.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If an operator of a plug-in has no Spark lowering.
+    """
+    for node in postorder([root]):
+        if not has_lowering(node.operator):
+            what = f"the operator {node.operator.name!r} has no Spark lowering, and this plan is a Spark query"
+            raise UnsupportedOperationError(f"{what}: define its plan_to_operator()")
 
 
 def run_by_user(root: PlannerNode, relation: Relation) -> Relation:

@@ -229,7 +229,7 @@ def define_aggregate(
     Raises
     ------
     InvalidArgumentError
-        If the name is taken, or there is neither ``reduce`` nor ``parts`` nor ``of_columns``.
+        If the name is taken, there is neither ``reduce`` nor ``parts`` nor ``of_columns``, or only ``reduce`` for an aggregate of no columns.
 
     Examples
     --------
@@ -260,6 +260,9 @@ def define_aggregate(
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, form)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
+    if reduce is not None and parts is None and counts[0] == 0 and not is_built_in:
+        what = f"the aggregate {name!r} may be asked for of no column, and 'reduce' is given columns only, not how many rows there are"
+        raise InvalidArgumentError(f"{what}: give 'parts' or 'of_columns'")
     forms = (column, form, order_sensitive, finish, parts, counts, exact)
     return AGGREGATES.add(AggregateFunction(name, infer, *forms, skips_missing, of_runs, recorded, of_first_row))
 

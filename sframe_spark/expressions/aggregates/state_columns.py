@@ -207,6 +207,9 @@ class StateColumn:
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         """Return a state as Arrow columns, in which it is sent; equal states give equal columns, however rows were divided."""
+        if not isinstance(state, np.ndarray) or state.ndim != 1:
+            what = f"the state column {type(self).__name__!r} has states that are no array of NumPy with one entry for each group"
+            raise PlanInvariantError(f"{what}, but a {type(state).__name__}: define to_arrow(), of_arrow() and arrow_width")
         return [pa.array(state, from_pandas=False)]
 
     def of_arrow(self, columns: Sequence[pa.Array]) -> State:

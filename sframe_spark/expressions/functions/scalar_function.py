@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -223,6 +224,8 @@ class ScalarFunction:
         Returns whether the kernel works without a Python object for each value; only called if an argument or the result has lists or dicts.
     arguments
         The smallest and the largest number of arguments; None if ``infer`` and the kernel refuse other numbers themselves.
+    threads
+        Whether threads of this process may run the kernel at the same time, if a plug-in has defined it.
     """
 
     name: str
@@ -234,6 +237,7 @@ class ScalarFunction:
     expression: ColumnExpression | None = None
     by_arrow: ByArrow | None = None
     arguments: tuple[int, int] | None = None
+    threads: bool = False
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
         """Return the kernel bound to types and parameters: a function of arguments and a number of rows, which is reused for many batches."""
@@ -288,6 +292,7 @@ def define_function(
     by_arrow: ByArrow | None = None,
     prepare: Prepare | None = None,
     arguments: int | tuple[int, int] | None = None,
+    threads: bool = False,
 ) -> ScalarFunction:
     """Define a scalar function and add it to the table; built-in functions and those of plug-ins are defined this way.
 
@@ -311,7 +316,11 @@ def define_function(
         Computes, from types and parameters, an object that ``compute`` gets instead of the parameters. It is called once for many batches, possibly
         in several threads.
     arguments
-        Number of arguments, or the smallest and the largest: a call with others is refused at once. None: whatever ``infer`` and ``compute`` take.
+        Number of arguments, or the smallest and the largest: a call with others is refused at once. None: whatever ``infer`` and ``compute`` take,
+        of which the latter is called for a row of missing values where a call is written.
+    threads
+        Whether threads may call ``compute`` side by side, in the process of the user, as they call built-in functions: it leaves the work to Arrow or
+        NumPy, and keeps nothing between calls. Otherwise processes call it, which costs as much as tens of millions of rows of a cheap function.
 
     Raises
     ------
@@ -334,7 +343,7 @@ def define_function(
     column = None if build is None else WithKernel(name, build)
     kernel = FinishedKernel(name, infer, compute, prepare)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
-    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build, by_arrow, counts))
+    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build, by_arrow, counts, threads))
 
 
 @attrs.frozen
@@ -366,6 +375,42 @@ class FinishedKernel:
             return _as_inferred(name, result, column_type, rows)
 
         return call
+
+
+# What Python says where a sequence of arguments has others than a kernel takes.
+_ABOUT_NUMBER = re.compile(r"values to unpack|(list|tuple) index out of range|positional arguments?\b")
+
+
+def require_taken(function: ScalarFunction, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> None:
+    """Check that a plug-in's kernel takes as many arguments, if its author has not said how many: by a call for one row of missing values.
+
+    Parameters
+    ----------
+    function
+        The function.
+    arguments
+        Its constants as Arrow scalars; None in the place of each column.
+    types, parameters
+        Types of the arguments, and static parameters.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If it takes more or fewer.
+    """
+    kernel = function.kernel
+    if function.arguments is not None or not isinstance(kernel, FinishedKernel) or not isinstance(kernel.compute, SentFunction):
+        return
+    tried = [pa.nulls(1, kind.physical) if argument is None else argument for argument, kind in zip(arguments, types, strict=True)]
+    try:
+        kernel(tried, types, parameters, 1)
+    except Exception as failure:
+        # Whatever else fails for missing values is told if there are any.
+        error = failure.__cause__ or failure
+        if isinstance(error, (ValueError, IndexError, TypeError)) and _ABOUT_NUMBER.search(str(error)):
+            given = f"{len(types)} argument{'' if len(types) == 1 else 's'} ({', '.join(map(str, types))})"
+            advice = "arguments= of define_function() says how many there are"
+            raise errors.UnsupportedOperationError(f"the scalar function {function.name!r} does not take {given}: {error}; {advice}") from failure
 
 
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:

@@ -7,9 +7,19 @@ from pathlib import Path
 import attrs
 import pytest
 
+from sframe_spark import SArray
 from sframe_spark.engine.spark import executor_version_checks
-from sframe_spark.engine.spark.executor_version_checks import Answer, answers, check_python_again, check_python_once, require_python, versions
+from sframe_spark.engine.spark.executor_version_checks import (
+    Answer,
+    answers,
+    check_python_again,
+    check_python_once,
+    require_python,
+    require_same_plugins,
+    versions,
+)
 from sframe_spark.errors import NotSharedError
+from sframe_spark.plugin import node_of
 from sframe_spark.session.session import Packages
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="", written="", **versions())
@@ -94,3 +104,30 @@ def test_a_python_of_a_users_session_that_lacks_ours_is_told_with_what_to_do(sta
     check_python_again("ModuleNotFoundError: No module named 'of_the_user'")
     with pytest.raises(NotSharedError, match=r"need pyarrow in the Python of Spark's workers.*PYSPARK_PYTHON"):
         check_python_again("ModuleNotFoundError: No module named 'pyarrow'")
+
+
+OTHER_PLUGIN = attrs.evolve(GOOD, plugins={"sframe-lag": "0.0.1"})
+
+
+def test_a_plug_in_of_another_version_is_refused_where_a_plan_uses_it(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.functions import lag
+
+    let_answer(monkeypatch, state, [GOOD, OTHER_PLUGIN])
+    column = SArray([1.0])
+    uses = {"an operator": lag.lag(column), "a function": lag.fahrenheit(column)}
+    require_same_plugins(node_of(column + 1))
+    assert not state.checked
+    for used in uses.values():
+        with pytest.raises(NotSharedError, match=r"node-1.*has sframe-lag 0\.0\.1, where .* has 0\.1\.0: install the same version on every machine"):
+            require_same_plugins(node_of(used))
+    require_python()
+    require_same_plugins(node_of(column + 1))
+    assert state.checked and state.trouble == ""
+
+
+def test_a_plug_in_of_the_same_version_is_not(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.functions import lag
+
+    let_answer(monkeypatch, state, [attrs.evolve(GOOD, plugins={"sframe-lag": "0.1.0"}), attrs.evolve(GOOD, lacking=("sframe_lag",))])
+    state.plugins = "sent"
+    require_same_plugins(node_of(lag.lag(SArray([1.0]))))

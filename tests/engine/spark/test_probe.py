@@ -30,9 +30,10 @@ GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="12-ab", written="a
 OPTION = r"config\.temporary_directory.*SFRAME_SPARK_TMP"
 
 
-def asked(file: Path, directory: Path | None) -> Answer:
+def asked(file: Path, directory: Path | None, *packages: str) -> Answer:
     """What a task in this process answers."""
-    batches = answering(reading(str(file)), None if directory is None else str(directory))(iter([pa.RecordBatch.from_pydict({"id": [0]})]))
+    ask = answering(reading(str(file)), None if directory is None else str(directory), packages=packages)
+    batches = ask(iter([pa.RecordBatch.from_pydict({"id": [0]})]))
     return Answer.of_text(next(batches).column(0)[0].as_py())
 
 
@@ -44,6 +45,7 @@ def test_an_answer_tells_what_was_read_and_written(tmp_path: Path) -> None:
     assert answer.content == reading(str(file))() and answer.content.startswith("200000-") and answer.trouble == ""
     assert (tmp_path / answer.written).read_text() == answer.content
     assert asked(file, None).written == ""
+    assert asked(file, None, "pyarrow", "no-such-package").plugins == {"pyarrow": pa.__version__}
 
 
 def test_an_answer_tells_of_files_that_are_not_there(tmp_path: Path) -> None:

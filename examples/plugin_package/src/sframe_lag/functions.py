@@ -36,7 +36,8 @@ def order_of_fahrenheit(types: Types, literals: Sequence[Any]) -> str:
     return "increasing"
 
 
-define_function("fahrenheit", infer_float, compute_fahrenheit, fahrenheit_column, monotone=order_of_fahrenheit)
+# Arrow does the work, so threads may call the kernel side by side.
+define_function("fahrenheit", infer_float, compute_fahrenheit, fahrenheit_column, monotone=order_of_fahrenheit, arguments=1, threads=True)
 
 
 @public_function

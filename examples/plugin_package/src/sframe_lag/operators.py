@@ -22,6 +22,7 @@ class Lag(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     keeps_domain: ClassVar[bool] = True
+    threads: ClassVar[bool] = True
     rows: int
 
     def __attrs_post_init__(self) -> None:
