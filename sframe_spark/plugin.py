@@ -1,4 +1,4 @@
-"""The API for authors of functions, aggregates, operators and laws: everything that they need, under stable names.
+"""The API for authors of functions, aggregates, operators, laws, sources and writers of files: everything that they need, under stable names.
 
 Most additions are a **scalar function**, from the values of one row to a value (:func:`define_function`), or an **aggregate**, from the values of
 many rows to a value (:func:`define_aggregate`). The built-in functions and aggregates are defined in the same way. A scalar function is fused with
@@ -7,6 +7,7 @@ other row-wise operators; an aggregate works in ``groupby``, ``window``, ``runni
 An operator is one frozen class. It says which types and how many rows it returns, what it requires of its input's rows, and how it is computed:
 as Spark columns (:meth:`Operator.plan_to_operator`) and, if it works on ranges of rows, also as an Arrow kernel. A law is a function from a node
 to a node, or to None if it does not apply, named by its equation.
+A source is a class that reads rows, and a writer one that writes them to files: :class:`RowSource`, :class:`FileSource`, :class:`FileWriter`.
 ``docs/extending.md`` leads from an empty file to each of these, and ``examples/plugin_package`` is a package with one of each.
 
 A package announces its modules of functions and operators and its laws in its ``pyproject.toml``; both are loaded when the first plan
@@ -112,6 +113,11 @@ from sframe_spark.operators.lookup.key_numbers_and_group_codes import GroupCodes
 from sframe_spark.operators.project_zip_arrange import project, zip_columns
 from sframe_spark.operators.row_selection import filter_by_mask, reverse, slice_rows
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
+from sframe_spark.operators.sources.file_kinds import register_source, register_writer
+from sframe_spark.operators.sources.row_source import FileSource, RowSource, SourceFile
+from sframe_spark.operators.sources.rows_of_sources import source_node
+from sframe_spark.operators.sources.source_predicate import Predicate
+from sframe_spark.operators.sources.source_table import table_of_sources
 from sframe_spark.order import derive
 from sframe_spark.order.order_facts import FunctionalDependency, Monotone, OrderingItem
 from sframe_spark.order.properties import OrderingProperties, RelationProperties
@@ -144,25 +150,138 @@ from sframe_spark.planner.plan_json import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.rewrite_laws import STAGES
+from sframe_spark.storage.file_writer import FileWriter
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode
 
 __all__ = [
-    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "TOO_LARGE", "UNRECORDED", "AggregateFunction", "AggregateRequest", "Aggregation",
-    "Chunk", "CollectedValues", "ColumnAggregate", "ColumnStatistics", "ColumnType", "Count", "CountMissing", "DecomposableOperator",
-    "Decomposition", "ExactSum", "ExpandingOperator", "Facts", "FloatSum", "FunctionCalls", "FunctionalDependency", "GroupCodes", "GroupsOfRows",
-    "Growth", "HasValue", "InputRows", "InvalidArgumentError", "Joining", "KeyColumn", "Law", "Length", "LengthMismatchError", "Literal", "Lookup",
-    "LoweringContext", "MatchCounting", "Monotone", "Need", "Operator", "OrderingItem", "OrderingProperties", "Origin", "PartitionJoining",
-    "PartitionPairRows", "PlannerNode", "ProductSum", "Program", "QueryWork", "RangeSplit", "Register", "RegisteredLaw", "Relation",
-    "RelationProperties", "RowChoice", "RowCounting", "RowDomain", "RowSlice", "RowWindows", "RowWise", "RunningOrder", "SArray", "SFrame",
-    "ScalarFunction", "Schema", "SchemaError", "SequentialOperator", "SourceKind", "SparkCost", "Stage", "StateColumn", "Step",
-    "UnsupportedOperationError", "WholeKernel", "WrappedSum", "aggregate_of", "any_parameter", "append", "apply_program", "as_lookup", "call",
-    "column_names", "column_of", "concatenate", "decode", "define_aggregate", "define_function", "derive", "dict_of", "encode", "errors",
-    "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json", "group_by", "key_codes", "law", "list_of", "node_of",
-    "planner_node_name_to_type", "project", "public_aggregate", "public_function", "reduce", "reduce_columns", "register", "register_law",
-    "registered_names", "reverse", "slice_rows", "sort_rows", "zip_columns",
+    "ARRAY",
+    "DATETIME",
+    "FLOAT",
+    "INT",
+    "STAGES",
+    "STR",
+    "TOO_LARGE",
+    "UNRECORDED",
+    "AggregateFunction",
+    "AggregateRequest",
+    "Aggregation",
+    "Chunk",
+    "CollectedValues",
+    "ColumnAggregate",
+    "ColumnStatistics",
+    "ColumnType",
+    "Count",
+    "CountMissing",
+    "DecomposableOperator",
+    "Decomposition",
+    "ExactSum",
+    "ExpandingOperator",
+    "Facts",
+    "FileSource",
+    "FileWriter",
+    "FloatSum",
+    "FunctionCalls",
+    "FunctionalDependency",
+    "GroupCodes",
+    "GroupsOfRows",
+    "Growth",
+    "HasValue",
+    "InputRows",
+    "InvalidArgumentError",
+    "Joining",
+    "KeyColumn",
+    "Law",
+    "Length",
+    "LengthMismatchError",
+    "Literal",
+    "Lookup",
+    "LoweringContext",
+    "MatchCounting",
+    "Monotone",
+    "Need",
+    "Operator",
+    "OrderingItem",
+    "OrderingProperties",
+    "Origin",
+    "PartitionJoining",
+    "PartitionPairRows",
+    "PlannerNode",
+    "Predicate",
+    "ProductSum",
+    "Program",
+    "QueryWork",
+    "RangeSplit",
+    "Register",
+    "RegisteredLaw",
+    "Relation",
+    "RelationProperties",
+    "RowChoice",
+    "RowCounting",
+    "RowDomain",
+    "RowSlice",
+    "RowSource",
+    "RowWindows",
+    "RowWise",
+    "RunningOrder",
+    "SArray",
+    "SFrame",
+    "ScalarFunction",
+    "Schema",
+    "SchemaError",
+    "SequentialOperator",
+    "SourceFile",
+    "SourceKind",
+    "SparkCost",
+    "Stage",
+    "StateColumn",
+    "Step",
+    "UnsupportedOperationError",
+    "WholeKernel",
+    "WrappedSum",
+    "aggregate_of",
+    "any_parameter",
+    "append",
+    "apply_program",
+    "as_lookup",
+    "call",
+    "column_names",
+    "column_of",
+    "concatenate",
+    "decode",
+    "define_aggregate",
+    "define_function",
+    "derive",
+    "dict_of",
+    "encode",
+    "errors",
+    "filter_by_mask",
+    "frame_of",
+    "frame_of_source",
+    "graph_from_json",
+    "graph_to_json",
+    "group_by",
+    "key_codes",
+    "law",
+    "list_of",
+    "node_of",
+    "planner_node_name_to_type",
+    "project",
+    "public_aggregate",
+    "public_function",
+    "reduce",
+    "reduce_columns",
+    "register",
+    "register_law",
+    "register_source",
+    "register_writer",
+    "registered_names",
+    "reverse",
+    "slice_rows",
+    "sort_rows",
+    "zip_columns",
 ]  # fmt: skip
 
 # The former name, which packages import; it is not in ``__all__``, as it would hide the module ``sframe_spark.aggregate``.
@@ -229,3 +348,23 @@ def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
         raise SchemaError(f"the plan has {node.facts.width} column(s), and a name for each is needed, not {names!r:.80}")
     require_distinct(names)
     return SFrame(_node=node, _names=names)
+
+
+def frame_of_source(*sources: RowSource) -> SFrame:
+    """Return a frame of the rows of a source; of several sources with the same columns, their rows one after the other.
+
+    Sources of files are found by ``SFrame.read()``; this is for other sources.
+
+    Raises
+    ------
+    SFrameError
+        If what a source says about its rows contradicts itself, or the sources have different columns.
+
+    Examples
+    --------
+    See :class:`RowSource`.
+    """
+    if not sources or not all(isinstance(source, RowSource) for source in sources):
+        raise SchemaError(f"a frame is made of sources, objects of subclasses of RowSource, not of {sources!r:.80}")
+    table = table_of_sources(sources)
+    return frame_of(source_node(table), table.names)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -32,7 +32,11 @@ from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.row_selection import Filter, FilterRows, Reverse, SliceRows
 from sframe_spark.operators.sort_top_rows_and_assumed_order import AssumeOrder, Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
+from sframe_spark.operators.sources.row_source import RowSource
+from sframe_spark.operators.sources.rows_of_sources import ScanParts, SourceParts, SourceRows
 from sframe_spark.operators.sources.segment_row_ranges import parts_of
+from sframe_spark.operators.sources.source_predicate import Predicate
+from sframe_spark.operators.sources.source_table import SourceTable, table_of_sources
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.filling import FillForward
@@ -47,6 +51,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.contract import Example
 from sframe_spark.types import ARRAY, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.python_to_arrow import encode
 from tests.random_tables import archive_source_of, segments_source, table_source
 from tests.sample_functions import halved, missing_cells, row_twice
 
@@ -89,6 +94,43 @@ def archive(*names: str) -> PlannerNode:
     return archive_source_of([COLUMNS[name][1] for name in names], types, [[2, 4], [], [1, 6]])
 
 
+class SourceOfExamples(RowSource):
+    """The thirteen rows as a plug-in's source gives them, in parts of five."""
+
+    filters: ClassVar[bool] = True
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        return {name: COLUMNS[name][0] for name in self.names}
+
+    def length(self) -> int:
+        return 13
+
+    def parts(self) -> Sequence[int]:
+        return 5, 5, 3
+
+    def read(self, start: int, stop: int, columns: Sequence[str], predicate: Predicate | None) -> Iterator[pa.Table]:
+        rows = pa.table([encode(list(COLUMNS[name][1]), COLUMNS[name][0]) for name in columns], names=list(columns))
+        yield rows.slice(start, stop - start) if predicate is None else predicate.filter(rows.slice(start, stop - start))
+
+
+def source_of_plugin(*names: str) -> SourceTable:
+    """The same rows as a plug-in's source gives them, in parts of five."""
+    return table_of_sources([SourceOfExamples(names)])
+
+
+def parts_of_source(table: SourceTable, start: int, stop: int) -> PlannerNode:
+    """The numbers of some parts of a source."""
+    return SourceParts(table, table.parts_between(0, 13), start, stop).make_planner_node()
+
+
+def scan(table: SourceTable, start: int, stop: int, positions: tuple[int, ...] = (0, 1, 2)) -> PlannerNode:
+    """The rows in some parts of a source."""
+    return ScanParts(table, table.parts_between(0, 13), positions).make_planner_node(parts_of_source(table, start, stop))
+
+
 def part(node: PlannerNode) -> PlannerNode:
     """Some columns and rows of a source, as laws leave it."""
     narrowed: Any = node.operator
@@ -128,6 +170,13 @@ SOURCES = (
     Example("segment_parts", "some columns and rows", lambda: part(parts("int", "float", "text"))),
     Example("archive_source", "all rows", lambda: archive("int", "float", "text", "mixed")),
     Example("archive_source", "some columns and rows, cutting blocks", lambda: part(archive("int", "float", "text"))),
+    Example("source_rows", "all rows", lambda: SourceRows(source_of_plugin("int", "float", "text"), (0, 1, 2), 0, 13).make_planner_node()),
+    Example(
+        "source_rows", "some columns and rows, cutting parts", lambda: SourceRows(source_of_plugin("int", "text"), (1,), 3, 11).make_planner_node()
+    ),
+    Example("source_parts", "some of them", lambda: parts_of_source(source_of_plugin("int"), 1, 3)),
+    Example("scan_parts", "all parts", lambda: scan(source_of_plugin("int", "float", "text"), 0, 3)),
+    Example("scan_parts", "some parts, one column", lambda: scan(source_of_plugin("text", "int"), 1, 3, (1,))),
     Example("range_source", "backwards", lambda: range_source(5, 12, -3)),
     Example("constant_source", "a text", lambda: constant_source("k", STR, 8)),
     Example("constant_source", "a missing float", lambda: constant_source(None, FLOAT, 8)),

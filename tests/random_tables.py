@@ -9,9 +9,9 @@ import json
 import os
 import random
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pyarrow as pa
@@ -21,6 +21,10 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.result_storage import new_dataset
 from sframe_spark.operators.sources.base_and_segment_source import segment_source
 from sframe_spark.operators.sources.in_memory import constant_source, memory_source, range_source
+from sframe_spark.operators.sources.row_source import RowSource
+from sframe_spark.operators.sources.rows_of_sources import source_node
+from sframe_spark.operators.sources.source_predicate import Predicate
+from sframe_spark.operators.sources.source_table import table_of_sources
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.storage.segments.writer import write_segment
@@ -313,6 +317,34 @@ def archive_source_of(columns: Sequence[Sequence[Any]], types: Sequence[ColumnTy
     return archive_source(open_archive(handle.directory), handle)
 
 
+class ArraySource(RowSource):
+    """A plug-in's source of given values, in parts; it makes use of predicates, and may not say how many rows it has."""
+
+    filters: ClassVar[bool] = True
+
+    def __init__(self, columns: Sequence[Sequence[Any]], types: Sequence[ColumnType], bounds: Sequence[int], is_known: bool) -> None:
+        names = [f"c{place}" for place in range(len(types))]
+        self.types, self.bounds, self.is_known = dict(zip(names, types, strict=True)), bounds, is_known
+        self.rows = pa.table([column_array(values, kind) for values, kind in zip(columns, types, strict=True)], names=names)
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        return self.types
+
+    def length(self) -> int | None:
+        return self.rows.num_rows if self.is_known else None
+
+    def size(self) -> float:
+        return float(self.rows.nbytes)
+
+    def parts(self) -> Sequence[int | None]:
+        return [stop - start if self.is_known else None for start, stop in pairwise(self.bounds)]
+
+    def read(self, start: int, stop: int, columns: Sequence[str], predicate: Predicate | None) -> Iterator[pa.Table]:
+        first, last = (start, stop) if self.is_known else (self.bounds[start], self.bounds[stop])
+        rows = self.rows.slice(first, last - first).select(list(columns))
+        yield rows if predicate is None else predicate.filter(rows)
+
+
 def random_column(choose: random.Random, column_type: ColumnType, rows: int) -> list[Any]:
     """Values of one of five sorts: all distinct, the same ascending, few distinct, with missing values, with missing values and NaN."""
     sort = choose.choice(("distinct", "distinct", "ascending", "ties", "missing", "strange"))
@@ -352,4 +384,6 @@ def random_table(choose: random.Random, on_disk: bool = True) -> PlannerNode:
     cuts = sorted(choose.randint(0, rows) for _ in range(choose.randint(0, 2)))
     if len(cuts) == 1 and all(column_type in KINDS for column_type in types):
         return archive_source_of(columns, types, [[stop - start] for start, stop in pairwise([0, *cuts, rows])])
+    if len(cuts) == 2 and cuts[0] % 3 and not any(column_type.is_encoded for column_type in types):
+        return source_node(table_of_sources([ArraySource(columns, types, [0, *cuts, rows], is_known=cuts[1] % 2 == 0)]))
     return segments_source(columns, types, [0, *cuts, rows])

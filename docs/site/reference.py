@@ -28,6 +28,7 @@ FRAME_SECTIONS = {
     "times_by_calendar_and_zone": "Times moved and floored, by calendars and zones",
     "known_and_assumed_row_order": "What is known of the order of rows",
     "file_io": "Files, CSV among them",
+    "files_of_any_kind": "Files of any kind, those of plug-ins among them",
     "database_io": "Databases",
     "interchange": "Other libraries",
     "plotting": "Pictures",
@@ -134,7 +135,7 @@ def pages() -> dict[str, str]:
             summary(options),
         ),
         "errors": page("Errors", "Each is a subclass of what the reference raises.", summary(f"sframe_spark.errors.{name}" for name in classes)),
-        "plugin": page("Plug-ins", "For authors of functions, aggregates, operators and laws.", summary(public(plugin))),
+        "plugin": page("Plug-ins", "For authors of functions, aggregates, operators, laws, sources and writers.", summary(public(plugin))),
     }
 
 

@@ -47,6 +47,8 @@ class Traits:
         The operator reads all rows of its input, once, before it yields its first row. The engine stores its output rather than compute it again.
     makes_one_row
         The output is one row that summarises all input rows.
+    runs_python
+        The kernel holds Python's interpreter, so that threads would wait for each other.
     source_kind
         Where the rows are if the operator has no inputs.
     threads
@@ -76,6 +78,10 @@ class Traits:
             """The cost of the operator in a Spark query, without its inputs."""
 
         @property
+        def runs_python(self) -> bool:
+            """Whether the kernel holds Python's interpreter, so that threads would wait for each other."""
+
+        @property
         def joining(self) -> Joining | None:
             """How the operator matches the rows of two inputs; None if it does not."""
 
@@ -89,6 +95,7 @@ class Traits:
     else:
         spark_cost = UNKNOWN_COST
         joining = counting = whole_kernel = None
+        runs_python = False
 
     @property
     def row_range(self) -> RowSlice | None:

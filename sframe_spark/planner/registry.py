@@ -40,6 +40,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.row_selection": ("filter", "filter_rows", "reverse", "slice"),
     "sframe_spark.operators.sort_top_rows_and_assumed_order": ("assume_order", "sort", "suffix_sort", "top_rows"),
     "sframe_spark.operators.sources.in_memory": ("constant_source", "memory_source", "range_source"),
+    "sframe_spark.operators.sources.rows_of_sources": ("scan_parts", "source_parts", "source_rows"),
     "sframe_spark.operators.sources.segment_row_ranges": ("segment_parts",),
     "sframe_spark.operators.sources.base_and_segment_source": ("segment_source",),
     "sframe_spark.operators.sources.spark_frame": ("spark_source",),

@@ -15,6 +15,7 @@ from sframe_spark.planner.plugin_loading import active_laws, are_all_loaded, loa
 from sframe_spark.rewrite_laws import (
     aggregation,
     filter_pushdown,
+    filters_of_sources,
     fusion,
     group_join_and_sort_algorithms as algorithm_choice,
     normalization,
@@ -56,6 +57,7 @@ LAWS: tuple[Law, ...] = (
     projection_pushdown.merged_projections,
     sort_elimination.promise_of_known,
     pruning_by_recorded_bounds.filter_by_recorded_bounds,
+    filters_of_sources.filter_pushed_into_source,
     aggregation.count_is_length,
     aggregation.reduce_from_statistics,
     aggregation.row_number_of_source,

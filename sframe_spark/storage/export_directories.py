@@ -147,7 +147,7 @@ def _place(file: str, uri: str) -> None:
         put_whole(file, uri)
 
 
-_PART = re.compile(r"part-([0-9]{5,9})-([0-9a-f]{32}\.(?:parquet|orc))")
+_PART = re.compile(r"part-([0-9]{5,9})-([0-9a-f]{32}\.[\w.-]+)")
 
 
 @contextlib.contextmanager

@@ -7,15 +7,14 @@ import os
 import re
 import stat
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
+from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError, listed
 from sframe_spark.paths_and_uris import BUCKETS, is_remote_location
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.process.memory import require_memory_for_file
@@ -23,6 +22,7 @@ from sframe_spark.process.temporary_file_leases import Holder, own_hidden_direct
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.datasets.manifest_publication import flush_directory
 from sframe_spark.storage.export_directories import Staging, staged_remotely
+from sframe_spark.storage.file_writer import FileWriter
 from sframe_spark.storage.filesystem import remote_operations
 from sframe_spark.storage.filesystem.compression import Compression, new_member, packing_of, require_writable_name
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
@@ -41,26 +41,43 @@ PARQUET, ORC = "parquet", "orc"
 
 @attrs.frozen
 class PartForm:
-    """The file format and the columns of part files.
+    """What writes part files, and their columns.
 
     Parameters
     ----------
-    ending
-        ``parquet`` or ``orc``.
+    writer
+        The class of writers.
     names
         The names of the columns.
     types
         The types of the columns.
+    options
+        What the user has given for the writers, by name.
     """
 
-    ending: str
+    writer: type[FileWriter]
     names: tuple[str, ...]
     types: tuple[ColumnType, ...]
+    options: Mapping[str, Any] = attrs.field(factory=dict)
 
     @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the files."""
-        return pa.schema([pa.field(name, outgoing_type(kind)) for name, kind in zip(self.names, self.types, strict=True)])
+    def columns(self) -> dict[str, ColumnType]:
+        """The types of the columns by name."""
+        return dict(zip(self.names, self.types, strict=True))
+
+    @property
+    def ending(self) -> str:
+        """What the names of part files end in, without the dot; the name of the kind of file where it has no suffix of its own."""
+        return self.writer.suffixes[0].removeprefix(".") if self.writer.suffixes else self.writer.name
+
+    def opened(self, file: BinaryIO) -> FileWriter:
+        """Return a writer to an open file. An unexpected error of a plug-in's class names it."""
+        return self.writer(file, self.columns, **self.options)
+
+
+def schema_of(columns: Mapping[str, ColumnType]) -> pa.Schema:
+    """Return the Arrow schema of exported columns."""
+    return pa.schema([pa.field(name, outgoing_type(kind)) for name, kind in columns.items()])
 
 
 def write_part(directory: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> tuple[str, int]:
@@ -79,7 +96,7 @@ def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) ->
     try:
         with translate_os_errors("write", location):
             sink = open(location, "xb", buffering=0)  # noqa: SIM115  # closed below
-        with sink, _WRITERS[form.ending](sink, form.schema) as writer:
+        with sink, form.opened(sink) as writer:
             for table in groups(form, runs):
                 raise_if_cancelled()
                 require_memory_for_file(location, table.nbytes)
@@ -98,7 +115,7 @@ def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) ->
 
 def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Table]:
     """Yield the rows as tables of one row group each, in their exported types; if there are no rows, one empty table."""
-    schema = form.schema
+    schema = schema_of(form.columns)
     waiting: list[pa.Table] = []
     rows = size = 0
     is_empty = True
@@ -120,9 +137,7 @@ def _outgoing(form: PartForm, position: int, array: pa.Array) -> pa.Array:
     name = form.names[position]
     try:
         with column_named(name):
-            values = outgoing(array, form.types[position])
-            # Arrow writes no calendar to ORC files, so readers assume the hybrid calendar of old versions of Java.
-            return instants_to_hybrid(values) if form.ending == ORC and pa.types.is_timestamp(values.type) else values
+            return form.writer.prepared(outgoing(array, form.types[position]))
     except InvalidArgumentError:
         raise
     except SFrameError as error:
@@ -130,31 +145,58 @@ def _outgoing(form: PartForm, position: int, array: pa.Array) -> pa.Array:
         raise
 
 
-class _Writer(AbstractContextManager["_Writer"]):
-    """Writes tables to an open file with the given functions."""
+class ParquetWriter(FileWriter):
+    """Writes Parquet files."""
 
-    def __init__(self, write: Callable[[pa.Table], None], close: Callable[[], None]) -> None:
-        self.write, self._close = write, close
+    name: ClassVar[str] = PARQUET
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        # After an error, too, pyarrow's writer is closed, so that it does not write to the removed file later. Its own errors are ignored then.
-        with contextlib.nullcontext() if kind is None else contextlib.suppress(Exception):
-            self._close()
+    def __init__(self, file: BinaryIO, columns: Mapping[str, ColumnType]) -> None:
+        super().__init__(file, columns)
+        self._writer = pq.ParquetWriter(file, schema_of(columns), compression="snappy")
 
+    def write(self, rows: pa.Table) -> None:
+        """Write rows as row groups."""
+        self._writer.write_table(rows, row_group_size=ROWS_PER_GROUP)
 
-def _parquet(sink: Any, schema: pa.Schema) -> _Writer:
-    writer = pq.ParquetWriter(sink, schema, compression="snappy")
-    return _Writer(lambda table: writer.write_table(table, row_group_size=ROWS_PER_GROUP), writer.close)
-
-
-def _orc(sink: Any, schema: pa.Schema) -> _Writer:
-    from pyarrow import orc
-
-    writer = orc.ORCWriter(sink, compression="zstd")
-    return _Writer(writer.write, writer.close)
+    def close(self) -> None:
+        """Write the footer. After an error, too, so that pyarrow's writer does not write to the removed file later."""
+        self._writer.close()
 
 
-_WRITERS: dict[str, Callable[[Any, pa.Schema], _Writer]] = {PARQUET: _parquet, ORC: _orc}
+class OrcWriter(FileWriter):
+    """Writes ORC files."""
+
+    name: ClassVar[str] = ORC
+    suffixes: ClassVar[tuple[str, ...]] = (".orc",)
+
+    def __init__(self, file: BinaryIO, columns: Mapping[str, ColumnType]) -> None:
+        from pyarrow import orc
+
+        super().__init__(file, columns)
+        self._writer = orc.ORCWriter(file, compression="zstd")
+
+    @classmethod
+    def check(cls, columns: Mapping[str, ColumnType], options: Mapping[str, Any]) -> None:
+        """Refuse names of columns that ORC readers in Java, such as Spark's, cannot find or confuse with others."""
+        if refused := [name for name in columns if not name or "`" in name]:
+            raise InvalidArgumentError(
+                "Spark, and others that read ORC as it does, cannot read columns whose names are empty or have a backtick in them: "
+                f"{listed(refused)}; rename them first, or use write_parquet()"
+            )
+
+    @staticmethod
+    def prepared(values: pa.Array) -> pa.Array:
+        """Convert dates: Arrow writes no calendar to ORC files, so readers assume the hybrid calendar of old versions of Java."""
+        return instants_to_hybrid(values) if pa.types.is_timestamp(values.type) else values
+
+    def write(self, rows: pa.Table) -> None:
+        """Write rows."""
+        self._writer.write(rows)
+
+    def close(self) -> None:
+        """Write the footer. After an error, too, so that pyarrow's writer does not write to the removed file later."""
+        self._writer.close()
 
 
 # Text files: tasks write parts, which are joined to one file.

@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
-from sframe_spark.planner.chunk import Chunk
+import pyarrow as pa
+
+from sframe_spark.operators.sources.row_source import Rows, RowSource
+from sframe_spark.operators.sources.source_predicate import Predicate
+from sframe_spark.operators.sources.source_table import SourceTable, table_of_sources
+from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.testing.generated_inputs import chunk_of, values_of
 from sframe_spark.types import ColumnType
+
+
+class DeclaredSource(RowSource):
+    """A source of the rows of a declared table, which makes use of predicates. Its columns are named as plans name them."""
+
+    threads: ClassVar[bool] = True
+    filters: ClassVar[bool] = True
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        """Return the columns, by position."""
+        return dict(zip(column_names(len(self._manifest.types)), self._manifest.types, strict=True))
+
+    def length(self) -> int:
+        """Return the declared number of rows."""
+        return self._manifest.rows
+
+    def called(self) -> str:
+        """Return the name of the table."""
+        return self._manifest.directory
+
+    def read(self, start: int, stop: int, columns: Sequence[str], predicate: Predicate | None) -> Iterator[Rows]:
+        """Yield rows of the table, without those that a predicate excludes."""
+        rows = rows_of_table(self._manifest).slice(start, stop)
+        table = pa.table(list(rows.columns), names=column_names(len(rows.columns))).select(list(columns))
+        yield table if predicate is None else predicate.filter(table)
+
+
+def source_table(manifest: Manifest) -> SourceTable:
+    """Return a declared table as a plug-in's source."""
+    return table_of_sources([DeclaredSource(manifest)])
 
 
 def rows_of_table(manifest: Manifest) -> Chunk:

@@ -207,7 +207,7 @@ def rows_here(root: PlannerNode) -> Rows | None:
     return rows_of_plan(fold([root], filled)[id(root)])
 
 
-KNOWN_SOURCES = ("range_source", "constant_source", "memory_source")
+KNOWN_SOURCES = ("range_source", "constant_source", "memory_source", "source_rows", "source_parts")
 
 
 def laws_without_cases(laws: Iterable[Law], cases: Iterable[LawCase]) -> list[str]:

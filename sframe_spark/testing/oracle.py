@@ -590,11 +590,34 @@ def _explode(operator: Any, inputs: Sequence[Table]) -> Rows:
     return result
 
 
+def _source_rows(operator: Any, inputs: Sequence[Table]) -> Rows:
+    rows = [row for source in operator.table.sources for row in _read_all(source, source.length(), operator)]
+    return rows[operator.start : operator.stop]
+
+
+def _scan_parts(operator: Any, inputs: Sequence[Table]) -> Rows:
+    parts = [operator.parts[number] for (number,) in inputs[0].rows]
+    return [row for part in parts for row in _read_all(operator.table.sources[part.source], part.stop, operator, part.start)]
+
+
+def _read_all(source: Any, stop: int, operator: Any, start: int = 0) -> Rows:
+    """Return rows of a source, of all columns and without a predicate, as Python values."""
+    schema = [source.columns()[name] for name in operator.table.names]
+    rows: Rows = []
+    for batch in source.read(start, stop, operator.table.names, None):
+        columns = [decode(batch.column(name), kind) for name, kind in zip(operator.table.names, schema, strict=True)]
+        rows += [tuple(row[position] for position in operator.positions) for row in zip(*columns, strict=True)]
+    return rows
+
+
 MEANINGS: dict[str, Meaning] = {
     "memory_source": _memory,
     "segment_source": _segments,
     "segment_parts": _segment_parts,
     "archive_source": _archive,
+    "source_rows": _source_rows,
+    "source_parts": lambda operator, inputs: [(number,) for number in range(operator.start, operator.stop)],
+    "scan_parts": _scan_parts,
     "range_source": lambda operator, inputs: [(operator.start + operator.step * row,) for row in range(operator.rows)],
     "constant_source": lambda operator, inputs: [(operator.literal.value,)] * operator.rows,
     "spark_source": _spark,

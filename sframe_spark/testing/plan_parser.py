@@ -24,6 +24,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
 from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.testing.declared_tables import source_table
 from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
 
 OPENING, CLOSING = "([{", ")]}"
@@ -241,6 +242,24 @@ def _segment_source(described: OperatorText, declared: Declared) -> tuple[Any, .
     return table, positions, start, stop
 
 
+def _source_rows(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    table, positions, start, stop = _segment_source(described, declared)
+    return source_table(table), positions, start, stop
+
+
+def _source_parts(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    name, parts = described.text.split(", parts ")
+    table = source_table(declared.tables[name])
+    start, stop = map(int, parts.split(".."))
+    return table, table.parts_between(0, table.starts[-1]), start, stop
+
+
+def _scan_parts(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    name, columns = described.text.split(", columns ")
+    table = source_table(declared.tables[name])
+    return table, table.parts_between(0, table.starts[-1]), _numbers(columns[1:-1])
+
+
 def _memory_source(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     raise InvalidArgumentError("rows in memory are not in the text: declare a table and read it with segment_source")
 
@@ -317,6 +336,9 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], tuple[Any, ...]]] = {
     "shift": _shift,
     "segment_source": _segment_source,
     "segment_parts": _segments,
+    "source_rows": _source_rows,
+    "source_parts": _source_parts,
+    "scan_parts": _scan_parts,
     "memory_source": _memory_source,
     "constant_source": _constant_source,
     "spark_source": lambda described, declared: (object(), described.stated_types()),

@@ -391,8 +391,8 @@ def public_calls() -> Iterator[tuple[str, str]]:
     """All that users call by a name: methods of our classes and functions of our modules."""
     for place, owner in OWNERS.items():
         for name in owner.__all__ if inspect.ismodule(owner) else dir(owner):
-            # Of `sql` a user names arguments.
-            if not name.startswith("_") and inspect.isroutine(getattr(owner, name)) and name != "sql":
+            # Of `sql` a user names arguments, of `read` and `write` the options of kinds of files, of which there may be more.
+            if not name.startswith("_") and inspect.isroutine(getattr(owner, name)) and name not in ("sql", "read", "write"):
                 yield place, name
 
 

@@ -19,7 +19,7 @@ from tests.random_programs.plans import ALL_STEPS, random_program
 # Operators that random programs do not hold yet: give one a meaning in `testing` and a step in `tests/random_programs/steps.py`.
 NOT_YET = ("sorted_join", "suffix_sort")
 
-TABLES = ("memory_source", "segment_source", "archive_source", "range_source", "constant_source")
+TABLES = ("memory_source", "segment_source", "archive_source", "range_source", "constant_source", "source_rows", "scan_parts")
 
 # Laws for plans that the API does not build, or that are seldom right.
 SELDOM = (
@@ -45,8 +45,8 @@ STANDS_FOR = {
 # Rows of a DataFrame have no order before the engine has taken a snapshot, so there is nothing that an oracle could say.
 WITHOUT_ORDER = ("spark_source",)
 
-# Only laws make these.
-OF_LAWS = ("segment_parts", "hash_join")
+# Only laws make these, or are below a table.
+OF_LAWS = ("segment_parts", "hash_join", "source_parts")
 
 
 def own_operators() -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 from sframe_spark.api.class_registry import SFrame, make_frame
@@ -22,17 +22,19 @@ from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.execution.export import write_parts
 from sframe_spark.engine.runtime.external_file_import import orc_rows
-from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError, listed
+from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
+from sframe_spark.operators.sources.file_kinds import made, require_options
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.export_directories import exporting
-from sframe_spark.storage.export_files import ORC, PARQUET, PartForm
+from sframe_spark.storage.export_files import OrcWriter, ParquetWriter, PartForm
 from sframe_spark.storage.external.orc_reader import orc_table
 from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
+from sframe_spark.storage.file_writer import FileWriter
 from sframe_spark.storage.filesystem.input_files import resolve
 
 
-def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], ending: str) -> None:
-    """Write all rows as a directory of Parquet or ORC files, which appears only when it is complete.
+def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], writer: type[FileWriter], **options: Any) -> None:
+    """Write all rows as a directory of files, which appears only when it is complete.
 
     Raises
     ------
@@ -41,18 +43,26 @@ def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.Path
     StorageError
         If the path exists and is not a directory written by this function, or the files cannot be written.
     """
+    form = form_of_files(node, names, writer, options)
+    with exporting(path_text(path)) as export:
+        export.publish(write_parts(node, export.staging, form), form.ending)
+
+
+def form_of_files(node: PlannerNode, names: Sequence[str], writer: type[FileWriter], options: Mapping[str, Any]) -> PartForm:
+    """Return what writes a frame's rows to files, after checking that it can write the columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are no columns, the writer refuses a column, or an option is none of its.
+    """
     require_unicode(names)
     if not names:
-        raise InvalidArgumentError(f"a frame without columns cannot be written as {ending}: such files have columns, and rows only in them")
-    # ORC readers in Java, such as Spark's, cannot find columns with such names or confuse them with others.
-    if ending == ORC and (refused := [name for name in names if not name or "`" in name]):
-        raise InvalidArgumentError(
-            f"Spark, and others that read ORC as it does, cannot read columns whose names are empty or have a backtick in them: {listed(refused)}; "
-            "rename them first, or use write_parquet()"
-        )
-    with exporting(path_text(path)) as export:
-        form = PartForm(ending, tuple(names), tuple(node.schema))
-        export.publish(write_parts(node, export.staging, form), ending)
+        raise InvalidArgumentError(f"a frame without columns cannot be written as {writer.name}: such files have columns, and rows only in them")
+    require_options(writer, options)
+    form = PartForm(writer, tuple(names), tuple(node.schema), dict(options))
+    made(writer, f"check() of the writer {writer.name}", lambda: writer.check(form.columns, form.options))
+    return form
 
 
 def require_unquoted_texts(only_raw: Any) -> None:
@@ -267,7 +277,7 @@ class FrameFiles(Columns):
         ...     list(SFrame.read_parquet(directory + "/rows")["a"])
         [1, None]
         """
-        write_directory(self._node, self._names, path, PARQUET)
+        write_directory(self._node, self._names, path, ParquetWriter)
 
     def write_orc(self, path: str | os.PathLike[str]) -> None:
         """Write all rows as a directory of ORC files; otherwise as :meth:`write_parquet`.
@@ -293,7 +303,7 @@ class FrameFiles(Columns):
         ...     [name[:11] for name in os.listdir(directory + "/rows")]
         ['part-00000-']
         """
-        write_directory(self._node, self._names, path, ORC)
+        write_directory(self._node, self._names, path, OrcWriter)
 
     @staticmethod
     @call_example("SFrame.read_parquet('rows')[['a', 'b']], which reads these columns alone")

@@ -25,6 +25,7 @@ from sframe_spark.api.sframe.asof_joins_and_windows import NearRows
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.database_io import FrameDatabases
 from sframe_spark.api.sframe.file_io import FrameFiles
+from sframe_spark.api.sframe.files_of_any_kind import FilesOfAnyKind
 from sframe_spark.api.sframe.gaps import Gaps
 from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
 from sframe_spark.api.sframe.interchange import Interchange
@@ -96,6 +97,7 @@ class SFrame(
     RowOrder,
     Relational,
     Interchange,
+    FilesOfAnyKind,
     FrameFiles,
     FrameDatabases,
     FrameMaterialization,

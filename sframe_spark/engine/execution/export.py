@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import ActionPlan, run_action
-from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate, materialize
 from sframe_spark.engine.execution.plan_executor import Executor, run_or_replan, site_of_section
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, is_small, placement_of, streams_faster_locally
@@ -19,6 +19,7 @@ from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import Ra
 from sframe_spark.engine.shapes.section_runner import task_runner_for
 from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section, Workers
 from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
+from sframe_spark.operators.sources.file_kinds import made
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -94,9 +95,26 @@ def write_parts(node: PlannerNode, staging: Staging, form: PartForm) -> list[str
     return [file for file, rows in written if rows] or [file for file, _ in written[:1]]
 
 
+def write_whole(node: PlannerNode, target: str, form: PartForm) -> None:
+    """Write the rows of a node as one file, by one writer in this process, to which they come batch by batch; it appears when it is complete.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    with staged_text(target) as (staging, parts):
+        parts.append(written_part(staging.local, form, iterate(node))[0])
+
+
 def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm) -> tuple[str, int]:
     """Write the rows of a task as one file, and return its path and its number of rows."""
-    return write_part(directory, form, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
+    return written_part(directory, form, chunks_of(task))
+
+
+def written_part(directory: str, form: PartForm, chunks: Iterable[Chunk]) -> tuple[str, int]:
+    """Write rows as one file, and return its path and its number of rows; unexpected errors of a plug-in's writer name the writer."""
+    return made(form.writer, f"the writer {form.writer.name}", lambda: write_part(directory, form, (chunk.columns for chunk in chunks if chunk.rows)))
 
 
 class RowsAsText(Protocol):

@@ -38,6 +38,7 @@ from sframe_spark.engine.spark.shared_file_and_row_count_checks import recheckin
 from sframe_spark.errors import NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.operators.sources.rows_of_sources import require_sent_sources
 from sframe_spark.operators.user_function_calls_and_result_memos import require_sent_functions
 from sframe_spark.planner.graph_traversal import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
@@ -205,6 +206,7 @@ class Executor:
             require_sent_functions(section.root)
         if section.workers is Workers.SPARK_TASKS:
             require_same_plugins(section.root)
+            require_sent_sources(section.root)
         began = time.perf_counter()
         runner = self.new_section_runner(section)
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()

@@ -59,7 +59,7 @@ _BINARY: tuple[tuple[bytes, Kind], ...] = (
     (b"PAR1", PARQUET),
     (b"PARE", Kind("an encrypted Parquet file", "decrypt it first")),
     (b"ORC", ORC),
-    (b"ARROW1", Kind("an Arrow (Feather) file", "give what pyarrow.feather.read_table() makes of it to SFrame()")),
+    (b"ARROW1", Kind("an Arrow (Feather) file", "read it with SFrame.read(..., format='arrow')")),
     (b"Obj\x01", Kind("an Avro file", "give what Spark's spark.read.format('avro') makes of it to SFrame()")),
     (b"SQLite format 3\x00", Kind("an SQLite database", "give what pandas.read_sql() makes of a table to SFrame()")),
     (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", "give what pandas.read_hdf() makes of it to SFrame()")),
@@ -126,7 +126,7 @@ def refuse_other_format(path: str, expected: Kind, formats: str) -> None:
     StorageError
         If the file is empty or has another format; the message names the format, and says how to read it.
     """
-    start = _start_of(path)
+    start = start_of(path)
     if not start:
         raise StorageError(f"{visible(path)} is not {formats}: it is empty")
     kind = kind_of(start)
@@ -136,10 +136,11 @@ def refuse_other_format(path: str, expected: Kind, formats: str) -> None:
 
 def format_of_file(path: str) -> Kind | None:
     """Return the format of a file by its first bytes; None if it is not recognised."""
-    return kind_of(_start_of(path))
+    return kind_of(start_of(path))
 
 
-def _start_of(path: str) -> bytes:
+def start_of(path: str) -> bytes:
+    """Return the first bytes of a file, as many as formats are recognised by."""
     if is_remote_location(path):
         # Requests for a range of an empty object fail.
         return read_range(path, 0, SAMPLE_BYTES) if size_of(path) else b""
@@ -174,7 +175,7 @@ def refuse_saved(directory: str) -> None:
     StorageError
         If it is one; the message says how to read it.
     """
-    if _is_frame(directory):
+    if is_saved_frame(directory):
         raise _saved_frame_error(directory, "save()")
     if os.path.isfile(join(directory, ARCHIVE_FILE)):
         raise _saved_frame_error(directory, "Turi Create")
@@ -245,7 +246,7 @@ def _frame_of(files: Iterable[str]) -> str | None:
     # Links are resolved, since a file belongs to the directory in which it is stored.
     for directory in dict.fromkeys(os.path.dirname(file if is_remote_location(file) else os.path.realpath(file)) for file in files):
         if not is_remote_location(directory):
-            if _is_frame(directory):
+            if is_saved_frame(directory):
                 return directory
             continue
         # The files of a remote frame are two directories below the frame.
@@ -255,7 +256,8 @@ def _frame_of(files: Iterable[str]) -> str | None:
     return None
 
 
-def _is_frame(directory: str) -> bool:
+def is_saved_frame(directory: str) -> bool:
+    """Return whether a path is the local directory of a saved frame."""
     try:
         start, _ = read_regular(join(directory, MANIFEST_FILE), len(_START))
     except (OSError, StorageError):
