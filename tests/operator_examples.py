@@ -24,6 +24,7 @@ from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import KINDS, Join
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.interpolation import Interpolation
+from sframe_spark.operators.joins.interval_join import IntervalJoin
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.joins.union_of_sorted_inputs import MergeSorted
@@ -295,6 +296,9 @@ IN_ORDER = (
         ["text", "float", "int"],
         ["text", "sorted"],
     ),
+    example("points in intervals", IntervalJoin((0, 0), (0, 1), (), (), (1, 2), "left", "left"), ["int", "text"], ["sorted", "whole", "text"]),
+    example("intervals of a text that overlap", IntervalJoin((0, 1), (0, 2), (2,), (1,), (0,)), ["mask", "int", "text"], ["sorted", "text", "int"]),
+    example("points of intervals, numbered", IntervalJoin((0, 1), (0, 0), (), (), (1,), number=2), ["mask", "int"], ["sorted", "text", "labels"]),
     example(
         "points between values of a key",
         Interpolation(0, 1, 2, (3,), (3,)),

@@ -234,6 +234,7 @@ FRAME = COMMON | by_name(
         "[sf[sf['a'] == value] for value in sf['a'].unique()]": "partition_by",
         "use join(other, on=names)": "merge",
         "use asof_join(other, on=name)": "join_asof asof",
+        "use join_between(other, on=name, start=name, end=name), or join_overlapping(other, start=name, end=name)": "join_where conditional_join",
         "join on a column of ones": "crossJoin",
         "not needed: columns know their frame, and join() finds its way": "alias hint",
         "use append(other)": "union unionAll unionByName vstack extend concat",

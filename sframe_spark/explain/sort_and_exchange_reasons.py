@@ -20,6 +20,7 @@ from sframe_spark.operators.joins.asof_join import AsofJoin
 from sframe_spark.operators.joins.equi_join import Join
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.interpolation import Interpolation
+from sframe_spark.operators.joins.interval_join import IntervalJoin
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.joins.union_of_sorted_inputs import MergeSorted
@@ -84,7 +85,7 @@ Order = Sequence[tuple[int, bool]]
 KEEPS_ORDER = frozenset(
     {
         *("project", "zip", "arrange", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
-        *("join", "hash_join", "sorted_join", "asof_join", "key_window", "interpolation"),
+        *("join", "hash_join", "sorted_join", "asof_join", "key_window", "interpolation", "interval_join"),
     }
 )
 # Why the output of an operator is in an order that the operator establishes.
@@ -402,6 +403,9 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
         case SortedJoin():
             searched = in_order(node, 1, [(operator.right_key, True)], names)
             return f"sorted_join: no exchange: matches are searched in its second input, which is {searched}"
+        case IntervalJoin():
+            searched = in_order(node, 1, [(operator.right_ends[0], True)], names)
+            return f"interval_join: no exchange: intervals are searched in its second input, block by block, as it is {searched}"
         case AsofJoin() | KeyWindow() | Interpolation():
             searched = in_order(node, 1, [(operator.on, True)], names)
             return f"{node.operator_type}: no exchange: rows are searched in its second input, block by block, as it is {searched}"
@@ -634,5 +638,7 @@ def needed_orders(plan: PlannerNode) -> Iterator[tuple[PlannerNode, int, ReliedO
                     yield node, 0, by
             case SortedJoin():
                 yield node, 1, ((operator.right_key, True),)
+            case IntervalJoin():
+                yield node, 1, ((operator.right_ends[0], True),)
             case AsofJoin() | KeyWindow() | Interpolation():
                 yield node, 1, ((operator.on, True),)

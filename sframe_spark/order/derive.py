@@ -324,6 +324,26 @@ def join_range(
     return join_inner(left, right, (), left_columns, right_columns, matches_in_order)
 
 
+def join_range_left(
+    left: OrderingProperties,
+    right: OrderingProperties,
+    left_columns: Sequence[Column],
+    right_columns: Sequence[Column],
+    matches_in_order: bool = False,
+) -> OrderingProperties:
+    """Return the properties of a left outer join by a condition other than equal columns; see :func:`join_left`.
+
+    Examples
+    --------
+    >>> left = OrderingProperties(orderings=[[("a", "asc")]], not_null=["a"])
+    >>> joined = join_range_left(left, OrderingProperties(not_null=["k"]), ["a"], ["k"])
+    >>> joined.satisfies([("a", "asc")]), joined.is_not_null("a"), joined.is_not_null("k")
+    (True, True, False)
+    """
+    facts = merged(_left_facts(left, left_columns, matches_in_order), _facts_with_filler(right, right_columns))
+    return OrderingProperties.of(merged(facts, SequenceFacts(not_null=(_LEFT_ROW,))))
+
+
 def join_left(
     left: OrderingProperties,
     right: OrderingProperties,

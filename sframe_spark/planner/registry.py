@@ -33,6 +33,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.joins.hash_join": ("hash_join",),
     "sframe_spark.operators.joins.equi_join": ("join",),
     "sframe_spark.operators.joins.interpolation": ("interpolation",),
+    "sframe_spark.operators.joins.interval_join": ("interval_join",),
     "sframe_spark.operators.joins.key_window_aggregates": ("key_window",),
     "sframe_spark.operators.joins.union_of_sorted_inputs": ("merge_sorted",),
     "sframe_spark.operators.joins.sorted_join": ("sorted_join",),

@@ -224,7 +224,21 @@ def is_out_of_bounds(step: Step, bounds: Mapping[int, ValueBounds]) -> bool:
     }[str(step.function)]
 
 
-READING = ("append", "asof_join", "filter_rows", "group_by", "interpolation", "join", "key_window", "reverse", "slice", "sort", "top_rows", "zip")
+READING = (
+    "append",
+    "asof_join",
+    "filter_rows",
+    "group_by",
+    "interpolation",
+    "interval_join",
+    "join",
+    "key_window",
+    "reverse",
+    "slice",
+    "sort",
+    "top_rows",
+    "zip",
+)
 
 
 @law("f(x) = nothing where f(x) has no rows", stage="pushdown", on=READING)

@@ -270,6 +270,31 @@ def in_window(operator: Any, keys: Sequence[Any], center: Any) -> list[bool]:
     return inside
 
 
+def interval_join(operator: Any, inputs: Sequence[Table]) -> Rows:
+    """Return the pairs of rows whose intervals meet, each pair of rows compared."""
+    result: Rows = []
+    rows = inputs[1].rows if operator.number is None else sorted(inputs[1].rows, key=lambda other: other[operator.number])
+    for row in inputs[0].rows:
+        found = [other for other in rows if _key(row, operator.left_by) == _key(other, operator.right_by) and meet(operator, row, other)]
+        result += [(*row, *(other[position] for position in operator.values)) for other in found]
+        if not found and operator.how == "left":
+            result.append((*row, *[None] * len(operator.values)))
+    return result
+
+
+def meet(operator: Any, row: Row, other: Row) -> bool:
+    """Return whether a point of one row is in the interval of another, or whether both intervals overlap."""
+    (a, b), (c, d) = [row[p] for p in operator.left_ends], [other[p] for p in operator.right_ends]
+    if not all(map(is_key, (a, b, c, d))):
+        return False
+    ends = (len(set(operator.left_ends)), len(set(operator.right_ends)))
+    if 1 in ends:
+        point, start, end = (a, c, d) if ends[0] == 1 else (c, a, b)
+        after_start = start <= point if operator.closed in ("both", "left") else start < point
+        return after_start and (point <= end if operator.closed in ("both", "right") else point < end)
+    return (max(a, c) <= min(b, d) and a <= b and c <= d) if operator.closed == "both" else (max(a, c) < min(b, d) and a < b and c < d)
+
+
 def interpolation(operator: Any, inputs: Sequence[Table]) -> Rows:
     """Return the selected columns of each left row, followed by its value, or by a point between the known values around it."""
     result: Rows = []
@@ -623,6 +648,7 @@ MEANINGS: dict[str, Meaning] = {
     "spark_source": _spark,
     "asof_join": asof_join,
     "key_window": key_window,
+    "interval_join": interval_join,
     "interpolation": interpolation,
     "merge_sorted": lambda operator, inputs: sorted_rows([*inputs[0].rows, *inputs[1].rows], operator.by),
     "assign_intervals": _assign,

@@ -320,6 +320,11 @@ MOMENTS: dict[str, Operation] = {
     "rolling_sum": Operation(lambda frame, keys: frame.rolling_sum("n", -99, 0, 1, by=keys), sum_so_far, in_order=True),
     "cumulative_sum": Operation(lambda frame, keys: frame.cumulative_sum("n", by=keys), sum_so_far, in_order=True),
     "window": Operation(lambda frame, keys: only(frame.window("n", numbers(), before=99, after=99, by=keys), "rows"), beside(moment), in_order=True),
+    "join_between": Operation(
+        lambda frame, keys: only(frame.join_between(frame[[*keys, "n"]].rename({"n": "p"}), "n", "p", "p", by=keys), "n", "p"),
+        lambda rows: [(number, number) for number in range(len(rows.rows))],
+        in_order=True,
+    ),
     "asof_join": Operation(
         lambda frame, keys: only(frame.asof_join(frame[[*keys, "n", "m"]], on="n", by=keys, allow_exact=False), "m.1"), earlier, in_order=True
     ),

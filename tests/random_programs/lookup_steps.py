@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.interpolation import METHODS, interpolated
+from sframe_spark.operators.joins.interval_join import IntervalJoin, interval_join
 from sframe_spark.operators.joins.key_window_aggregates import KeyWindow, key_window
 from sframe_spark.operators.joins.union_of_sorted_inputs import merge_sorted
 from sframe_spark.operators.joins.window_bounds import CLOSED
@@ -12,6 +13,9 @@ from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
 from tests.random_programs.growth import Growth
 from tests.random_programs.steps import NUMBERS, has_columns, random_aggregation, sort_keys
+
+# More pairs of rows than this make programs large.
+MAX_PAIRS = 2_000
 
 
 def numbered(node: PlannerNode) -> PlannerNode:
@@ -52,6 +56,27 @@ def window_some(growth: Growth) -> PlannerNode | None:
     closed, prevailing = growth.choose.choice(CLOSED), growth.choose.random() < 0.3
     window = KeyWindow(node.facts.width, tuple(by), before, after, tuple(wanted), tuple(kept), (), closed, prevailing)
     return growth.add(key_window(numbered(node), window))
+
+
+def match_some(growth: Growth) -> PlannerNode | None:
+    """The row numbers of another node in the intervals of int columns of a node, or the other way round, perhaps within equal values of a column."""
+    column = growth.any_column(("int",), growth.comparable)
+    other = growth.partner(has_columns)
+    if column is None or other is None:
+        return None
+    node, key = column
+    at_most = [side.length.at_most for side in (node, other)]
+    if None in at_most or at_most[0] * at_most[1] > MAX_PAIRS:
+        return None
+    pairs = [(a, b) for a in sort_keys(growth, node) for b in sort_keys(growth, other) if node.schema[a] == other.schema[b]]
+    pairs = [(a, b) for a, b in pairs if node.schema[a].kind in GROUPS]
+    by = [growth.choose.choice(pairs)] if pairs and growth.choose.random() < 0.5 else []
+    ints = [position for position in range(node.facts.width) if node.schema[position].kind == "int"]
+    ends = (key, growth.choose.choice(ints))
+    values = tuple(growth.choose.sample(range(other.facts.width), growth.choose.randint(1, min(3, other.facts.width))))
+    number, how, closed = other.facts.width, growth.choose.choice(("inner", "left")), growth.choose.choice(CLOSED)
+    join = IntervalJoin(ends, (number, number), tuple(a for a, _ in by), tuple(b for _, b in by), values, how, closed)
+    return growth.add(interval_join(node, numbered(other), join))
 
 
 def interpolate_some(growth: Growth) -> PlannerNode | None:

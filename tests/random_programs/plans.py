@@ -66,6 +66,7 @@ EXCHANGE_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "fill_intervals": run_steps.fill_between,
     # Its first input may have to be sorted.
     "asof_join": lookup_steps.look_up_some,
+    "interval_join": lookup_steps.match_some,
 }
 """Steps that only Spark executes."""
 
@@ -103,6 +104,7 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("join", "project"),
     ("group_by", "project"),
     ("asof_join", "project"),
+    ("interval_join", "project"),
     ("key_window", "project"),
     ("merge_sorted", "project"),
     ("interpolation", "filter"),

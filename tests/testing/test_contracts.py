@@ -16,7 +16,7 @@ from tests.operator_examples import EXAMPLES
 
 WITHOUT_SPARK = [example for example in EXAMPLES if not example.needs_spark]
 # Inputs of these are in the order of a key: rows of the kit's own are not.
-OVER_ROWS_IN_ORDER = ("assume_order", "asof_join", "interpolation", "key_window", "sorted_join", "suffix_sort")
+OVER_ROWS_IN_ORDER = ("assume_order", "asof_join", "interpolation", "interval_join", "key_window", "sorted_join", "suffix_sort")
 
 
 @pytest.mark.parametrize("example", WITHOUT_SPARK, ids=str)

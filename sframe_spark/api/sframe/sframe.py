@@ -29,6 +29,7 @@ from sframe_spark.api.sframe.files_of_any_kind import FilesOfAnyKind
 from sframe_spark.api.sframe.gaps import Gaps
 from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
 from sframe_spark.api.sframe.interchange import Interchange
+from sframe_spark.api.sframe.interval_joins import IntervalJoins
 from sframe_spark.api.sframe.joins import Joins
 from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
 from sframe_spark.api.sframe.materialization_and_explain import FrameMaterialization
@@ -92,6 +93,7 @@ class SFrame(
     Gaps,
     NearRows,
     CalendarColumns,
+    IntervalJoins,
     Joins,
     FramePlotting,
     RowOrder,

@@ -129,6 +129,20 @@ def recorded_first_key(source: Source, block: RowBlock, column: int) -> tuple[bo
     return is_known, statistics.min_raw if is_known else None
 
 
+def recorded_maximum(source: Source, block: RowBlock, column: int) -> tuple[bool, Any]:
+    """Return a number that no value of a column in a block exceeds (None if all are missing or NaN), without reading rows.
+
+    The result is a pair: whether such a number is known, and the number.
+    """
+    entry = block.entry
+    if not isinstance(source, SegmentSource) or source.manifest.column_names_in_files is not None or entry is None or block.segments > 1:
+        return False, None
+    position = source.positions[column]
+    if len(entry.columns) <= position or not entry.columns[position].bounds_known:
+        return False, None
+    return True, entry.columns[position].maximum
+
+
 # Limit of cached block columns: so many bytes, or one part in SHARE_OF_WORK of the memory for work if that is less. Each thread has its own cache.
 CACHE_BYTES, SHARE_OF_WORK = 128 * 1024 * 1024, 8
 

@@ -148,9 +148,9 @@ class BlockIndex:
         group = np.repeat(np.arange(len(self.groups)), np.diff(self.edges))
         return self.located - group * (len(self.keys) + 1)
 
-    def spans(self, low: Numbers, high: Numbers, codes: Positions) -> tuple[Positions, Positions]:
-        """Return the range in :meth:`order` of the rows of each group with keys between ``low`` and ``high``, both included."""
-        starts, stops = self.counts(low, False), self.counts(high, True)
+    def spans(self, low: Numbers, high: Numbers, codes: Positions, open_start: bool = False, open_end: bool = False) -> tuple[Positions, Positions]:
+        """Return the range in :meth:`order` of the rows of each group with keys between ``low`` and ``high``, both included unless they are open."""
+        starts, stops = self.counts(low, open_start), self.counts(high, not open_end)
         if self.located is not None:
             (group, starts), (_, stops) = self._located(codes, starts), self._located(codes, stops)
             stops = np.where(group >= 0, stops, starts)
