@@ -204,9 +204,9 @@ class Executor:
         """Run a section as it was planned and log the outcome."""
         if section.workers in (Workers.PROCESSES, Workers.SPARK_TASKS):
             require_sent_functions(section.root)
+            require_sent_sources(section.root)
         if section.workers is Workers.SPARK_TASKS:
             require_same_plugins(section.root)
-            require_sent_sources(section.root)
         began = time.perf_counter()
         runner = self.new_section_runner(section)
         measured = nullcontext(Work()) if self.options.measure is None else self.options.measure()

@@ -284,14 +284,12 @@ def needs_this_process(site: Site) -> bool:
 def is_for_threads(node: PlannerNode) -> bool:
     """Return whether threads may run an operator at the same time: it calls no users' functions, and plug-ins only if they are thread-safe."""
     return not functions_of(node) and is_thread_safe(node)
-    """Return whether threads may run an operator at the same time: it is built-in, calls no users' functions, and plug-ins' only if thread-safe."""
-    operator = node.operator
-    return not functions_of(node) and is_builtin(type(operator)) and not operator.runs_python and calls_plugins_safe_in_threads(node)
 
 
 def is_thread_safe(node: PlannerNode) -> bool:
     """Return whether an operator, and what it calls, is built-in or of a plug-in that says that threads may call it; users' functions are allowed."""
-    return (is_builtin(type(node.operator)) or node.operator.threads) and calls_plugins_safe_in_threads(node)
+    operator = node.operator
+    return (is_builtin(type(operator)) or operator.threads) and not operator.runs_python and calls_plugins_safe_in_threads(node)
 
 
 def is_at_hand(root: PlannerNode, site: Site) -> bool:
