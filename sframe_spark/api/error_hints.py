@@ -407,6 +407,8 @@ ARRAY = COMMON | by_name(
 READERS = ("read_", "scan_")
 # This attribute marks functions whose errors explain wrong calls.
 EXPLAINS_ERRORS = "_answers_wrong_calls"
+# This attribute holds other names of parameters.
+OTHER_NAMES = "_other_names_of_parameters"
 # What messages write before the name of a method (by class) and of a function (by module), and the most arguments that they show.
 RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
 MODULES = {
@@ -417,6 +419,37 @@ MODULES = {
 MAX_ARGUMENTS = 6
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def also_named(**other_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator: parameters may be given by other names, too; it stands below :func:`call_example`, if there is one.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame, aggregate
+    >>> SFrame({"k": [1, 1]}).groupby("k", aggregates={"n": aggregate.COUNT()})[0]
+    {'k': 1, 'n': 2}
+    """
+
+    def named(function: Callable[P, R]) -> Callable[P, R]:
+        setattr(function, OTHER_NAMES, other_names)
+        return function
+
+    return named
+
+
+def _with_own_names(name: str, other_names: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options under the names of the parameters.
+
+    Raises
+    ------
+    SchemaError
+        If a parameter is given by both names.
+    """
+    for other, own in other_names.items():
+        if other in options and own in options:
+            raise SchemaError(f"{name}() is given {own}= and {other}=, which are one and the same: give one of them")
+    return {other_names.get(option, option): value for option, value in options.items()}
 
 
 def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -489,8 +522,12 @@ def _members(owner: type[Any]) -> Iterator[tuple[type[Any], str, Any]]:
 def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
     """Return the function with better errors: wrong arguments are explained, and secrets in the arguments are removed from messages."""
 
+    other_names: dict[str, str] = getattr(function, OTHER_NAMES, {})
+
     @functools.wraps(function)
     def called(*args: P.args, **options: P.kwargs) -> R:
+        if other_names and not other_names.keys().isdisjoint(options):
+            options = _with_own_names(function.__name__, other_names, options)  # type: ignore[assignment]
         try:
             return function(*args, **options)
         except Exception as error:

@@ -238,7 +238,8 @@ def test_arguments_of_other_libraries(call: Callable[[], Any], wrong: str) -> No
         (lambda: FRAME.groupby("stars", {"n": aggregate.MEAN}), "which column: write aggregate.MEAN('column')"),
         (lambda: FRAME.groupby("stars", {"n": len}), "is needed, got the function len"),
         (lambda: FRAME.groupby("stars", {"n": aggregate.SUM(FRAME["stars"])}), "takes column names, got a value of class SArray"),
-        (lambda: FRAME.groupby_intervals("stars", 2, {"n": aggregate.COUNT()}), "groupby_intervals('time', '1h', operations={...})"),
+        (lambda: FRAME.groupby_intervals("stars", None, FRAME["stars"]), "groupby_intervals('time', clock=clock, operations={...})"),
+        (lambda: FRAME.running(operations=aggregate.COUNT, aggregates=aggregate.COUNT), "one and the same: give one of them"),
         (lambda: FRAME.remove_column(["stars"]), "several go by remove_columns(['a', 'b'])"),
         # The second one would be taken for `inplace`, and only the first one go.
         (lambda: FRAME.remove_column("stars", "name"), "several go by remove_columns(['a', 'b'])"),

@@ -291,9 +291,9 @@ def LINEAR_REGRESSION(y: str, xs: Any, weights: str | None = None) -> AggregateR
     """Linear regression of a column on others in each group, by least squares with an intercept, over the rows in which all have a value: a dict.
 
     Keys are ``intercept``, ``intercept_error``, ``intercept_t``; for each of ``xs``, say ``size``, ``coefficient_size``, ``error_size`` and
-    ``t_size``; ``r2``, the share of the variance that is explained, and ``count``, the number of rows. Errors are standard errors, and NaN
-    if there are no more rows than coefficients; with fewer rows the dict is missing. All are NaN with an infinity or NaN, or if one of ``xs`` follows
-    from the others. ``unpack_column`` makes columns of a dict.
+    ``t_size``; ``r2``, the share of the variance that is explained, and ``count``, the number of rows. Errors are standard errors, and NaN if there
+    are no more rows than coefficients; with fewer rows the dict is missing. All are NaN with an infinity or NaN, or if one of ``xs`` follows from the
+    others. Residuals below ``2**-46`` of the deviations count as none. ``unpack`` makes columns of a dict.
 
     Parameters
     ----------

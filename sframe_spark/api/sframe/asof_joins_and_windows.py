@@ -8,7 +8,7 @@ from typing import Any
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, name_list, unique_names
-from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.sframe.columns import without
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.joins import name_pairs
@@ -156,6 +156,7 @@ class NearRows(Relational):
         return nodes, [other._names[value] for value in values]
 
     @call_example("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
+    @also_named(operations="aggregates")
     def window(
         self,
         on: Any,

@@ -9,9 +9,9 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.aggregates.requests import AggregateRequest
-from sframe_spark.api.class_registry import SFrame, make_frame
+from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import name_list
-from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.interval_arguments import interval_grid
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sframe.clock_frames import clock_ticks, uniform_clock
@@ -44,6 +44,7 @@ SAMPLE_ROWS = 100
 class TimeGroups(Relational):
     """Mixin of SFrame: groups of rows by interval, cycle or run."""
 
+    @also_named(aggregates="operations")
     def groupby_cycles(self, on: str, by: Any = None, operations: Any = None) -> SFrame:
         """Return one row for each distinct time, or combination of time and key: the time, the key, and aggregates of its rows.
 
@@ -83,6 +84,7 @@ class TimeGroups(Relational):
         aggregations, names = self._group_aggregates([time, *keys], operations)
         return make_frame(group_by_cycles(self._node, time, keys, aggregations), names)
 
+    @also_named(aggregates="operations")
     def groupby_runs(self, columns: Any, operations: Any = None) -> SFrame:
         """Return one row for each run of consecutive rows that are equal in some columns: these columns, and aggregates of the run.
 
@@ -224,15 +226,16 @@ class TimeGroups(Relational):
         return self._aggregates([self._names[key] for key in keys], *([] if operations is None else [operations]))
 
     @call_example("sf.groupby_intervals('time', '1h', operations={'total': aggregate.SUM('a')})")
+    @also_named(aggregates="operations")
     def groupby_intervals(
         self,
         on: str,
         every: Any = None,
+        operations: Any = None,
+        by: Any = None,
         clock: Any = None,
         closed: str = "left",
         label: str = "left",
-        by: Any = None,
-        operations: Any = None,
         *,
         zone: Any = None,
         origin: Any = None,
@@ -248,6 +251,10 @@ class TimeGroups(Relational):
             Length of the intervals: a number; for date-times, a ``timedelta`` or a string such as ``"15min"``, ``"1mo"``, ``"1q"`` or ``"1y"``.
             Intervals begin at multiples of it: counted from 0; for date-times, from midnight on 1970-01-01, whole weeks from a Monday, months from
             January of year 0. Without ``zone`` the clock is that of UTC (of a column without offsets, its own), and a day is 24 hours.
+        operations
+            As in ``groupby``: an aggregate, a list of aggregates, or a dict from output name to aggregate. None: no aggregates.
+        by
+            A name or a list of names of key columns; missing values are equal to each other.
         clock
             Instead of ``every``: an SArray of ascending times, or an SFrame with one column or with a column named ``time`` or like ``on``. Each time
             is the end of an interval and the start of the next. Rows before the first and after the last are left out.
@@ -256,10 +263,6 @@ class TimeGroups(Relational):
         label
             Whether the column ``on`` of the result has the start (``"left"``) or the end (``"right"``) of the interval. Date-times have the offset
             from UTC of the interval's first row, or that of ``zone``.
-        by
-            A name or a list of names of key columns; missing values are equal to each other.
-        operations
-            As in ``groupby``: an aggregate, a list of aggregates, or a dict from output name to aggregate. None: no aggregates.
         zone
             Name of the time zone whose clock and calendar the intervals follow, such as ``"America/New_York"``; the column has offsets from UTC. Days
             begin at midnight there, and have 23 or 25 hours where the clock changes.
@@ -293,8 +296,8 @@ class TimeGroups(Relational):
         {'time': [0, 10, 30], 'total': [3, 3, 4]}
         """
         position = self._clock_position(on)
-        if isinstance(clock, (dict, AggregateRequest)):
-            raise SchemaError("clock is a column of times; aggregates are given by name: groupby_intervals('time', '1h', operations={...})")
+        if isinstance(operations, (ClassRegistry.array, ClassRegistry.frame)):
+            raise SchemaError("aggregates come after every; a clock is given by name: groupby_intervals('time', clock=clock, operations={...})")
         if (every is None) == (clock is None):
             raise InvalidArgumentError("groupby_intervals takes either every=, the length of the intervals, or clock=, their ends")
         grid = interval_grid(self._node.schema[position], f"column {on!r}", every, closed, label, zone, origin, offset)
@@ -307,6 +310,7 @@ class TimeGroups(Relational):
         return make_frame(group_by_intervals(node, intervals, keys, aggregations), names)
 
     @call_example("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
+    @also_named(aggregates="operations")
     def resample(
         self,
         on: str,

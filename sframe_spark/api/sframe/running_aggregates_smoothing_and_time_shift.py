@@ -6,7 +6,7 @@ from typing import Any
 
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
-from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
 from sframe_spark.errors import SchemaError
@@ -22,6 +22,7 @@ class RunningColumns(Relational):
     """Mixin of SFrame: columns that depend on the rows up to each row."""
 
     @call_example("sf.running({'total': aggregate.SUM('a')}, by='key')")
+    @also_named(aggregates="operations")
     def running(self, operations: Any, by: Any = None) -> SFrame:
         """Return this frame with further columns: aggregates of the rows up to and including each row.
 

@@ -12,7 +12,7 @@ from sframe_spark import errors
 from sframe_spark.api.aggregates.requests import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import require_name
-from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.index_argument_checks import flag, head_count, is_collection
 from sframe_spark.api.node_value_conversion import recoded_column
 from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
@@ -174,6 +174,7 @@ class Relational(Columns):
         return make_frame(grouped, [self._names[position] for position in (*keys, *others)])
 
     @call_example("sf.groupby('a', {'total': aggregate.SUM('b')})")
+    @also_named(aggregates="operations")
     def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
         """Return one row for each distinct combination of keys, sorted by the keys: the key columns, then the aggregates of the group's rows.
 

@@ -303,6 +303,8 @@ def regression_of(y: Values, *xs: Values, names: Sequence[str], is_weighted: boo
     residuals = [value - sum(beta * column[i] for beta, column in zip(betas, design, strict=True)) for i, value in enumerate(target)]
     left = sum(v * residual**2 for v, residual in zip(w[0], residuals, strict=True))
     whole = central([target, target], w[0])
+    # Residuals below 2**-46 of what is explained are none, as they are below the bits of the sums.
+    left = Fraction(0) if abs(left) <= abs(whole) * Fraction(1, 2**92) else left
     found: list[float] = []
     for place, beta in enumerate(betas):
         variance = None if n == width else left / (n - width) * inverse[place][place]

@@ -65,6 +65,13 @@ GROUPS: dict[ColumnType, list[list[Any]]] = {
 }
 PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "quantile": [(), (0.0, 0.3, 0.5, 1.0)],
+    "var": [(), (1,)],
+    "std": [(), (1,)],
+    "skewness": [(), (False,)],
+    "kurtosis": [(), (False, False)],
+    "moment": [(3, True)],
+    "zscore": [(), (1, False)],
+    "interpolated_quantile": [("linear", 0.3), ("nearest", (0.5, 0.7))],
     "column_var": [(0,), (1,)],
     "column_std": [(0,), (1,)],
     "histogram": [(0, 1.0, 4), (-20, 0.1, 40)],
@@ -143,8 +150,7 @@ def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:
     return True
 
 
-OF_TWO = {"argmin", "argmax", "argmin_row", "argmax_row", "label_ranges", "label_histograms", "bin_ranges", "correlation"}
-ONE_COLUMN = sorted(set(AGGREGATES) - OF_TWO)
+ONE_COLUMN = sorted(name for name, function in AGGREGATES.items() if function.arguments[0] <= 1)
 
 
 def usable(kind: ColumnType, case: tuple[Any, ...]) -> list[list[list[Any]]]:
@@ -197,7 +203,9 @@ OF_TWO_COLUMNS = {
     "label_ranges": (FLOAT, LABELS),
     "label_histograms": (INT, (LABELS, ((0, 1, 4), (-2, 0.5, 3), (0, 10, 1)))),
     "bin_ranges": (FLOAT, (-1, 1, 5)),
-    "correlation": (FLOAT, ()),
+    **dict.fromkeys(("correlation", "weighted_mean", "dot_product", "first_known_by", "last_by", "last_known_by"), (FLOAT, ())),
+    "covariance": (FLOAT, (1,)),
+    "linear_regression": (FLOAT, (("x",), False)),
 }
 
 
@@ -208,6 +216,19 @@ def test_aggregates_of_two_columns(spark: Any, name: str) -> None:
     values = [item for group in GROUPS[kind] for item in group]
     rows = [[group, [values[(i + place) % len(values)] for i in range(len(group))]] for place, group in enumerate(GROUPS[first])]
     check(spark, name, [first, kind], rows, parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("weighted_covariance", (0,)), ("weighted_covariance", (1,)), ("weighted_correlation", ()), ("linear_regression", (("x",), True))],
+)
+def test_aggregates_of_three_columns(spark: Any, name: str, parameters: tuple[Any, ...]) -> None:
+    values = [item for group in GROUPS[FLOAT] for item in group]
+    rows = [
+        [group, *([values[(i + place + turn) % len(values)] for i in range(len(group))] for turn in (0, 1))]
+        for place, group in enumerate(GROUPS[INT])
+    ]
+    check(spark, name, [INT, FLOAT, FLOAT], rows, parameters)
 
 
 RAGGED = [
