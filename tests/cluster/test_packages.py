@@ -18,11 +18,10 @@ from tests.cluster.test_cluster import DRIVER, SECONDS, driver
 
 # What executors need and is compiled, or Spark's own.
 NEEDED = ("pyspark", "py4j", "pyarrow", "numpy", "numpy.libs", "pandas", "pandas.libs", "pytz", "dateutil", "six.py", "tzdata")
-PROGRAM, PLUGIN_PROGRAM = "file_programs:package_of_executors", "file_programs:plugin_of_executors"
+PROGRAM = "file_programs:package_of_executors"
+PROGRAMS = (PROGRAM, "file_programs:plugin_of_executors", "file_programs:origin_of_plugins")
 # A package whose function and operator say where their module is from.
-ORIGIN_PROGRAM, ORIGIN_MODULE = (
-    "file_programs:origin_of_plugins",
-    """
+ORIGIN_MODULE = """
 from typing import ClassVar
 
 import attrs
@@ -67,8 +66,7 @@ def module_file(column):
 @public_function
 def module_files(column):
     return column_of(ModuleFiles().make_planner_node(node_of(column)))
-""",
-)
+"""
 
 
 def bare_python(place: Path, *without: str) -> str:
@@ -155,18 +153,18 @@ def test_the_doctor_asks_executors(tmp_path: Path, shared: Path) -> None:
 
 
 @pytest.mark.cluster
-def test_executors_of_a_local_cluster(tmp_path: Path, shared: Path, packages: Path) -> None:
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_executors_of_a_local_cluster(program: str, tmp_path: Path, shared: Path, packages: Path) -> None:
     python = bare_python(tmp_path / "bare")
     settings = {**without_project(python), "spark.sql.execution.pyspark.python": python}
-    for program in (PROGRAM, PLUGIN_PROGRAM, ORIGIN_PROGRAM):
-        kind, said = ending("local-cluster[2,1,600]", shared, settings, program, packages)
-        assert kind == RIGHT, said
+    kind, said = ending("local-cluster[2,1,600]", shared, settings, program, packages)
+    assert kind == RIGHT, said
 
 
 @pytest.mark.cluster
 def test_a_connect_server(tmp_path: Path, shared: Path, packages: Path) -> None:
     python = bare_python(tmp_path / "bare")
     with connect_server(tmp_path, shared, True, python) as url:
-        for program in (PROGRAM, PLUGIN_PROGRAM, ORIGIN_PROGRAM):
+        for program in PROGRAMS:
             kind, said = ending(url, shared, {"spark.test.python": python}, program, packages)
             assert kind == RIGHT, said
