@@ -11,8 +11,8 @@ import pytest
 
 from sframe_spark.pyarrow_versions import version_numbers
 
-# What later versions of Spark have. PySpark 3.5 cannot read the type of an interval of months and days.
-TIMES_OF_DAY, CALENDAR_INTERVALS, VARIANTS = "pyspark>=4.1", "pyspark>=4.0", "pyspark>=4.0"
+# What later versions of Spark have. PySpark 3.5 cannot read the type of an interval of months and days, and its pandas API needs NumPy 1.
+TIMES_OF_DAY, CALENDAR_INTERVALS, VARIANTS, PANDAS_API = "pyspark>=4.1", "pyspark>=4.0", "pyspark>=4.0", "pyspark>=4.0"
 
 
 @functools.cache

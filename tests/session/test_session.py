@@ -20,6 +20,7 @@ from sframe_spark.session.spark_start_and_settings import (
     local_settings,
     open_session,
 )
+from sframe_spark.session.spark_versions import settings_of
 from tests.interpreters import run_program
 
 # One program for both kinds of session: everything in it would change with the settings that a user may have made.
@@ -69,7 +70,8 @@ builder = SparkSession.builder.master("local[2]").appName("mine").config("spark.
 for key, value in HOSTILE.items():
     builder = builder.config(key, value)
 mine = builder.getOrCreate()
-before = dict(mine.conf.getAll)
+from sframe_spark.session.spark_versions import settings_of
+before = settings_of(mine)
 mine.range(3).createOrReplaceTempView("view_of_mine")
 {PROGRAM}
 from sframe_spark import config
@@ -81,7 +83,7 @@ plans = [verified(single_task_rows=0), verified(single_task_rows=0), verified()]
 found = answers()
 import sframe_spark.session as session
 ours = session.get_session()
-after = dict(mine.conf.getAll)
+after = settings_of(mine)
 report = {{
     "answers": found,
     "plans": plans,
@@ -185,7 +187,7 @@ def test_our_session_has_its_own_settings(spark: Any) -> None:
 def test_settings_of_old_versions_are_left_behind(spark: Any) -> None:
     base = spark.newSession()
     base.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
-    explicit = [key for key in open_session(base).conf.getAll if key.startswith(LEGACY_PREFIX)]
+    explicit = [key for key in settings_of(open_session(base)) if key.startswith(LEGACY_PREFIX)]
     assert explicit == []
     assert base.conf.get("spark.sql.legacy.timeParserPolicy") == "LEGACY"
 

@@ -37,6 +37,7 @@ settings.set("spark.sql.catalog.mine.uri", "thrift://here")
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.errors import SFrameError
 from sframe_spark.session import QuerySize, get_session
+from sframe_spark.session.spark_versions import settings_of
 SIZES = [QuerySize.SMALL, QuerySize.DEFAULT, QuerySize.large(64)]
 # A Connect server takes passwords and keys but shows them to nobody.
 SECRET = {} if sys.argv[2] != "classic" else {"fs.s3a.access.key": "first"}
@@ -76,7 +77,7 @@ except SFrameError as error:
     answers["file system"] = str(error)
 settings.unset("fs.file.impl")
 answers["files again"] = files()
-before = dict(settings.getAll)
+before = settings_of(spark)
 answers["hostile"] = {key: before.get(key) == value for key, value in HOSTILE.items()}
 print(json.dumps(answers))
 spark.stop()

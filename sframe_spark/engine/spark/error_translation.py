@@ -27,6 +27,8 @@ _AROUND = re.compile(
     r"|Caused by: "
     r"|\[[A-Z][A-Z0-9_.]*\] "
     r"|,? ?SQLSTATE: \w+"
+    # Spark 3.5 tells the cause after it.
+    r"|Task failed while writing rows to .*\.$"
 )
 _WORKER_ENDED = "Python worker exited unexpectedly"
 _WHY_WORKERS_END = (
@@ -70,6 +72,8 @@ def in_one_line(text: str) -> str:
     '(java.sql.SQLException) No suitable driver'
     >>> in_one_line("An error occurred while calling o7.collect.\\n: java.lang.OutOfMemoryError: Java heap space\\n\\tat java.base\\n\\t... 2 more")
     'Java heap space'
+    >>> in_one_line("[TASK_WRITE_FAILED] Task failed while writing rows to file:/tmp/x.\\n\\tat a\\nCaused by: java.lang.Error: no such row")
+    'no such row'
     """
     if TRACEBACK in text:
         return raised_in_python(text)
@@ -77,7 +81,7 @@ def in_one_line(text: str) -> str:
     lines = (_AROUND.sub("", line).strip(" :") for line in shortened.splitlines() if not _FRAME.match(line))
     cause = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
     # Spark advises settings that show where in Python the worker was, which does not help if it was killed.
-    return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if cause.startswith(_WORKER_ENDED) else cause
+    return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if cause.startswith(_WORKER_ENDED) else cause or text[:LONGEST]
 
 
 def raised_in_python(text: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from sframe_spark import SFrame, aggregate
 from sframe_spark.errors import InexactDecimalWarning, SchemaError, SFrameError
 from sframe_spark.message_text import visible
+from sframe_spark.session.spark_versions import settings_of
 from tests.examples import part
 from tests.needs import CALENDAR_INTERVALS, TIMES_OF_DAY, cases, has
 
@@ -195,7 +196,7 @@ def test_a_session_of_the_users_with_settings_of_its_own(spark: Any, tmp_path: P
         "spark.sql.shuffle.partitions": "3",
     }.items():
         others.conf.set(key, value)
-    before = dict(others.conf.getAll)
+    before = settings_of(others)
     text = """SELECT timestamp'2021-11-07 00:30:00' + make_interval(0, 0, 0, 0, id) AS t, timestamp_ntz'2021-03-14 02:30:00' AS n,
     date'2021-03-14' AS d, named_struct('a', id, 'A', id + 1) AS s, named_struct('x', cast(id AS int), 'y', 2) AS dict, map('k', id) AS m,
     array(id, null) AS l, cast(id AS string) AS text, cast(id AS decimal(18,0)) AS whole, array(cast(id AS float), null) AS f, array(X'61') AS b,
@@ -211,7 +212,7 @@ def test_a_session_of_the_users_with_settings_of_its_own(spark: Any, tmp_path: P
         ({"x": v, "y": 2}, {"k": v}, [v, None], str(v), v, ["a"], [[str(v)]]) for v in range(4)
     ]
     assert {row["n"].isoformat() for row in rows} == {"2021-03-14T02:30:00"} and {row["d"].isoformat() for row in rows} == {"2021-03-14T00:00:00"}
-    assert dict(others.conf.getAll) == before
+    assert settings_of(others) == before
     assert SFrame(others.table("only_there")).to_spark().count() == 4
     assert SFrame(others.table("only_there")).groupby("text", {"s": aggregate.SUM("whole")})["s"].sum() == 6
     failing = SFrame(others.sql("SELECT cast(text AS int) AS x FROM only_there UNION ALL SELECT cast('no number' AS int)"))
