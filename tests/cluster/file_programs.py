@@ -20,7 +20,6 @@ from unittest.mock import patch
 
 import fsspec
 import numpy as np
-from sframe_lag import HARMONIC_MEAN, fahrenheit, lag
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine import costs
@@ -209,6 +208,9 @@ def package_of_executors(place: Place) -> tuple[Any, Any]:
 
 def plugin_of_executors(place: Place) -> tuple[Any, Any]:
     """The functions, the aggregate and the operator of a package give the right rows, whether or not executors have the package."""
+    # The environments of `make versions` have no plug-ins.
+    from sframe_lag import HARMONIC_MEAN, fahrenheit, lag
+
     frame = SFrame(place.spark.range(0, ROWS, 1, 3)).sort("id")
     frame["lagged"] = lag(frame["id"], 2)
     frame["warm"] = fahrenheit(frame["lagged"])
