@@ -84,7 +84,8 @@ def is_list(data_type: pa.DataType) -> bool:
 def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = None) -> list[pa.Array]:
     """Return the values in the standard layouts, in one array, or in several arrays if 32-bit offsets require it; standard arrays are not copied.
 
-    In the result, missing lists and maps have no items. (Arrow allows them to have some, but code that works on all items at once does not.)
+    In the result, missing lists and maps have no items. (Arrow allows them to have some, but code that works on all items at once does not.) Lists
+    and maps inside have offsets, also if there are none of them.
 
     Parameters
     ----------
@@ -109,8 +110,38 @@ def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = N
     if data_type != values.type:
         limit = MAX_BYTES if max_bytes is None else max_bytes
         chunks = [_narrowed(part, data_type) for chunk in chunks for part in _cut(_widened(chunk), limit)]
-    filled = [_without_hidden(chunk) for chunk in chunks if len(chunk)]
+    filled = [_without_hidden(_with_offsets(chunk)) for chunk in chunks if len(chunk)]
     return filled or [pa.array([], data_type)]
+
+
+def _with_offsets(values: pa.Array) -> pa.Array:
+    """Return nested values of a standard layout in which empty arrays of lists or maps have their one offset; other arrays unchanged.
+
+    Arrow in Java, and so Spark 3.5, leaves it out, and ``nbytes`` of pyarrow reads it nevertheless, which ends the process.
+    """
+    types = pa.types
+    if types.is_struct(values.type):
+        fields = _fields(values)
+        complete = [_with_offsets(field) for field in fields]
+        return values if _are_same(fields, complete) else _array(values.type, len(values), [_validity(values)], complete)
+    if types.is_map(values.type):
+        inside = [values.keys, values.items]
+    elif types.is_list(values.type):
+        inside = [values.values]
+    else:
+        return values
+    complete = [_with_offsets(part) for part in inside]
+    if _are_same(inside, complete) and (len(values) or _content(values.buffers()[1]).size):
+        return values
+    offsets = _offsets(values)
+    complete = [part.slice(int(offsets[0]), int(offsets[-1] - offsets[0])) for part in complete]
+    entries = pa.struct([values.type.key_field, values.type.item_field]) if types.is_map(values.type) else None
+    items = complete[0] if entries is None else _array(entries, len(complete[0]), [None], complete)
+    return _array(values.type, len(values), [_validity(values), _narrow_offsets(offsets)], [items])
+
+
+def _are_same(arrays: Sequence[pa.Array], others: Sequence[pa.Array]) -> bool:
+    return all(array is other for array, other in zip(arrays, others, strict=True))
 
 
 def _without_hidden(values: pa.Array) -> pa.Array:

@@ -12,6 +12,7 @@ from sframe_spark import SArray
 from sframe_spark.errors import TooLargeError
 from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of, standard_parts, standard_type
 from tests.examples import examples
+from tests.interpreters import run_program
 from tests.needs import needs
 from tests.values.foreign_layouts import expected, foreign_arrays
 
@@ -76,6 +77,65 @@ def test_missing_lists_and_maps_have_no_items() -> None:
     assert list(SArray(hidden).dict_trim_by_values(2, 5)) == [{"b": 2}, None, {"e": 5}]
     lists = _with_hidden(pa.list_(pa.int64()), pa.array(range(1, 6))).slice(1)
     assert [part.values.to_pylist() for part in standard_parts(lists)] == [[5]] and list(SArray(lists)) == [None, [5]]
+
+
+LISTS, TEXTS = pa.list_(pa.string()), pa.map_(pa.string(), pa.string())
+# Types with lists inside, and a row of each without any of them.
+WITHOUT_LISTS: dict[str, tuple[pa.DataType, object]] = {
+    "lists in a map": (pa.map_(pa.string(), LISTS), []),
+    "maps in a map": (pa.map_(pa.string(), TEXTS), []),
+    "lists in lists": (pa.list_(LISTS), []),
+    "maps in lists": (pa.list_(TEXTS), []),
+    "lists in structs in lists": (pa.list_(pa.struct([("a", LISTS), ("b", pa.int64())])), []),
+    "lists in lists in a struct": (pa.struct([("a", pa.list_(LISTS))]), {"a": []}),
+}
+# Reads what came from Java: empty arrays have no bytes at all. It would end the process that tests run in.
+OF_JAVA = """
+import sys
+import pyarrow as pa
+from sframe_spark import SArray, SFrame
+from tests.values.test_layouts import WITHOUT_LISTS, as_java_sends
+kind, row = WITHOUT_LISTS[sys.argv[1]]
+for rows in ([row, None], [None], [row], [None, row, None]):
+    values = as_java_sends(pa.array(rows, kind))
+    assert values.slice(1).to_pylist() == pa.array(rows, kind).slice(1).to_pylist()
+    for part in (values, values.slice(1), values.slice(0, 1)):
+        expected = repr(list(SArray(pa.array(part.to_pylist(), kind))))
+        for made in (SArray(part), SFrame(pa.table({"x": part}))["x"], SFrame(pa.RecordBatch.from_arrays([part], ["x"]))["x"]):
+            assert repr(list(made)) == expected, (rows, list(made))
+            made.materialize()
+            assert repr(list(made.append(made))) == repr(eval(expected) * 2)
+print("all is well")
+"""
+
+
+def as_java_sends(values: pa.Array) -> pa.Array:
+    """The same rows from a stream in which empty arrays of lists have no offsets, as Java writes them."""
+    batch, sink = pa.RecordBatch.from_arrays([_without_bytes(values)], ["x"]), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return pa.ipc.open_stream(sink.getvalue()).read_next_batch().column(0)
+
+
+def _without_bytes(values: pa.Array) -> pa.Array:
+    kind, rows = values.type, len(values)
+    if not pa.types.is_nested(kind):
+        return values if rows else pa.Array.from_buffers(kind, 0, [None, *[pa.py_buffer(b"")] * (len(values.buffers()) - 1)])
+    if pa.types.is_struct(kind):
+        return pa.Array.from_buffers(kind, rows, values.buffers()[:1], children=[_without_bytes(field) for field in values.flatten()])
+    if pa.types.is_map(kind):
+        entries = pa.struct([kind.key_field, kind.item_field])
+        inside = pa.Array.from_buffers(entries, len(values.keys), [None], children=[_without_bytes(part) for part in (values.keys, values.items)])
+    else:
+        inside = _without_bytes(values.values)
+    return pa.Array.from_buffers(kind, rows, values.buffers()[:2] if rows else [None, pa.py_buffer(b"")], children=[inside])
+
+
+@pytest.mark.parametrize("name", WITHOUT_LISTS)
+def test_empty_arrays_of_lists_from_java_have_no_offsets(name: str) -> None:
+    """Spark 3.5 sends a partition so whose dicts are all missing: the size of such an array was read from where nothing is."""
+    done = run_program(OF_JAVA, name)
+    assert done.stdout == "all is well\n", done.stderr[-2000:]
 
 
 NARROW = needs("pyarrow>=19")

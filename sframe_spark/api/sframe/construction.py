@@ -63,7 +63,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     if isinstance(data, SArray):
         return data._node, ["X1"]
     if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
+        return frame_from_arrow(pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data)
     module = library_of(data)
     if module == "pandas" and hasattr(data, "columns"):
         return frame_from_pandas(data)
