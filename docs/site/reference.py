@@ -41,6 +41,7 @@ ARRAY_SECTIONS = {
     "filter_sort_unique_and_sample": "Sorting, filtering, counting values, random values",
     "missing_values_casts_clipping_membership_and_hash": "Missing values, casts, single values",
     "mathematics": "Mathematics of each number",
+    "texts": "Functions of texts",
     "windows": "Running and rolling values",
     "items": "Items of lists, arrays, dicts and texts",
     "datetimes": "Date-times",

@@ -23,8 +23,10 @@ def array_hints() -> dict[str, str]:
     # An import of the package alone loads neither the tables nor NumPy.
     from sframe_spark.expressions.functions.function_families import hints_of
     from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
+    from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
 
-    return ARRAY | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()")
+    names = {name: f"use str.{name}()" for name in TEXT_FUNCTIONS if name != "contains"}
+    return names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | ARRAY
 
 
 def by_name(hints: dict[str, str]) -> dict[str, str]:
@@ -341,25 +343,18 @@ ARRAY = COMMON | by_name(
         "use kurtosis(), with bias=False as in pandas": "kurt",
         "of whole columns: sum(), mean() and so on; of groups: groupby()": "agg aggregate",
         "not (sa.diff() < 0).any()": "is_monotonic_increasing is_sorted",
-        "use element_slice(), contains(), str_pad(), apply(function) and datetime_to_str()": "str",
         "use split_datetime(), floor_time(every), in_zone(zone), from_zone(zone), datetime_to_str(), str_to_datetime()": "dt",
         "use in_zone(zone)": "tz_convert convert_time_zone",
         "use from_zone(zone)": "tz_localize replace_time_zone",
         "use floor_time(every)": "xbar date_trunc normalize",
         "use shift_time(name, duration) of a frame, as '1mo', '1me' (month end), '3bd' (business days)": "offset_by month_end add_business_days",
         "use plot()": "hist",
-        "use apply(str.upper), apply(str.lower) and so on": "upper lower title strip",
-        "use apply(lambda text: text.split(','))": "split",
         "use item_length(), contains(), element_slice() and apply(function)": "list arr",
         "use unpack()": "struct unnest",
         "use element_slice(0, n)": "substr",
         "use str_pad(width)": "pad_start lpad rjust",
         "use str_pad(width, 'right')": "pad_end rpad ljust",
         "use str_pad(width, 'both')": "center",
-        "use str_pad(width, fill='0')": "zfill",
-        "use apply(lambda text: bool(re.search(pattern, text))), or contains(part)": "rlike like ilike",
-        "use element_slice(0, n) == part, where n is the length of the part": "startswith starts_with",
-        "use element_slice(-n) == part, where n is the length of the part": "endswith ends_with",
         "use split_datetime(None, ['year'])['year'], and so on": "year month day hour minute second weekday dayofweek dayofmonth",
         "use astype(class)": "cast",
         "use astype(class, undefined_on_failure=True)": "try_cast",
@@ -401,7 +396,28 @@ ARRAY = COMMON | by_name(
         "use sa.is_in(values) and SArray.where(condition, istrue, isfalse)": "update case_when",
         "a column has one dimension": "ndim squeeze ravel T transpose",
     }
+)  # Names of functions of texts in pandas and Polars.
+TEXT = by_name(
+    {
+        "use str.rjust(width, fillchar), or str.pad(width)": "pad_start",
+        "use str.ljust(width, fillchar)": "pad_end",
+        "use str.slice(0, n)": "head",
+        "use str.slice(-n)": "tail",
+        "use str.slice(n, n + 1)": "get",
+        "use str.slice(step=-1)": "reverse",
+        "use column + '-' + other": "cat concat",
+        "use str.split(separator, 1)": "partition",
+        "use str.rsplit(separator, 1)": "rpartition",
+        "use apply(lambda text: re.findall(pattern, text))": "findall extract_all",
+        "use str_to_datetime(format)": "strptime to_datetime to_date",
+        "use astype(int), or astype(float)": "to_integer to_decimal",
+        "use astype(dict), or astype(list)": "json_decode",
+        "use str.split(separator) and apply(lambda parts: {part: 1 for part in parts}).unpack()": "get_dummies",
+        "use apply(lambda text: unicodedata.normalize(form, text))": "normalize",
+        "use apply(lambda text: text.encode())": "encode decode",
+    }
 )
+
 
 # Beginnings of the names of functions in other libraries that are class methods here.
 READERS = ("read_", "scan_")
@@ -679,6 +695,21 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     an SArray has no member 'isnull': compare with None: sa == None
     """
     return NoAttributeError(f"an SArray has no member {name!r}" + _suggestion(name, array_hints(), members))
+
+
+def no_text_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
+    """Return the error to raise for a function of texts that columns do not have.
+
+    Examples
+    --------
+    >>> print(no_text_member("to_uppercase"))
+    columns have no str.to_uppercase: use str.upper()
+    """
+    from sframe_spark.expressions.functions.function_families import hints_of
+    from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
+
+    hints = TEXT | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()")
+    return NoAttributeError(f"columns have no str.{name}" + _suggestion(name, hints, members))
 
 
 def raise_property_error(owner: Any, name: str) -> None:

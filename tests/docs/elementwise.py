@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from sframe_spark.expressions.functions.function_families import FamilyFunction
 from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS, PAIR_FUNCTIONS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
+from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
 
 
 def wrapped(text: str) -> str:
@@ -17,7 +18,7 @@ def wrapped(text: str) -> str:
 
 def elementwise_page(no_edit: str) -> str:
     """All functions of values: what they return, an example, and where Spark computes them by a function of its own."""
-    return "\n\n".join(["# Functions of values", no_edit, *introduction(), *number_parts(), *numpy_parts()]) + "\n"
+    return "\n\n".join(["# Functions of values", no_edit, *introduction(), *number_parts(), *text_parts(), *numpy_parts()]) + "\n"
 
 
 def introduction() -> Iterator[str]:
@@ -53,6 +54,24 @@ def number_parts() -> Iterator[str]:
     yield wrapped(
         "`round(digits)` rounds half to even, as NumPy does, to digits after the point or, if negative, before it; `abs()`, `clip(lower, upper)`, "
         "`+ - * / // % **` and comparisons are members and operators of columns."
+    )
+
+
+def text_parts() -> Iterator[str]:
+    yield "## Texts"
+    yield wrapped(
+        "Functions of texts are members of `column.str`, as in pandas and Polars. Their answers are those of Python's `str`: upper case of `ß` is "
+        "`SS`, whitespace is what `str.isspace` says, `find` counts characters. Arrow's own differ in the upper case of 177 characters, in the lower "
+        "case of 76, and in what a letter is of 26,416; Java's in others. So ASCII is computed by Arrow's kernels, and all else by Python's methods, "
+        "called once for all texts of a batch."
+    )
+    yield table_of(TEXT_FUNCTIONS.values())
+    yield wrapped(
+        "Also there: `pad`, `ljust`, `rjust`, `center` and `slice`. Regular expressions are [RE2's](https://github.com/google/re2/wiki/Syntax), in "
+        "Spark's tasks too, where Java's would match otherwise: they take time in proportion to the text, whatever the pattern. They have no "
+        "look-around and no back references; `\\w`, `\\d`, `\\s` and `\\b` are of ASCII, and `$` is the end of the text only. What cannot be read is "
+        "an error at your line. In a replacement `\\1` is a group and `\\0` the match. `column.contains(part)` is the reference's, which has 0 for "
+        "missing values."
     )
 
 

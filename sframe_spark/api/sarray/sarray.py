@@ -28,6 +28,7 @@ from sframe_spark.api.sarray.mathematics import Mathematics
 from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
 from sframe_spark.api.sarray.plotting import ColumnPlotting
 from sframe_spark.api.sarray.reductions import Reductions
+from sframe_spark.api.sarray.texts import Texts
 from sframe_spark.api.sarray.windows import Windows
 from sframe_spark.api.sarray.zones_and_calendars import ZonesAndCalendars
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
@@ -55,6 +56,7 @@ class SArray(
     Items,
     DateTimes,
     ZonesAndCalendars,
+    Texts,
     ColumnPlotting,
     ColumnFiles,
     ColumnMaterialization,

@@ -13,7 +13,7 @@ from sframe_spark.expressions.functions import (
     membership,
     number_functions,
     predicates_if_else_and_fill,
-    strings,
+    text_functions,
     value_hash,
     words,
 )
@@ -30,7 +30,7 @@ __all__ = [
     "membership",
     "number_functions",
     "predicates_if_else_and_fill",
-    "strings",
+    "text_functions",
     "value_hash",
     "words",
 ]
