@@ -42,6 +42,7 @@ from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.filling import FillForward
 from sframe_spark.operators.window.lagged import Lag, Lagged
+from sframe_spark.operators.window.ranks_of_sorted_rows import RanksOfSortedRows
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.operators.window.rolling_by_key import RollingByKey
 from sframe_spark.operators.window.running_by_group import Running
@@ -231,6 +232,8 @@ ALONG = (
     example("last known values by key", FillForward((0,), (1, 2)), ["runs", "text", "int"]),
     example("known values near by", FillForward((), (0,), 1, 1), ["text", "sorted"]),
     example("next known values within two of a key", FillForward((1,), (0,), 2, 2.0, True), ["int", "runs", "falling"]),
+    example("ranks by key", RanksOfSortedRows(1, (0,)), ["labels", "sorted"]),
+    example("ranks of all", RanksOfSortedRows(0), ["runs"]),
     example("several lags of two columns by key", Lagged((0,), (Lag(1, 1), Lag(2, 2), Lag(1, 2))), ["text", "int", "float"]),
     example("text with a value where there is none", Lagged((1,), (Lag(0, 2, Literal("none", STR)), Lag(0, 1, None, True))), ["text", "runs"]),
     example("sums of whole windows by key", RollingByKey((0,), (1, 2), "sum", -1, 0), ["runs", "int", "known"]),

@@ -22,7 +22,7 @@ FRAME_SECTIONS = {
     "missing": "Missing values",
     "reshaping": "Many columns or rows in one, and back",
     "groups_by_interval_cycle_and_run": "Intervals of time, cycles and runs",
-    "gaps": "Gaps",
+    "gaps_and_ranks": "Gaps and ranks",
     "neighbours_by_key": "Neighbouring rows of a key",
     "running_aggregates_smoothing_and_time_shift": "Running values",
     "times_by_calendar_and_zone": "Times moved and floored, by calendars and zones",

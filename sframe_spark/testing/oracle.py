@@ -321,6 +321,27 @@ def is_within(limit: Any, row: Row, source: Row, measure: int | None) -> bool:
     return is_key(row[measure]) and is_key(source[measure]) and gap(row[measure], source[measure]) <= limit
 
 
+def _ranks_of_sorted_rows(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups: dict[Any, list[Any]] = {}
+    result: Rows = []
+    previous: Any = None
+    for row in inputs[0].rows:
+        key = _key(row, operator.keys)
+        if key != previous:
+            groups[key] = []
+        previous, values = key, groups[key]
+        if row[operator.value] is None:
+            result.append((None, None, None))
+            values.append(None)
+            continue
+        values.append(token(row[operator.value]))
+        known = [value for value in values if value is not None]
+        tied = next(place for place in range(len(values)) if values[place:] == values[-1:] * (len(values) - place))
+        distinct = sum(value is not None and (place == 0 or values[place - 1] != value) for place, value in enumerate(values))
+        result.append((len(known), len(known) - (len(values) - tied) + 1, distinct))
+    return result
+
+
 def _filled_forward(operator: Any, inputs: Sequence[Table]) -> Rows:
     groups: dict[Any, Rows] = {}
     result: Rows = []
@@ -511,6 +532,8 @@ def _statistic(values: Sequence[Any], kind: str) -> Any:
         return oracle_functions.exact_sum(numbers)
     if kind == "mean":
         return oracle_functions.mean(numbers)
+    if kind == "product":
+        return oracle_functions.product(numbers)
     if kind in ("min", "max"):
         # As in Turi Create, the result is NaN if the first value is NaN; at other positions NaN is ignored.
         return math.nan if is_nan(numbers[0]) else oracle_functions.smallest(numbers, kind == "max", True)
@@ -680,6 +703,7 @@ MEANINGS: dict[str, Meaning] = {
     "row_number": lambda operator, inputs: [(operator.start + row,) for row in range(len(inputs[0].rows))],
     "cumulative": _cumulative,
     "lagged": _lagged,
+    "ranks_of_sorted_rows": _ranks_of_sorted_rows,
     "fill_forward": _filled_forward,
     "rolling_by_key": _rolling_by_key,
     "rolling": lambda operator, inputs: [(_window(operator, inputs[0].column(0), row),) for row in range(len(inputs[0].rows))],

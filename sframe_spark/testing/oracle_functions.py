@@ -7,6 +7,7 @@ import datetime
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
@@ -57,6 +58,25 @@ def wrap(number: int) -> int:
     True
     """
     return (number + 2**63) % 2**64 - 2**63
+
+
+def product(numbers: Sequence[Any]) -> Any:
+    """Return the product of ints, wrapped around at 64 bits, or of floats, rounded once.
+
+    Examples
+    --------
+    >>> product([2, 3]), product([2**62, 4]), product([1e200, 1e200, 1e-300])
+    (6, 0, 1e+100)
+    """
+    if all(isinstance(number, int) for number in numbers):
+        return (math.prod(numbers) + 2**63) % 2**64 - 2**63
+    if any(number == 0 or not math.isfinite(number) for number in numbers):
+        return math.prod(math.copysign(1.0, number) if number and math.isfinite(number) else number for number in numbers)
+    exact = math.prod(map(Fraction, numbers))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def exact_sum(values: Iterable[Any]) -> Any:

@@ -259,6 +259,45 @@ def nearest_known(rows: Rows, limit: Any) -> list[Any]:
     return result
 
 
+def ranks(
+    rows: Rows, name: str, by: Sequence[str], method: str = "average", ascending: bool = True, percent: bool = False
+) -> list[int | float | None]:
+    """Ranks of the values of a column among the rows that are equal in some columns: by counting smaller and equal ones."""
+    result: list[int | float | None] = []
+    for place, row in enumerate(rows):
+        if row[name] is None:
+            result.append(None)
+            continue
+        mine = rank(row[name])
+        others = [(rank(other[name]), at) for at, other in enumerate(rows) if other[name] is not None and same(row, other, by)]
+        before = [other for other, _ in others if (other < mine if ascending else other > mine)]
+        equal = [at for other, at in others if other == mine]
+        low, high = len(before) + 1, len(before) + len(equal)
+        found: int | float = {
+            "average": (low + high) / 2,
+            "min": low,
+            "max": high,
+            "dense": len(set(before)) + 1,
+            "first": low + sum(at < place for at in equal),
+        }[method]
+        total = len({other for other, _ in others}) if method == "dense" else len(others)
+        result.append(found / total if percent else found)
+    return result
+
+
+def quantile_bins(rows: Rows, name: str, by: Sequence[str], count: int) -> list[int | None]:
+    """The first bin of ``count`` whose upper quantile, linearly between two values, is not below a value."""
+    result: list[int | None] = []
+    for row in rows:
+        if row[name] is None:
+            result.append(None)
+            continue
+        values = sorted(rank(other[name]) for other in rows if other[name] is not None and same(row, other, by))
+        smaller = values.index(rank(row[name]))
+        result.append(next(j for j in range(count) if smaller * count <= (len(values) - 1) * (j + 1)))
+    return result
+
+
 def smoothed(rows: Rows, half_life: Any, on: str | None, by: Sequence[str]) -> list[Any]:
     """Weighted means of the values ``v`` so far; a weight halves with every half-life."""
     result: list[Any] = []

@@ -16,6 +16,8 @@ from tests.ordered_matrix.expected import (
     interpolated,
     nearest_known,
     ordered,
+    quantile_bins,
+    ranks,
     rolling,
     running,
     shifted,
@@ -231,6 +233,28 @@ def filled_rows(case: Case) -> Rows:
 FILLED_NAMES = [*NAMES, "before", "after", "before in groups", "near", "near after", "nearest"]
 
 
+RANKINGS = {"average": {}, "low": {"method": "min", "ascending": False}, "high": {"method": "max"}, "dense": {"method": "dense", "percent": True}}
+RANKINGS |= {"first": {"method": "first", "ascending": False}, "share": {"percent": True}}
+
+
+def all_ranks(frame: SFrame) -> SFrame:
+    """Ranks and quantile bins of a column within keys, of one alone, within times."""
+    found = {f"v {name}": frame.rank("v", by="k", **way) for name, way in RANKINGS.items()}
+    found |= {f"w {name}": frame["w"].rank(**way) for name, way in RANKINGS.items()}
+    return with_columns(frame, {**found, "by time": frame.rank("w", by="t"), "bins": frame.qcut("v", 3, by="k"), "all bins": frame["w"].qcut(4)})
+
+
+def ranked_rows(rows: Rows) -> Rows:
+    """What they give."""
+    found = {f"v {name}": ranks(rows, "v", ["k"], **way) for name, way in RANKINGS.items()}
+    found |= {f"w {name}": ranks(rows, "w", [], **way) for name, way in RANKINGS.items()}
+    bins = {"bins": quantile_bins(rows, "v", ["k"], 3), "all bins": quantile_bins(rows, "w", [], 4)}
+    return with_values(rows, {**found, "by time": ranks(rows, "w", ["t"]), **bins})
+
+
+RANK_NAMES = [*NAMES, *[f"{column} {name}" for column in "vw" for name in RANKINGS], "by time", "bins", "all bins"]
+
+
 def interpolated_rows(case: Case) -> Rows:
     """What it gives."""
     rows = ordered(case.rows, ("t", True))
@@ -293,6 +317,13 @@ PROGRAMS.define(
 )
 PROGRAMS.define("interpolation", all_interpolation, interpolated_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
 PROGRAMS.define("known values before and after", all_fillings, filled_rows, FILLED_NAMES)
+PROGRAMS.define("ranks", lambda case: all_ranks(case.frame), lambda case: ranked_rows(case.rows), RANK_NAMES)
+PROGRAMS.define(
+    "ranks of rows in the order of time",
+    lambda case: all_ranks(case.frame.sort("t")),
+    lambda case: ranked_rows(ordered(case.rows, ("t", True))),
+    RANK_NAMES,
+)
 PROGRAMS.define("exponential smoothing", all_smoothing, smoothed_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
 PROGRAMS.define(
     "shift_time, then sort",

@@ -105,7 +105,7 @@ def rounds(node: PlannerNode) -> bool:
     """True for an operator some of whose floats differ in the last bits between ways of computing them."""
     operator: Any = node.operator
     if node.operator_type in ("cumulative", "rolling", "rolling_by_key"):
-        return operator.kind in SPREADS
+        return operator.kind in (*SPREADS, "product")
     if node.operator_type in ("exponential_smoothing", "interpolation"):
         return True
     aggregations = operator.aggregations if node.operator_type in AGGREGATING else ()

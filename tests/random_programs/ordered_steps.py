@@ -5,6 +5,7 @@ from __future__ import annotations
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.window.filling import filled
 from sframe_spark.operators.window.lagged import Lag, Lagged, shifted_by_key
+from sframe_spark.operators.window.ranks_of_sorted_rows import RanksOfSortedRows
 from sframe_spark.operators.window.rolling import KINDS
 from sframe_spark.operators.window.rolling_by_key import rolling_by_key
 from sframe_spark.operators.window.running_by_group import running
@@ -73,6 +74,16 @@ def fill_some(growth: Growth) -> PlannerNode | None:
     limit = growth.choose.choice((None, None, 0, 1, 3))
     backward = growth.choose.random() < 0.3
     return growth.add(filled(node, columns, None, chosen, limit, limit is not None, backward))
+
+
+def rank_some(growth: Growth) -> PlannerNode | None:
+    """Numbers of rows in the order that they are in, by a value and perhaps a key: of values that do not ascend, of each run of equal ones."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    keys = sort_keys(growth, node)
+    chosen = growth.choose.sample(keys, growth.choose.randint(0, min(2, len(keys))))
+    return growth.add(RanksOfSortedRows(growth.choose.choice(keys), tuple(chosen)).make_planner_node(node))
 
 
 def smooth_along(growth: Growth) -> PlannerNode | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import is_row_index, whole
@@ -19,6 +21,7 @@ from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.joins.interpolation import METHODS, interpolated
 from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.filling import filled
+from sframe_spark.operators.window.ranks_of_sorted_rows import METHODS as RANK_METHODS, quantile_bins, ranked
 from sframe_spark.operators.window.rolling import rolling
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
@@ -432,6 +435,113 @@ class Windows:
             raise SchemaError(f"pct_change takes a number of rows, an int, got {n!r}")
         return make_array(relative_change(self._node, shift_rows(self._node, int(n))))
 
+    @call_example("sf['a'].rank()")
+    def rank(self, method: str = "average", ascending: bool = True, percent: bool = False) -> SArray:
+        """Return the rank of each value among all, from 1; missing values have none.
+
+        Parameters
+        ----------
+        method
+            The rank of equal values: ``"average"``, ``"min"`` or ``"max"`` of their places in order; ``"dense"``: as ``"min"``, but ranks have no
+            gaps; ``"first"``: their places, in row order.
+        ascending
+            Whether the smallest value has rank 1. NaN is above all numbers, and equal to itself.
+        percent
+            Whether ranks are divided by the number of values (``"dense"``: by the largest rank).
+
+        Returns
+        -------
+        SArray
+            Floats for ``"average"`` and with ``percent``, ints otherwise.
+
+        Raises
+        ------
+        TypeError
+            If the values are not of class int, float, str or datetime.
+        ValueError
+            If there is no such method.
+
+        Source: ``rank`` of pandas and Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([30, 10, None, 10]).rank()), list(SArray([30, 10, None, 10]).rank("dense", ascending=False))
+        ([3.0, 1.5, None, 1.5], [1, 2, None, 2])
+        """
+        method = rank_options("rank", self._node.schema[0], method)
+        return make_array(ranked(self._node, 0, (), method, bool(ascending), bool(percent)))
+
+    @call_example("sf['a'].cut([0, 10, 100], labels=['low', 'high'])")
+    def cut(self, edges: Sequence[int | float], labels: Sequence[str] | None = None, closed: str = "right") -> SArray:
+        """Return the number of the bin of each value, from 0, or its label; missing for missing values, NaN, and values outside of all bins.
+
+        Parameters
+        ----------
+        edges
+            Ascending numbers: each bin lies between two of them.
+        labels
+            A text for each bin.
+        closed
+            Whether a bin holds its ``"right"`` edge, not its left one, or its ``"left"`` edge, not its right one.
+
+        Returns
+        -------
+        SArray
+            Ints, or texts if there are labels.
+
+        Raises
+        ------
+        TypeError
+            If the values or the edges are not numbers.
+        ValueError
+            If the edges do not ascend, labels are too many or too few, or ``closed`` is something else.
+
+        Source: ``cut`` of pandas, and of Polars, which has two more bins for values outside.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([0, 1, 10, 11]).cut([0, 10, 20])), list(SArray([5, 15]).cut([0, 10, 20], ["low", "high"]))
+        ([None, 0, 0, 1], ['low', 'high'])
+        """
+        numbers = [one_value(edge) for edge in edges] if isinstance(edges, (list, tuple, range, np.ndarray)) else None
+        if numbers is None or not all(isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in numbers):
+            raise SchemaError(f"edges of bins are a list of numbers, got {brief(edges)}")
+        if isinstance(labels, str) or not (labels is None or isinstance(labels, (list, tuple))):
+            raise SchemaError(f"labels are a list of texts, got {brief(labels)}")
+        return make_array(apply_function("bin_between", self._node, parameters=(tuple(numbers), closed, None if labels is None else tuple(labels))))
+
+    @call_example("sf['a'].qcut(4)")
+    def qcut(self, q: int) -> SArray:
+        """Return the number of the quantile bin of each value, from 0 to ``q`` - 1: bins between the quantiles 0, 1/q, 2/q ... 1 of the values.
+
+        A bin holds its upper end, the first one its lower end, too. Equal values are in one bin, so bins may differ in size, or be empty. Missing
+        values are in none. NaN is above all numbers.
+
+        Parameters
+        ----------
+        q
+            The number of bins.
+
+        Raises
+        ------
+        TypeError
+            If the values are not of class int, float, str or datetime, or ``q`` is not an int.
+        ValueError
+            If ``q`` is below one.
+
+        Source: ``qcut(labels=False)`` of pandas, which refuses quantiles that are equal; quantiles are interpolated linearly.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, 1, 3, None, 2]).qcut(2))
+        [1, 0, 1, None, 0]
+        """
+        require_kind("qcut", self._node.schema[0], ORDERED)
+        return make_array(quantile_bins(self._node, 0, (), bin_count(q)))
+
     @call_example("sf['a'].fill_forward()")
     def fill_forward(self, limit: int | None = None) -> SArray:
         """Return the values, with missing ones replaced by the last known value before them.
@@ -577,6 +687,40 @@ def needed_values(start: int, end: int, minimum: int | None) -> int | None:
     return None if minimum is None else min(minimum, max(end - start + 1, 0))
 
 
+def rank_options(member: str, column_type: ColumnType, method: Any) -> str:
+    """Return the method of a ranking of a column.
+
+    Raises
+    ------
+    TypeError
+        If values of the column have no order.
+    ValueError
+        If there is no such method.
+    """
+    require_kind(member, column_type, ORDERED)
+    if method not in RANK_METHODS:
+        raise InvalidArgumentError(f"method is one of {listed(RANK_METHODS)}, got {brief(method)}")
+    return str(method)
+
+
+def bin_count(q: Any) -> int:
+    """Return a number of quantile bins.
+
+    Raises
+    ------
+    TypeError
+        If it is not an int.
+    ValueError
+        If it is below one or above 2**31.
+    """
+    if not is_row_index(q) or isinstance(q, bool):
+        raise SchemaError(f"qcut takes a number of bins, an int, got {brief(q)}")
+    if not 1 <= q <= 2**31:
+        raise InvalidArgumentError(f"qcut takes one bin or more, up to 2**31, got {brief(q)}")
+    return int(q)
+
+
+ORDERED = ("int", "float", "str", "datetime")
 SUBTRACTABLE = ("int", "float", "datetime", "array")
 NUMBERS = ("int", "float")
 

@@ -26,7 +26,7 @@ from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.database_io import FrameDatabases
 from sframe_spark.api.sframe.file_io import FrameFiles
 from sframe_spark.api.sframe.files_of_any_kind import FilesOfAnyKind
-from sframe_spark.api.sframe.gaps import Gaps
+from sframe_spark.api.sframe.gaps_and_ranks import GapsAndRanks
 from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.interval_joins import IntervalJoins
@@ -90,7 +90,7 @@ class SFrame(
     RowFunctions,
     MissingValues,
     TimeGroups,
-    Gaps,
+    GapsAndRanks,
     NearRows,
     CalendarColumns,
     IntervalJoins,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.expressions.functions import (
     arithmetic_and_clipping,
+    bins,
     calendars,
     casts,
     column_packing,
@@ -21,6 +22,7 @@ from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 
 __all__ = [
     "arithmetic_and_clipping",
+    "bins",
     "calendars",
     "casts",
     "column_packing",

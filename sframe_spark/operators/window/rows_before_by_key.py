@@ -178,7 +178,7 @@ class RowsBefore(SequentialOperator):
         return attrs.evolve(relation, df=collected, schema=result_types, not_missing=frozenset()).with_columns(values, result_types)
 
 
-def value_in_last_row(operator: RowsBefore, schema: Schema, output: int, result: ColumnType) -> ReduceCollected:
+def value_in_last_row(operator: SequentialOperator, schema: Schema, output: int, result: ColumnType) -> ReduceCollected:
     """Return the function of collected rows that computes one output column of an operator in the last of them."""
 
     def last_value(arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:

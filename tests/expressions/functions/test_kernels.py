@@ -107,6 +107,8 @@ CASES: list[tuple[str, list[list[Any]], tuple[Any, ...], str, list[Any]]] = [
     ("is_in", [X["dict"]], (({"a": 1.0},),), "int", [1, 0, 0]),
     ("is_in", [X["array"]], ((numbers(1.0),),), "int", [1, 0, 0]),
     ("is_in", [X["datetime"]], ((SECOND, "x"),), "int", [0, 0, 1]),
+    ("bin_between", [[0, 1, 5, 6, None]], ((0, 5, 9), "right", None), "int", [None, 0, 0, 1, None]),
+    ("bin_between", [[0.0, 5.0, 9.0, NAN, -1.0]], ((0, 5, 9), "left", ("low", "high")), "str", ["low", "high", None, None, None]),
     ("str_pad", [["ab", "", None]], (3, "left", "*"), "str", ["*ab", "***", None]),
     ("contains", [X["str"]], ("a",), "int", [1, 0, 0]),
     ("contains", [X["str"]], ("",), "int", [1, 0, 1]),

@@ -56,6 +56,7 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "clip": [(0, 5), (-1.5, 1e200), (None, 2), (math.nan, 2)],
     "is_in": [((1, 7, None),), (("a", "é"),), ((),), ((0.5, math.nan, -LARGE),)],
     "contains": [("a",), ("",)],
+    "bin_between": [((0, 2, 7), "right", None), ((-1.5, 0.0, 2.0), "left", ("low", "high"))],
     "str_pad": [(3, "left", "0"), (4, "both", "é"), (5, "both", "\U0001f601"), (3, "right", " "), (-(2**70), "left", "0")],
     "str_replace": [("a", "é$1\\", None, False), ("aa", "", None, False), ("", "-", None, False), ("a", "b", 1, False), ("(a)", r"\1x", None, True)],
     "str_repeat": [(0,), (2,), (-(2**70),)],

@@ -1,4 +1,4 @@
-"""Members of SFrame that fill gaps: with the last or the next known value of a key, or with points between both."""
+"""Members of SFrame that fill gaps from rows of the same key, and rank values among these."""
 
 from __future__ import annotations
 
@@ -7,15 +7,95 @@ from typing import Any
 
 from sframe_spark.api.class_registry import SArray, SFrame, make_array
 from sframe_spark.api.error_hints import call_example
-from sframe_spark.api.sarray.windows import interpolation_method, limit_of
+from sframe_spark.api.sarray.windows import ORDERED, bin_count, interpolation_method, limit_of, rank_options, require_kind
 from sframe_spark.api.sframe.neighbours_by_key import NeighbouringRows, new_columns
 from sframe_spark.operators.joins.interpolation import interpolated
 from sframe_spark.operators.project_zip_arrange import column_of
 from sframe_spark.operators.window.filling import filled
+from sframe_spark.operators.window.ranks_of_sorted_rows import quantile_bins, ranked
 
 
-class Gaps(NeighbouringRows):
-    """Mixin of SFrame: columns whose missing values are filled from rows with the same key. Rows stay in place."""
+class GapsAndRanks(NeighbouringRows):
+    """Mixin of SFrame: columns whose missing values are filled, or whose values are ranked, among rows with the same key. Rows stay in place."""
+
+    @call_example("sf.rank('price', by='time')")
+    def rank(self, column: str, *, by: Any = None, method: str = "average", ascending: bool = True, percent: bool = False) -> SArray:
+        """Return the rank of each value among the values of all rows with the same key, from 1; missing values have none.
+
+        Rows are sorted by key and value, and the ranks back; of a frame in the order of the key (a time), each key is sorted by itself.
+
+        Parameters
+        ----------
+        column
+            Name of the column of values.
+        by
+            A name or a list of names of columns, a time or another key: ranks are those among rows that are equal in these; missing values are equal
+            to each other. None: among all rows.
+        method, ascending, percent
+            As in :meth:`SArray.rank`.
+
+        Returns
+        -------
+        SArray
+            Floats for ``"average"`` and with ``percent``, ints otherwise.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If the values, or a ``by`` column, are not of class int, float, str or datetime.
+        ValueError
+            If there is no such method.
+
+        Source: ``groupby().rank`` of pandas, ``rank().over()`` of Polars.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"day": [1, 1, 2, 1], "price": [30, 10, 5, 20]})
+        >>> list(sf.rank("price", by="day")), list(sf.rank("price", by="day", method="min", ascending=False))
+        ([3.0, 1.0, 1.0, 2.0], [1, 3, 1, 2])
+        """
+        position, keys = self._position(column), self._sorting_keys("rank", by)
+        method = rank_options("rank", self._node.schema[position], method)
+        return make_array(ranked(self._node, position, keys, method, bool(ascending), bool(percent)))
+
+    @call_example("sf.qcut('price', 4, by='time')")
+    def qcut(self, column: str, q: int, *, by: Any = None) -> SArray:
+        """Return the number of the quantile bin of each value among the values of all rows with the same key, from 0 to ``q`` - 1.
+
+        Parameters
+        ----------
+        column, by
+            As in :meth:`rank`.
+        q
+            The number of bins; see :meth:`SArray.qcut`.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If the values, or a ``by`` column, are not of class int, float, str or datetime, or ``q`` is not an int.
+        ValueError
+            If ``q`` is below one.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"day": [1, 1, 2, 1], "price": [30, 10, 5, 20]}).qcut("price", 2, by="day"))
+        [1, 0, 0, 0]
+        """
+        position, keys = self._position(column), self._sorting_keys("qcut", by)
+        require_kind("qcut", self._node.schema[position], ORDERED)
+        return make_array(quantile_bins(self._node, position, keys, bin_count(q)))
+
+    def _sorting_keys(self, member: str, by: Any) -> list[int]:
+        keys = self._running_keys(by)
+        for key in keys:
+            require_kind(f"{member} by {self._names[key]!r}", self._node.schema[key], ORDERED)
+        return keys
 
     @call_example("sf.fill_forward('price', by='symbol', limit=5)")
     def fill_forward(self, columns: str | Sequence[str], on: str | None = None, *, by: Any = None, limit: Any = None) -> SArray | SFrame:
