@@ -36,6 +36,19 @@ KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 ROLLING = ("sum", "mean", "var", "stdv", "min", "max")
 AGGREGATES = {"s": aggregate.SUM, "m": aggregate.MEAN, "v": aggregate.VAR, "d": aggregate.STD}
+# Those of one column and two, and what weighs are the keys.
+STATISTICS = {
+    "first": aggregate.FIRST("x", skip_missing=True), "last": aggregate.LAST("y"), "latest": aggregate.LAST("x", by="y"),
+    "known": aggregate.FIRST("y", by="x", skip_missing=True), "count": aggregate.COUNT("x"), "sample": aggregate.STD("x", ddof=1),
+    "median": aggregate.MEDIAN("x"), "quantiles": aggregate.QUANTILE("y", [0.1, 0.7], interpolate="linear"), "product": aggregate.PRODUCT("x"),
+    "geometric": aggregate.GEOMETRIC_MEAN("y"), "skewness": aggregate.SKEWNESS("x", bias=False), "kurtosis": aggregate.KURTOSIS("x"),
+    "third": aggregate.MOMENT("y", 3), "fourth": aggregate.MOMENT("x", 4, central=True), "zscore": aggregate.ZSCORE("x"),
+    "before": aggregate.ZSCORE("y", ddof=1, include_current=False), "covariance": aggregate.COVARIANCE("x", "y", ddof=1),
+    "correlation": aggregate.CORRELATION("x", "y"), "dot": aggregate.DOT_PRODUCT("x", "y"), "weighted": aggregate.WEIGHTED_MEAN("x", "many"),
+    "weighted covariance": aggregate.WEIGHTED_COVARIANCE("x", "y", "many", ddof=1),
+    "weighted correlation": aggregate.WEIGHTED_CORRELATION("x", "y", "many"),
+    "fit": aggregate.LINEAR_REGRESSION("y", ["x", "many"]), "weighted fit": aggregate.LINEAR_REGRESSION("x", "y", weights="many"),
+}  # fmt: skip
 OTHERS = {"l": aggregate.MIN, "h": aggregate.MAX, "o": aggregate.SELECT_ONE}
 
 
@@ -84,6 +97,17 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
     "smoothed by key": lambda sf: [smoothed(sf, half_life=3.7, by="few"), smoothed(sf, half_life=40, by="many")],
     "smoothed by time": lambda sf: [smoothed(sf, half_life=half_life, on="moment") for half_life in (1e-3, 0.3, 20, 4000)],
     "smoothed by time of a key": lambda sf: [smoothed(sf, half_life=30, on="moment", by="few"), smoothed(sf, half_life=2, on="day", by="many")],
+    "statistics of columns": lambda sf: [
+        (c.quantile(0.3), c.product(), c.geometric_mean(), c.skewness(), c.kurtosis(), c.correlation(sf["many"]), c.covariance(sf["y"]))
+        for c in (sf["x"], sf["y"])
+    ],
+    "statistics of groups": lambda sf: rows_of(sf.groupby("few", STATISTICS).sort("few")),
+    "statistics of many groups": lambda sf: rows_of(sf.groupby("many", STATISTICS).sort("many")),
+    "statistics of neighbours": lambda sf: rows_of(sf.groupby_runs("day", STATISTICS)),
+    "statistics of intervals": lambda sf: rows_of(sf.groupby_intervals("moment", 70.0, STATISTICS)),
+    "statistics so far": lambda sf: rows_of(sf.running(STATISTICS, by="few")),
+    "statistics of windows": lambda sf: rows_of(sf.window("moment", STATISTICS, before=300.0, by="few")),
+    "cumulative products": lambda sf: [of_column(sf["x"].cumulative_product()), of_column(sf.cumulative_product("y", by="few"))],
     "differences": lambda sf: [of_column(sf["x"] - sf["y"]), of_column(sf["x"].diff(1)), of_column(sf["x"] / sf["y"]), of_column(sf["x"] * sf["y"])],
 }
 

@@ -202,7 +202,7 @@ def linear_regression(moments: Moments, parameters: Parameters) -> Sequence[Any]
     intercept = means[0]
     for i, beta in enumerate(betas):
         intercept = intercept - beta * means[i + 1]
-    noise = moments.ratio(left, moments.count - xs - 1)
+    noise = moments.ratio(left, moments.or_nan(moments.count - xs - 1, moments.count))
     share = moments.ratio(1, moments.total)
     for i in range(xs):
         for j in range(xs):

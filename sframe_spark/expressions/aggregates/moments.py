@@ -381,6 +381,18 @@ def add_multiples(result: Digits, factors: np.ndarray, sums: Digits | np.ndarray
         result.add_product(factors, digits.astype(np.float64), groups, place)
 
 
+class Undefined:
+    """NaN among fractions: whatever is computed of it is itself. A float cannot take its place, as fractions may be beyond floats."""
+
+    def __float__(self) -> float:
+        return math.nan
+
+    def _itself(self, *others: Any) -> Undefined:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _itself
+
+
 @attrs.define(eq=False)
 class FractionMoments(Moments):
     """Moments of one group in fractions."""
@@ -400,18 +412,19 @@ class FractionMoments(Moments):
         found, central = columns.by_power(total, exact), {}
         for power in columns.highest:
             value, _, factors = multiplied_moment(power, total, found)
-            central[power] = value / total**factors if total else math.nan
+            central[power] = value / total**factors if total else Undefined()
         return cls(count, total, found, central, exact[-1] if columns.has_squared_weights else None)
 
     def ratio(self, numerator: Any, denominator: Any) -> Any:
         if denominator:
             return numerator / denominator
-        return infinite(numerator) if numerator and numerator == numerator else math.nan
+        return infinite(numerator) if numerator and not isinstance(numerator, Undefined) else Undefined()
 
     def root_ratio(self, numerator: Any, denominator: Any) -> Any:
-        if not isinstance(numerator, Fraction) or not isinstance(denominator, Fraction) or denominator <= 0:
-            is_infinite = isinstance(numerator, Fraction) and isinstance(denominator, Fraction) and numerator and not denominator
-            return infinite(numerator) if is_infinite else math.nan
+        if isinstance(numerator, Undefined) or isinstance(denominator, Undefined) or denominator < 0 or not (numerator or denominator):
+            return Undefined()
+        if not denominator:
+            return infinite(numerator)
         square = numerator * numerator / denominator
         # So many bits more are more than a float has.
         bits = max(square.denominator.bit_length() - square.numerator.bit_length(), 0) // 2 + 120
@@ -419,13 +432,19 @@ class FractionMoments(Moments):
         return -root if numerator < 0 else root
 
     def root(self, number: Any) -> Any:
-        return Fraction(0) if number == 0 else self.root_ratio(number, number)
+        return self.root_ratio(number, number) if number else Fraction(0)
 
     def without_noise(self, number: Any, scale: Any) -> Any:
-        return number
+        return Fraction(0) if self._is_noise(number, scale) else number
 
     def or_nan(self, number: Any, scale: Any) -> Any:
-        return number if number else math.nan
+        return Undefined() if self._is_noise(number, scale) else number
+
+    def _is_noise(self, number: Any, scale: Any) -> bool:
+        """Return whether pairs of floats could not tell a number from zero; fractions can, but which of the two are computed must not show."""
+        if isinstance(number, Undefined) or isinstance(scale, Undefined):
+            return False
+        return abs(number) <= abs(scale) * Fraction(ROUNDING)
 
 
 def fraction_of(digits: Digits) -> Fraction:
