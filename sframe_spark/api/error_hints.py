@@ -340,6 +340,7 @@ ARRAY = COMMON | by_name(
         "use value_counts()": "mode",
         "use product()": "prod",
         "use correlation(other)": "corr",
+        "use autocorrelation(lag)": "autocorr",
         "use covariance(other), with ddof=1 of a sample": "cov",
         "use skewness(), with bias=False as in pandas": "skew",
         "use kurtosis(), with bias=False as in pandas": "kurt",

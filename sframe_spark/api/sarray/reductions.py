@@ -9,7 +9,7 @@ from sframe_spark.api import aggregate
 from sframe_spark.api.aggregates.requests import AggregateRequest
 from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.error_hints import call_example
-from sframe_spark.api.index_argument_checks import degrees_of_freedom
+from sframe_spark.api.index_argument_checks import degrees_of_freedom, is_row_index
 from sframe_spark.api.node_value_conversion import literal_of, reduce_values, require_pairs, row_count
 from sframe_spark.api.sarray.number_search_by_rank import Ranks
 from sframe_spark.api.sarray.sketch import Sketch
@@ -21,6 +21,7 @@ from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE
+from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND
 
@@ -434,6 +435,33 @@ class Reductions:
         -1.0
         """
         return self._of_request(aggregate.CORRELATION("x", "y"), other)
+
+    def autocorrelation(self, lag: int = 1) -> float | None:
+        """Return the Pearson correlation of the values with those ``lag`` rows earlier, over the rows that have both, as :meth:`correlation` does.
+
+        Parameters
+        ----------
+        lag
+            The number of rows. Of times at equal distances it is a duration.
+
+        Raises
+        ------
+        TypeError
+            If ``lag`` is no int.
+        RuntimeError
+            If the values are not numbers.
+
+        Source: ``Series.autocorr`` of pandas.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, 5, 1, 5, 1]).autocorrelation(), SArray([1, 2]).autocorrelation(1)
+        (-1.0, None)
+        """
+        if not is_row_index(lag):
+            raise SchemaError(f"autocorrelation takes a number of rows, an int, got {lag!r}")
+        return self.correlation(make_array(shift_rows(self._node, int(lag))))
 
     def covariance(self, other: Any, ddof: int = 0) -> float | None:
         """Return the covariance with another column of as many rows, over the rows in which both have a value; None with no more than ``ddof``.

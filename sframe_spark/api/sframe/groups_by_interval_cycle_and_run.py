@@ -15,6 +15,7 @@ from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.interval_arguments import interval_grid
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sframe.clock_frames import clock_ticks, uniform_clock
+from sframe_spark.api.sframe.merged_and_disjoint_intervals import group_by_overlapping_intervals
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.user_functions import bind_function, type_for_any_items, type_of_results
 from sframe_spark.compute.key_runs import run_numbers, run_starts
@@ -240,6 +241,7 @@ class TimeGroups(Relational):
         zone: Any = None,
         origin: Any = None,
         offset: Any = None,
+        period: Any = None,
     ) -> SFrame:
         """Return one row for each interval that contains rows, or combination of interval and key: its label, the key, and aggregates of its rows.
 
@@ -271,6 +273,9 @@ class TimeGroups(Relational):
             clock in ``zone``, or without ``zone`` in UTC.
         offset
             A duration by which all intervals are moved, such as ``"9h30min"`` for days that begin at 9:30.
+        period
+            Length of the intervals if it is not ``every``, which then is how far apart they begin: with ``every="1d", period="7d"`` a week begins
+            each day, and a row is in seven of them.
 
         Returns
         -------
@@ -307,6 +312,10 @@ class TimeGroups(Relational):
             intervals = attrs.evolve(intervals, clock=ticks, clock_type=clock_type)
         keys = self._key_positions(by, "by")
         aggregations, names = self._group_aggregates([position, *keys], operations)
+        if period is not None:
+            if every is None:
+                raise InvalidArgumentError("period= belongs to every=: intervals of a clock end where the next ones begin")
+            return make_frame(group_by_overlapping_intervals(node, position, grid, period, keys, aggregations, f"column {on!r}"), names)
         return make_frame(group_by_intervals(node, intervals, keys, aggregations), names)
 
     @call_example("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")

@@ -33,6 +33,7 @@ from sframe_spark.api.sframe.interval_joins import IntervalJoins
 from sframe_spark.api.sframe.joins import Joins
 from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
 from sframe_spark.api.sframe.materialization_and_explain import FrameMaterialization
+from sframe_spark.api.sframe.merged_and_disjoint_intervals import IntervalSets
 from sframe_spark.api.sframe.missing import MissingValues
 from sframe_spark.api.sframe.plotting import FramePlotting
 from sframe_spark.api.sframe.reshaping import Reshaping
@@ -94,6 +95,7 @@ class SFrame(
     NearRows,
     CalendarColumns,
     IntervalJoins,
+    IntervalSets,
     Joins,
     FramePlotting,
     RowOrder,
