@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.types import ColumnType
+from sframe_spark.values.arrow_layouts import with_offsets
 from sframe_spark.values.datetimes import DAY, MINUTE, SECOND
 
 
@@ -98,8 +99,8 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
 
 def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:
     """Convert an array from Spark to one array of exactly this physical type; field names and string widths may differ before."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    chunks = [with_offsets(chunk) for chunk in (array.chunks if isinstance(array, pa.ChunkedArray) else [array])]
+    array = chunks[0] if len(chunks) == 1 else pa.chunked_array(chunks, array.type).combine_chunks()
     return array if array.type.equals(physical) else array.cast(physical)
 
 

@@ -110,19 +110,21 @@ def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = N
     if data_type != values.type:
         limit = MAX_BYTES if max_bytes is None else max_bytes
         chunks = [_narrowed(part, data_type) for chunk in chunks for part in _cut(_widened(chunk), limit)]
-    filled = [_without_hidden(_with_offsets(chunk)) for chunk in chunks if len(chunk)]
+    filled = [_without_hidden(with_offsets(chunk)) for chunk in chunks if len(chunk)]
     return filled or [pa.array([], data_type)]
 
 
-def _with_offsets(values: pa.Array) -> pa.Array:
+def with_offsets(values: pa.Array) -> pa.Array:
     """Return nested values of a standard layout in which empty arrays of lists or maps have their one offset; other arrays unchanged.
 
     Arrow in Java, and so Spark 3.5, leaves it out, and ``nbytes`` of pyarrow reads it nevertheless, which ends the process.
+
+    Source: https://issues.apache.org/jira/browse/SPARK-55056 and https://github.com/apache/arrow/issues/41469.
     """
     types = pa.types
     if types.is_struct(values.type):
         fields = _fields(values)
-        complete = [_with_offsets(field) for field in fields]
+        complete = [with_offsets(field) for field in fields]
         return values if _are_same(fields, complete) else _array(values.type, len(values), [_validity(values)], complete)
     if types.is_map(values.type):
         inside = [values.keys, values.items]
@@ -130,7 +132,7 @@ def _with_offsets(values: pa.Array) -> pa.Array:
         inside = [values.values]
     else:
         return values
-    complete = [_with_offsets(part) for part in inside]
+    complete = [with_offsets(part) for part in inside]
     if _are_same(inside, complete) and (len(values) or _content(values.buffers()[1]).size):
         return values
     offsets = _offsets(values)
@@ -138,6 +140,13 @@ def _with_offsets(values: pa.Array) -> pa.Array:
     entries = pa.struct([values.type.key_field, values.type.item_field]) if types.is_map(values.type) else None
     items = complete[0] if entries is None else _array(entries, len(complete[0]), [None], complete)
     return _array(values.type, len(values), [_validity(values), _narrow_offsets(offsets)], [items])
+
+
+def batch_with_offsets(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose columns are those of :func:`with_offsets`."""
+    if not any(map(pa.types.is_nested, batch.schema.types)):
+        return batch
+    return pa.RecordBatch.from_arrays([with_offsets(column) for column in batch.columns], schema=batch.schema)
 
 
 def _are_same(arrays: Sequence[pa.Array], others: Sequence[pa.Array]) -> bool:

@@ -94,12 +94,18 @@ OF_JAVA = """
 import sys
 import pyarrow as pa
 from sframe_spark import SArray, SFrame
+from sframe_spark.compute.spark_columns import fit
+from sframe_spark.values.arrow_layouts import batch_with_offsets
 from tests.values.test_layouts import WITHOUT_LISTS, as_java_sends
 kind, row = WITHOUT_LISTS[sys.argv[1]]
 for rows in ([row, None], [None], [row], [None, row, None]):
     values = as_java_sends(pa.array(rows, kind))
     assert values.slice(1).to_pylist() == pa.array(rows, kind).slice(1).to_pylist()
     for part in (values, values.slice(1), values.slice(0, 1)):
+        # What comes from Spark goes through these.
+        for whole in (fit(part, kind), fit(pa.chunked_array([part, part]), kind), batch_with_offsets(pa.RecordBatch.from_arrays([part], ["x"]))):
+            whole.validate(full=True)
+            assert whole.nbytes >= 0 and len(whole) in (len(part), 2 * len(part))
         expected = repr(list(SArray(pa.array(part.to_pylist(), kind))))
         for made in (SArray(part), SFrame(pa.table({"x": part}))["x"], SFrame(pa.RecordBatch.from_arrays([part], ["x"]))["x"]):
             assert repr(list(made)) == expected, (rows, list(made))

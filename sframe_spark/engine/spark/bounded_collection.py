@@ -14,6 +14,7 @@ from sframe_spark.planner.node_facts import Schema
 from sframe_spark.session import is_remote
 from sframe_spark.session.job_labels_and_cancellation import described
 from sframe_spark.session.spark_versions import connect_to_jvm, to_arrow
+from sframe_spark.values.arrow_layouts import batch_with_offsets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -120,7 +121,8 @@ def batches_in_order(stream: IO[bytes], budget: int) -> list[pa.RecordBatch]:
     from pyspark.serializers import UTF8Deserializer, read_int
 
     batches, left = list[pa.RecordBatch](), budget
-    for batch in pa.ipc.open_stream(stream):
+    for received in pa.ipc.open_stream(stream):
+        batch = batch_with_offsets(received)
         left -= batch.nbytes
         if left < 0:
             raise MemoryReservationError
@@ -144,7 +146,10 @@ def table_of_server(df: DataFrame, budget: int, tag: str) -> pa.Table:
     tables, left = list[pa.Table](), budget
     with contextlib.closing(received):
         # Types of columns come, too.
-        for table in (item for item in received if isinstance(item, pa.Table)):
+        for item in received:
+            if not isinstance(item, pa.Table):
+                continue
+            table = pa.Table.from_batches(map(batch_with_offsets, item.to_batches()), item.schema)
             left -= table.nbytes
             if left < 0:
                 df.sparkSession.interruptTag(tag)
