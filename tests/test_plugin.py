@@ -31,6 +31,7 @@ from sframe_spark.plugin import (
     INT,
     STR,
     ColumnAggregate,
+    Count,
     Decomposition,
     FloatSum,
     ProductSum,
@@ -127,6 +128,30 @@ def test_threads_do_not_call_what_was_not_written_for_threads(name: str, tmp_pat
         sections = plan_dry_run(WITH_FUNCTIONS_OF_OURS[name](saved)._node).sections
     calling = [section for section in sections if any("test_" in node.operator.describe() for node in postorder([section.root]))]
     assert calling and not any(section.strategy in SIDE_BY_SIDE for section in calling)
+
+
+@pytest.mark.spark
+def test_spark_calls_kernels_and_state_columns_once_for_each_batch() -> None:
+    define_function("test_batch", lambda t, p: INT, lambda a, t, p, rows: pa.array([rows] * rows))
+    define_aggregate("test_batched", lambda t, p: INT, of_columns=groups_at_once, order_sensitive=False)
+    rows = 6_000
+    frame = SFrame({"v": list(range(rows)), "k": [number // 2 for number in range(rows)]})
+    column = SFrame({"n": call("test_batch", frame["v"])})
+    groups = frame.groupby("k", {"n": aggregate("test_batched", "v")})
+    for data in (column, groups):
+        data.materialize(naive=True)
+    # At most one short batch for each of the tasks.
+    assert np.mean(column["n"].to_numpy() >= 500) > 0.9
+    assert np.mean(groups["n"].to_numpy() >= 250) > 0.9
+
+
+def groups_at_once(types: Any, columns: Any, parameters: Any) -> ColumnAggregate:
+    """For each group, how many groups were computed in one call."""
+
+    def finish(counts: Any, *, last: bool) -> pa.Array:
+        return pa.array(np.full(len(counts), len(counts)))
+
+    return ColumnAggregate((Count(columns),), finish)
 
 
 @pytest.mark.spark

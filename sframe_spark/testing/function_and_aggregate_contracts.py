@@ -384,7 +384,13 @@ class _FunctionChecks:
     def check_where_it_runs(self, rows: Rows) -> None:
         """Check the function in another process, and that it runs no Python for each row if it says so."""
         node, name = self.node(rows), self.step.function
-        check_in_other_process(node, rows_of(run_kernel(node), node.schema))
+        here = rows_of(run_kernel(node), node.schema)
+
+        def difference_of(there: Rows) -> str:
+            row, other = next((row, other) for row, other in zip(here, there, strict=True) if not same_value(row[-1], other[-1]))
+            return f"{self.called(row)} is {shown(row[-1])} here, and {shown(other[-1])} in a new process"
+
+        check_in_other_process(node, here, difference_of)
         types = [self.schema[operand.index] if isinstance(operand, Register) else operand.type for operand in self.step.operands]
         has_lists = any(kind.is_list_or_dict for kind in (*types, node.schema[-1]))
         says = {

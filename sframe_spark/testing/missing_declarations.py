@@ -20,12 +20,13 @@ import pyarrow as pa
 
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.testing.contract import Example
 from sframe_spark.testing.kernel_runs import kernel_rows, read_all, runs_as_kernel
 from sframe_spark.testing.row_comparison import Rows, multiset, rows_of, same_rows
+from sframe_spark.testing.where_kernels_run import kernel_over, runs_python_for_each_row
 
 # An output with fewer rows is not counted as evidence.
 MIN_EVIDENCE_ROWS = 3
@@ -67,6 +68,11 @@ Question = Callable[[Trial], bool]
 def keeps_rows(trial: Trial) -> bool:
     """Return whether the output has as many rows as the first input."""
     return len(trial.rows) == trial.inputs[0].rows
+
+
+def leaves_work_to_arrow(trial: Trial) -> bool:
+    """Return whether the kernel runs no Python code for each row."""
+    return runs_python_for_each_row(lambda count: kernel_over(trial.node, count)) is False
 
 
 def is_row_by_row(trial: Trial) -> bool:
@@ -116,6 +122,8 @@ def questions(node: PlannerNode) -> dict[str, Question]:
         candidates["row_wise: each row is made of one row of each input"] = is_row_by_row
     if not operator.keeps_dense and not isinstance(operator, SequentialOperator):
         candidates["keeps_dense: there are as many rows as before"] = keeps_rows
+    if not operator.threads and not is_builtin(type(operator)):
+        candidates["threads: no Python code runs for each row"] = leaves_work_to_arrow
     unknown = [attrs.evolve(fact, length=Length.unknown(at_most=100 + slot)) for slot, fact in enumerate(facts)]
     if operator.infer_length(unknown).at_most is None:
         candidates["infer_length: there are no more rows than before"] = lambda trial: len(trial.rows) <= trial.inputs[0].rows

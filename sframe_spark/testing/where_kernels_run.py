@@ -40,8 +40,17 @@ def is_of_plugin(node: PlannerNode) -> bool:
 # Other processes.
 
 
-def check_in_other_process(node: PlannerNode, rows: Rows) -> None:
+def check_in_other_process(node: PlannerNode, rows: Rows, difference_of: Callable[[Rows], str] | None = None) -> None:
     """Check that a Python process that has only what is sent to it gives the same rows; nothing is checked where none can be started.
+
+    Parameters
+    ----------
+    node
+        An operator over sources.
+    rows
+        Its rows in this process.
+    difference_of
+        Says how the other process's rows differ; by default by row and column.
 
     Raises
     ------
@@ -63,7 +72,8 @@ def check_in_other_process(node: PlannerNode, rows: Rows) -> None:
         return
     found = rows_of(read_all(result), node.schema)
     if not same_rows(found, rows):
-        demand(False, node, rule, difference(found, rows, "a new process", "this one"), remedy)
+        text = difference(found, rows, "a new process", "this one") if difference_of is None else difference_of(found)
+        demand(False, node, rule, text, remedy)
 
 
 def shape_in_processes(node: PlannerNode) -> Shape | None:
@@ -196,11 +206,22 @@ def require_no_python_for_each_row(
     ...
     sframe_spark.errors.ContractBroken: the kernel breaks the rule that NumPy does it: it runs Python code for each row
     """
+    demand(runs_python_for_each_row(over) is not True, subject, rule, f"it runs Python code for each {what}", remedy)
+
+
+def runs_python_for_each_row(over: Callable[[int], Callable[[], Any]]) -> bool | None:
+    """Return whether a call on many rows takes more steps of Python than one on few; None if it fails for so many rows.
+
+    Examples
+    --------
+    >>> runs_python_for_each_row(lambda count: lambda: sum(range(count)))
+    False
+    """
     try:
         few, many = (python_steps(over(count)) for count in (FEW_ROWS, MANY_ROWS))
     except Exception:
-        return
-    demand(many - few < STEPS_OF_ROW * (MANY_ROWS - FEW_ROWS), subject, rule, f"it runs Python code for each {what}", remedy)
+        return None
+    return many - few >= STEPS_OF_ROW * (MANY_ROWS - FEW_ROWS)
 
 
 def python_steps(call: Callable[[], Any]) -> int:

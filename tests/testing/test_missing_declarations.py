@@ -57,12 +57,23 @@ class Told(Silent):
     name: ClassVar[str] = "told"
     row_wise: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
+    threads: ClassVar[bool] = True
 
     def requires(self, slot: int) -> Need:
         return Need.INHERITED
 
     def input_columns(self, outputs: Any, inputs: Any) -> Any:
         return [[0]]
+
+
+@attrs.frozen
+class InPython(Silent):
+    """The same, a row at a time."""
+
+    name: ClassVar[str] = "in_python"
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Any) -> Chunk:
+        return Chunk.of([pa.array([value + 1 for value in inputs[0].columns[0].to_pylist()], pa.int64())])
 
 
 def examples_of(kind: type[Operator]) -> list[Example]:
@@ -75,6 +86,7 @@ def test_an_operator_that_says_nothing() -> None:
     assert unused_opportunities(examples_of(Silent)) == [
         "silent: row_wise: each row is made of one row of each input",
         "silent: keeps_dense: there are as many rows as before",
+        "silent: threads: no Python code runs for each row",
         "silent: infer_length: there are no more rows than before",
         "silent: requires(0): INHERITED will do",
         "silent: input_columns: column 1 of input 0 is not read",
@@ -83,10 +95,15 @@ def test_an_operator_that_says_nothing() -> None:
 
 def test_an_operator_that_leaves_rows_out() -> None:
     assert unused_opportunities(examples_of(Odd)) == [
+        "odd: threads: no Python code runs for each row",
         "odd: infer_length: there are no more rows than before",
         "odd: requires(0): INHERITED will do",
         "odd: filtered_slots: input 0 may be filtered first",
     ]
+
+
+def test_an_operator_in_python_is_not_for_threads() -> None:
+    assert not [found for found in unused_opportunities(examples_of(InPython)) if "threads" in found]
 
 
 def test_an_operator_that_says_all() -> None:

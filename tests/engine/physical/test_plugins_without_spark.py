@@ -23,6 +23,7 @@ from sframe_spark.plugin import (
     FLOAT,
     INT,
     Chunk,
+    Decomposition,
     Need,
     Operator,
     RangeSplit,
@@ -285,11 +286,31 @@ def spread(arrays: Any, types: Any, parameters: Any) -> Any:
 define_aggregate("whole_spread", lambda types, parameters: INT, spread, order_sensitive=False)
 
 
+def bounds(arrays: Any, rows: int, types: Any, parameters: Any) -> Any:
+    found = pc.min_max(arrays[0]).as_py()
+    return found["min"], found["max"]
+
+
+def wider(first: Any, second: Any, types: Any) -> Any:
+    return min(first[0], second[0]), max(first[1], second[1])
+
+
+PARTS = Decomposition(bounds, wider, lambda part, types, parameters: part[1] - part[0])
+define_aggregate("whole_spread_of_parts", lambda types, parameters: INT, parts=PARTS, order_sensitive=False)
+
+
 @pytest.mark.parametrize("work_memory", [512 << 20, 24 << 20])
 @pytest.mark.parametrize("groups", [7, 20_000])
-def test_groups_of_a_python_function_need_no_spark(groups: int, work_memory: int, calls: Calls) -> None:
+@pytest.mark.parametrize("name", ["whole_spread", "whole_spread_of_parts"])
+def test_groups_of_a_python_function_need_no_spark(name: str, groups: int, work_memory: int) -> None:
     frame = SFrame({"k": np.arange(ROWS) % groups, "v": np.arange(ROWS)})
     with sfs.config.using(work_memory=work_memory):
-        found = frame.groupby("k", {"s": aggregate_of("whole_spread", "v")}).sort("k").to_arrow()
+        found = frame.groupby("k", {"s": aggregate_of(name, "v")}).sort("k").to_arrow()
     first = np.arange(groups)
     assert found.column("s").to_pylist() == ((ROWS - 1 - first) // groups * groups).tolist()
+
+
+def test_groups_by_texts_of_a_python_function_need_no_spark() -> None:
+    keys = [f"key {number % 5_000}" for number in range(ROWS)]
+    groups = SFrame({"k": keys, "v": np.arange(ROWS)}).groupby("k", {"s": aggregate_of("whole_spread", "v")})
+    assert set(groups["s"]) == {ROWS - 5_000}
