@@ -305,6 +305,40 @@ def test_what_else_fails_for_a_missing_value_is_no_matter_of_the_call() -> None:
     assert list(call("test_first_value", SArray([1]))) == [2]
 
 
+def test_what_was_made_of_a_function_that_gives_another_type_now_is_told() -> None:
+    def infer(types: Any, parameters: Any) -> Any:
+        return KIND[0]
+
+    KIND = [INT]
+    for rows in (2, 300_000):
+        KIND[0] = INT
+        define_function("test_changed", infer, lambda a, t, p, rows: pc.add(a[0], 1))
+        define_aggregate("test_changed_aggregate", infer, lambda a, t, p: 1)
+        frame = SFrame({"k": np.arange(rows) % 2, "v": np.arange(rows)})
+        made = call("test_changed", frame["v"]), frame.groupby("k", {"n": aggregate("test_changed_aggregate", "v")})
+        KIND[0] = FLOAT
+        define_function("test_changed", infer, lambda a, t, p, rows: pc.multiply(a[0].cast("double"), 0.5))
+        define_aggregate("test_changed_aggregate", infer, lambda a, t, p: 0.5)
+        for each, name in zip(made, ("test_changed", "test_changed_aggregate"), strict=True):
+            with pytest.raises(UnsupportedOperationError, match=rf"'{name}' was defined again: .*int.* and would be of .*float.* now; make it anew"):
+                each.materialize()
+
+
+@pytest.mark.spark
+def test_a_spark_expression_of_several_rows_is_told_as_such() -> None:
+    from pyspark.sql import functions as F
+
+    def exploded(columns: Any, types: Any, parameters: Any) -> Any:
+        return F.explode(F.array(columns[0], columns[0]))
+
+    for kind in (INT, list_of(INT)):
+        name = f"test_exploded_{kind.kind}"
+        define_function(name, lambda t, p, kind=kind: kind, lambda a, t, p, rows: a[0], exploded)
+        column = SArray([[1], [2]] if kind != INT else [1, 2], dtype=list if kind != INT else int)
+        with pytest.raises(ExecutionError, match=r"(?i)generator"):
+            SFrame({"n": call(name, column)}).materialize(naive=True)
+
+
 def test_names_are_taken_once_and_a_definition_may_be_read_again() -> None:
     def first(types: Any, parameters: Any) -> Any:
         return INT

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.errors import ExecutionError, MemoFullError
+from sframe_spark.errors import ExecutionError, MemoFullError, UnsupportedOperationError, listed
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
 from sframe_spark.expressions.python_function import PythonFunction
@@ -199,6 +199,28 @@ def require_sent_functions(root: PlannerNode) -> None:
                 raise ExecutionError(f"the {table.kind} {call.function!r} cannot run in other processes: {reason}: {advice}")
 
 
+def require_types_as_made(root: PlannerNode) -> None:
+    """Check that functions and aggregates of plug-ins that were defined again still give the types that columns made of them have.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If one gives another type; the message names it.
+    """
+    if not (FUNCTIONS.has_added or AGGREGATES.has_added):
+        return
+    for node in postorder([root]):
+        calls = plugin_calls(node.operator)
+        if not calls:
+            continue
+        schema = tuple(node.operator.infer_type([child.facts for child in node.inputs]))
+        if schema != node.schema:
+            names = listed(list(dict.fromkeys(str(call.function) for call in calls)))
+            before, now = (f"({', '.join(map(str, kinds))})" for kinds in (node.schema, schema))
+            what = f"{names} was defined again: what was made of it before is of the types {before}, and would be of {now} now"
+            raise UnsupportedOperationError(f"{what}; make it anew")
+
+
 def calls_plugins_safe_in_threads(node: PlannerNode) -> bool:
     """Return whether threads may run all that an operator calls of plug-ins.
 
@@ -212,12 +234,9 @@ def calls_plugins_safe_in_threads(node: PlannerNode) -> bool:
 
 def plugin_calls(operator: Operator) -> list[Step | Aggregation]:
     """Return the calls of scalar functions and aggregates that plug-ins have registered."""
-    if operator.is_source:
+    if operator.is_source or not (FUNCTIONS.has_added or AGGREGATES.has_added):
         return []
-    scalars, aggregates = ({entry.name for entry in table.added()} for table in (FUNCTIONS, AGGREGATES))
-    if not (scalars or aggregates):
-        return []
-    return [call for call in calls_within(operator) if call.function in (scalars if isinstance(call, Step) else aggregates)]
+    return [call for call in calls_within(operator) if (FUNCTIONS if isinstance(call, Step) else AGGREGATES).is_added(str(call.function))]
 
 
 def plugin_uses(operator: Operator) -> set[tuple[str, str]]:

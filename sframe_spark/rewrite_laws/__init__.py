@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from sframe_spark.config import config
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.user_function_calls_and_result_memos import require_types_as_made
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.law_registry import declare_laws, require_known_operators
 from sframe_spark.planner.node import PlannerNode
@@ -151,4 +152,5 @@ def require_sound_laws(laws: Sequence[Law]) -> None:
 
 def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
     """Return an equivalent plan after all laws that the configuration has not disabled; the given graph is unchanged."""
+    require_types_as_made(node)
     return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)

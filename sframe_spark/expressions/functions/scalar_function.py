@@ -81,8 +81,16 @@ class FunctionTable(dict[str, Entry]):
 
     def added(self) -> list[Entry]:
         """Return the entries that are not built in."""
-        # Planning asks this of each node, and built-in entries are never removed.
-        return [] if len(self) == len(self._built_in) else [entry for name, entry in self.items() if name not in self._built_in]
+        return [entry for name, entry in self.items() if name not in self._built_in] if self.has_added else []
+
+    @property
+    def has_added(self) -> bool:
+        """Whether plug-ins have added entries: planning asks this of each node, and built-in entries are never removed."""
+        return len(self) != len(self._built_in)
+
+    def is_added(self, name: str) -> bool:
+        """Return whether a plug-in has added the entry with a name."""
+        return name in self and name not in self._built_in
 
     def named(self, name: str) -> Entry:
         """Return the entry with a name; if there is none, plug-ins of installed packages are loaded first.
@@ -451,7 +459,8 @@ class WithKernel:
             raise errors.SchemaError(f"{what} a {type(expression).__name__}: it is a column, or None")
         column_type = FUNCTIONS.inferred(self.name, types, parameters)
         if column_type not in (INT, FLOAT, STR, ARRAY):
-            return expression
+            # Spark refuses what makes several rows of one, such as an explosion, within another expression, and drops the condition.
+            return F.when(F.lit(True), expression)
         expected = spark_type(column_type)
         # Spark evaluates the check when it plans the query: if the type is right, only the column is left.
         message = f"{what} not of Spark's type {expected}, though it infers {column_type}"
