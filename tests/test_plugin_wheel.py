@@ -24,11 +24,11 @@ import sframe_spark as sfs
 from sframe_spark.errors import PluginWarning
 warnings.simplefilter("error", PluginWarning)
 from sframe_spark import SFrame, aggregate, config, functions
-from sframe_spark.functions.lag import fahrenheit, lag, read_readings, write_readings
+from sframe_spark.functions.lag import fahrenheit, lag
 from sframe_spark.plugin import graph_to_json, node_of
 
 place, rows = sys.argv[1], int(sys.argv[2])
-write_readings(SFrame({"time": range(rows), "value": [n / 2 for n in range(rows)]}), place + "/readings")
+SFrame({"time": range(rows), "value": [n / 2 for n in range(rows)]}).write(place + "/x.readings")
 
 def pipeline(frame):
     frame["warm"] = fahrenheit(frame["value"])
@@ -36,14 +36,14 @@ def pipeline(frame):
     frame["parity"] = frame["time"] % 2
     return frame[frame["time"] >= 3]
 
-frame = pipeline(read_readings(place + "/readings"))
+frame = pipeline(SFrame.read(place + "/x.readings"))
 plan = str(frame.explain(trace=True))
 frame.save(place + "/saved")
 config.serialization_directory = place + "/pickled"
 with open(place + "/pickle", "wb") as file:
-    pickle.dump(pipeline(read_readings(place + "/readings")), file)
+    pickle.dump(pipeline(SFrame.read(place + "/x.readings")), file)
 with open(place + "/plan.json", "w") as file:
-    file.write(graph_to_json(node_of(pipeline(read_readings(place + "/readings"))["before"])))
+    file.write(graph_to_json(node_of(pipeline(SFrame(SFrame.read(place + "/x.readings").to_arrow()))["before"])))
 means = frame.groupby("parity", {"mean": aggregate.HARMONIC_MEAN("warm")}).sort("parity")["mean"]
 (plugin,) = [plugin for plugin in sfs.plugins() if plugin.distribution == "sframe-lag"]
 print(json.dumps({"before": list(frame["before"]), "means": list(means), "law": "lag(lag(x, a), b) = lag(x, a + b)" in plan and "rows=3" in plan,
@@ -91,7 +91,13 @@ def everything_works(site: Path, place: Path, **variables: str) -> None:
         values = [value for n, value in enumerate(warm) if n >= 3 and n % 2 == parity]
         means.append(len(values) / math.fsum(1 / value for value in values))
     found = run(FIRST, site, place, ROWS, **variables)
-    registered = {"aggregates": ["harmonic_mean"], "operators": ["lag"], "scalar functions": ["fahrenheit"]}
+    registered = {
+        "aggregates": ["harmonic_mean"],
+        "operators": ["lag"],
+        "scalar functions": ["fahrenheit"],
+        "sources": ["readings"],
+        "writers": ["readings"],
+    }
     assert found["registered"].items() >= registered.items()  # type: ignore[attr-defined]
     assert (found["before"], found["law"], found["place"]) == (before, True, str(site / "sframe_lag"))
     assert found["means"] == pytest.approx(means, rel=1e-14)
@@ -110,5 +116,5 @@ def test_on_spark(site: Path, tmp_path: Path) -> None:
 
 
 def test_each_kind_is_short() -> None:
-    for kind in ("functions", "aggregates", "operators", "laws", "readers"):
+    for kind in ("functions", "aggregates", "operators", "laws", "readers", "writers"):
         assert len((EXAMPLE / "src" / "sframe_lag" / f"{kind}.py").read_text(encoding="utf-8").splitlines()) <= 60, kind

@@ -709,11 +709,12 @@ def page(texts: dict[str, str]) -> str:
     """Return the page, given the message of each mistake."""
     head = """# Mistakes in plug-ins, and what finds them
 
-Each of these was written as the smallest plug-in that has the mistake (`tests/testing/mistakes_of_plugin_authors.py`),
-and this is what [the contract kit](extending.md#the-contract-kit) said. `check_operator`, `check_function` and
-`check_aggregate` compare implementations with each other and with what is declared. Where all are wrong in the same
-way, only an oracle finds it: `expected=`, a plain Python function. A package whose entry point raises, or that takes a
-name that is taken, is left out whole, with one warning; `sframe_spark.plugins()` lists it.
+Each of these was written as the smallest plug-in that has the mistake (`tests/testing/mistakes_of_plugin_authors.py`,
+`tests/testing/mistakes_of_source_authors.py`), and this is what [the contract kit](extending.md#the-contract-kit) said.
+`check_operator`, `check_function`, `check_aggregate`, `check_source` and `check_writer` compare implementations with
+each other and with what is declared. Where all are wrong in the same way, only an oracle finds it: `expected=`, a plain
+Python function. A package whose entry point raises, or that takes a name that is taken, is left out whole, with one
+warning; `sframe_spark.plugins()` lists it.
 """
     parts = [head]
     for made in MISTAKES:
@@ -724,6 +725,6 @@ name that is taken, is left out whole, with one warning; `sframe_spark.plugins()
 
 if __name__ == "__main__":
     # Functions of this program would be sent to other processes whole; those of a module are imported there.
-    from tests.testing import mistakes_of_plugin_authors as imported
+    from tests.testing import mistakes_of_plugin_authors as imported, mistakes_of_source_authors  # noqa: F401  # it adds its own
 
     PAGE.write_text(imported.page({made.title: imported.message_of(made) for made in imported.MISTAKES}), encoding="utf-8")

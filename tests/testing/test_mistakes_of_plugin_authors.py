@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+# It adds its own to the list.
+import tests.testing.mistakes_of_source_authors  # noqa: F401
 from tests.testing.mistakes_of_plugin_authors import MISTAKES, PAGE, Mistake, message_of
 
 pytestmark = pytest.mark.usefixtures("own_registry")

@@ -151,17 +151,26 @@ class SourceTable:
         batches = batches_of(source, lambda: source.read(part.start, part.stop, names, predicate if source.filters else None))
         with contextlib.closing(batches):
             for rows in batches:
-                yield self._checked(rows, source, asked, len(positions))
+                yield self.checked_batch(rows, source, asked[: len(positions)])
 
     def _cheapest(self) -> int:
         sizes = [fixed_size(kind) for kind in self.types]
         return min(range(len(sizes)), key=lambda position: (sizes[position] is None, sizes[position] or 0.0))
 
-    def _checked(self, rows: Any, source: RowSource, asked: Sequence[int], width: int) -> Chunk:
+    def checked_batch(self, rows: Any, source: RowSource, asked: Sequence[int]) -> Chunk:
+        """Return some columns of what a source has yielded, in the types of the table.
+
+        Raises
+        ------
+        PlanInvariantError
+            If it is no table, or lacks a column.
+        SchemaError
+            If values do not fit the type of their column.
+        """
         if not isinstance(rows, (pa.Table, pa.RecordBatch)):
             raise PlanInvariantError(f"read() of the source {source.called()} yields {rows!r:.80}: it yields Arrow tables or record batches")
         columns = []
-        for position in asked[:width]:
+        for position in asked:
             name, kind = self.names[position], self.types[position]
             index = rows.schema.get_field_index(name)
             if index < 0:

@@ -4,6 +4,7 @@ from sframe_lag.aggregates import HARMONIC_MEAN
 from sframe_lag.functions import fahrenheit
 from sframe_lag.laws import LAWS
 from sframe_lag.operators import Lag, lag
-from sframe_lag.readers import read_readings, write_readings
+from sframe_lag.readers import Readings
+from sframe_lag.writers import ReadingsWriter
 
-__all__ = ["HARMONIC_MEAN", "LAWS", "Lag", "fahrenheit", "lag", "read_readings", "write_readings"]
+__all__ = ["HARMONIC_MEAN", "LAWS", "Lag", "Readings", "ReadingsWriter", "fahrenheit", "lag"]
