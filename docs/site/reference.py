@@ -42,6 +42,7 @@ ARRAY_SECTIONS = {
     "missing_values_casts_clipping_membership_and_hash": "Missing values, casts, single values",
     "mathematics": "Mathematics of each number",
     "texts": "Functions of texts",
+    "date_parts": "Parts of date-times",
     "windows": "Running and rolling values",
     "items": "Items of lists, arrays, dicts and texts",
     "datetimes": "Date-times",

@@ -21,12 +21,14 @@ from sframe_spark.redaction import hide_in_error, secrets_in
 def array_hints() -> dict[str, str]:
     """Return the hints for columns, with those for functions that have tables."""
     # An import of the package alone loads neither the tables nor NumPy.
+    from sframe_spark.expressions.functions.date_parts import DATE_PARTS
     from sframe_spark.expressions.functions.function_families import hints_of
     from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
     from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
 
+    parts = {name: f"use dt.{name}" for name in DATE_PARTS} | hints_of(DATE_PARTS.values(), "use dt.{name}")
     names = {name: f"use str.{name}()" for name in TEXT_FUNCTIONS if name != "contains"}
-    return names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | ARRAY
+    return parts | names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | ARRAY
 
 
 def by_name(hints: dict[str, str]) -> dict[str, str]:
@@ -346,7 +348,6 @@ ARRAY = COMMON | by_name(
         "use kurtosis(), with bias=False as in pandas": "kurt",
         "of whole columns: sum(), mean() and so on; of groups: groupby()": "agg aggregate",
         "not (sa.diff() < 0).any()": "is_monotonic_increasing is_sorted",
-        "use split_datetime(), floor_time(every), in_zone(zone), from_zone(zone), datetime_to_str(), str_to_datetime()": "dt",
         "use in_zone(zone)": "tz_convert convert_time_zone",
         "use from_zone(zone)": "tz_localize replace_time_zone",
         "use floor_time(every)": "xbar date_trunc normalize",
@@ -358,7 +359,6 @@ ARRAY = COMMON | by_name(
         "use str_pad(width)": "pad_start lpad rjust",
         "use str_pad(width, 'right')": "pad_end rpad ljust",
         "use str_pad(width, 'both')": "center",
-        "use split_datetime(None, ['year'])['year'], and so on": "year month day hour minute second weekday dayofweek dayofmonth",
         "use astype(class)": "cast",
         "use astype(class, undefined_on_failure=True)": "try_cast",
         "use SArray.where(condition, istrue, isfalse)": "mask combine_first",
@@ -418,6 +418,20 @@ TEXT = by_name(
         "use str.split(separator) and apply(lambda parts: {part: 1 for part in parts}).unpack()": "get_dummies",
         "use apply(lambda text: unicodedata.normalize(form, text))": "normalize",
         "use apply(lambda text: text.encode())": "encode decode",
+    }
+)
+# Names of what pandas and Polars have for date-times in `dt`.
+DATE = by_name(
+    {
+        "use floor_time(every) of the column": "floor truncate normalize date round ceil",
+        "use in_zone(zone) of the column": "tz_convert convert_time_zone",
+        "use from_zone(zone) of the column": "tz_localize replace_time_zone",
+        "use shift_time(name, duration) of a frame": "offset_by month_start add_business_days",
+        "use dt.strftime(format)": "to_string",
+        "use dt.microsecond": "us millisecond nanosecond",
+        "differences are seconds as they are: a - b": "total_seconds total_minutes total_hours total_days",
+        "use astype(float), the seconds since 1970": "epoch timestamp",
+        "use split_datetime(timezone=True)": "tz base_utc_offset",
     }
 )
 
@@ -713,6 +727,20 @@ def no_text_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
 
     hints = TEXT | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()")
     return NoAttributeError(f"columns have no str.{name}" + _suggestion(name, hints, members))
+
+
+def no_date_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
+    """Return the error to raise for a part of date-times that columns do not have.
+
+    Examples
+    --------
+    >>> print(no_date_member("dayofyear"))
+    columns have no dt.dayofyear: use dt.day_of_year
+    """
+    from sframe_spark.expressions.functions.date_parts import DATE_PARTS
+    from sframe_spark.expressions.functions.function_families import hints_of
+
+    return NoAttributeError(f"columns have no dt.{name}" + _suggestion(name, DATE | hints_of(DATE_PARTS.values(), "use dt.{name}"), members))
 
 
 def raise_property_error(owner: Any, name: str) -> None:

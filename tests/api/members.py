@@ -297,7 +297,7 @@ TELLS = "tells what is known, or plans"
 SHOWS = "draws counts that other members make"
 OTHERS = {
     "SArray": {**dict.fromkeys(("dtype", "shape", "explain", "last_run", "is_materialized", "materialize"), TELLS)}
-    | {"str": "functions of texts, each by its own"}
+    | {"str": "functions of texts, each by its own", "dt": "parts of date-times, each by its own"}
     | dict.fromkeys(("plot", "show", "explore"), SHOWS),
     "SFrame": {
         **dict.fromkeys(("dtype", "shape", "explain", "last_run", "is_materialized", "materialize", "is_sorted", "ordering"), TELLS),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from sframe_spark.expressions.functions.function_families import FamilyFunction
+from sframe_spark.expressions.functions.date_parts import DATE_PARTS
 from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS, PAIR_FUNCTIONS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
@@ -18,7 +19,7 @@ def wrapped(text: str) -> str:
 
 def elementwise_page(no_edit: str) -> str:
     """All functions of values: what they return, an example, and where Spark computes them by a function of its own."""
-    return "\n\n".join(["# Functions of values", no_edit, *introduction(), *number_parts(), *text_parts(), *numpy_parts()]) + "\n"
+    return "\n\n".join(["# Functions of values", no_edit, *introduction(), *number_parts(), *text_parts(), *date_parts(), *numpy_parts()]) + "\n"
 
 
 def introduction() -> Iterator[str]:
@@ -30,12 +31,12 @@ def introduction() -> Iterator[str]:
     )
 
 
-def table_of(lines: Iterable[FamilyFunction]) -> str:
+def table_of(lines: Iterable[Any], has_column: Callable[[Any], bool] = lambda line: FUNCTIONS[line.function].expression is not None) -> str:
     """A row for each function."""
     rows = ["| Function | | Gives | Spark |", "| --- | --- | --- | --- |"]
     for line in lines:
         expression, printed = line.example
-        spark = "yes" if FUNCTIONS[line.function].expression is not None else ""
+        spark = "yes" if has_column(line) else ""
         shown = f"| `{expression}` | {line.summary.removeprefix('Return ').rstrip('.')} | `{printed}` | {spark} |"
         rows.append(shown.replace("\\|", "|"))
     return "\n".join(rows)
@@ -72,6 +73,18 @@ def text_parts() -> Iterator[str]:
         "look-around and no back references; `\\w`, `\\d`, `\\s` and `\\b` are of ASCII, and `$` is the end of the text only. What cannot be read is "
         "an error at your line. In a replacement `\\1` is a group and `\\0` the match. `column.contains(part)` is the reference's, which has 0 for "
         "missing values."
+    )
+
+
+def date_parts() -> Iterator[str]:
+    yield "## Date-times"
+    yield wrapped(
+        "Parts of date-times are in `column.dt`, as in pandas: without parentheses, but for names. They are those of the local time at each value's "
+        "own offset. `in_zone`, `floor_time` and other members of columns know zones and calendars."
+    )
+    yield table_of(DATE_PARTS.values(), lambda line: line.column is not None)
+    yield wrapped(
+        "`split_datetime` makes columns of several parts, by these names (`us` is `microsecond`); `strftime(format)` is `datetime_to_str(format)`."
     )
 
 

@@ -10,7 +10,7 @@ from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_fra
 from sframe_spark.api.evenly_spaced_times import uniform_times
 from sframe_spark.api.unpacked_columns import distinct_keys, prefixed, require_prefix
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.expressions.functions.datetimes import PARTS, TIMEZONE
+from sframe_spark.expressions.functions.date_parts import PARTS, TIMEZONE
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.planner.node import PlannerNode
@@ -85,8 +85,8 @@ class DateTimes:
             Beginning of the column names, before a dot; None: the names are those of the parts.
         limit
             The parts, in the order of their columns: ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second``, ``us`` (microseconds),
-            ``weekday`` (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). If not given, the first six. ``tzone`` gives the
-            year, as in Turi Create; use ``timezone=True`` for the offset.
+            ``weekday`` (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0), and others of ``column.dt``, such as
+            ``quarter``. If not given, the first six. ``tzone`` gives the year, as in Turi Create; use ``timezone=True`` for the offset.
         timezone
             Whether to add a column with the offset from UTC in hours, positive in the east; missing for date-times without an offset.
 

@@ -19,6 +19,7 @@ from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_value_conversion import column_values, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
 from sframe_spark.api.numpy_dispatch import NumpyDispatch
 from sframe_spark.api.sarray.arithmetic import Arithmetic
+from sframe_spark.api.sarray.date_parts import Dates
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.file_io import ColumnFiles
 from sframe_spark.api.sarray.filter_sort_unique_and_sample import Selection
@@ -55,6 +56,7 @@ class SArray(
     Windows,
     Items,
     DateTimes,
+    Dates,
     ZonesAndCalendars,
     Texts,
     ColumnPlotting,

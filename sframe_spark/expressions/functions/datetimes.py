@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import ExecutionError, SchemaError, SFrameError, TimeFormatError
 from sframe_spark.expressions.functions.scalar_function import (
     INCREASING,
@@ -33,7 +33,6 @@ from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.values.arrow_to_column_types import zoned_array
 from sframe_spark.values.column_cast import microseconds_of, seconds_to_microseconds, wall_microseconds
 from sframe_spark.values.datetimes import (
-    DAY,
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
     MINUTE,
@@ -229,23 +228,7 @@ def _build_tick(columns: Sequence[Column], types: Sequence[ColumnType], paramete
 define_function("tick_time", _infer_tick, _compute_tick, _build_tick)
 
 
-# Parts of date-times in wall-clock time: year, month, weekday, hour, offset from UTC.
-
-TIMEZONE = "timezone"
-_CALENDAR: dict[str, Callable[[pa.Array], pa.Array]] = {
-    "year": pc.year,
-    "month": pc.month,
-    "day": pc.day,
-    "hour": pc.hour,
-    "minute": pc.minute,
-    "second": pc.second,
-    "us": lambda wall: pc.add(pc.multiply(pc.millisecond(wall), 1000), pc.microsecond(wall)),
-    "weekday": lambda wall: pc.day_of_week(wall),
-    "isoweekday": lambda wall: pc.day_of_week(wall, count_from_zero=False),
-    "tmweekday": lambda wall: pc.day_of_week(wall, week_start=7),
-}
-PARTS = (*_CALENDAR, TIMEZONE)
-"""All parts by name; weekdays count from Monday as 0 or, in ISO, as 1, and ``tmweekday`` from Sunday as 0."""
+# Local times.
 
 
 def wall_clock(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
@@ -254,47 +237,17 @@ def wall_clock(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Ar
     return wall_microseconds(microseconds_of(values, column_type), values, column_type).cast(DATETIME.physical)
 
 
+def wall_column(datetimes: Column, column_type: ColumnType) -> Column:
+    """Return a Spark column of microseconds in local time."""
+    return _wall_column(microseconds_column(datetimes, column_type), datetimes, column_type)
+
+
 def offsets_of(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
     """Return the offsets of datetimes in minutes east of UTC; missing for a datetime without an offset."""
     values = array_of(datetimes, rows)
     if not column_type.is_zoned:
         return pa.nulls(rows, pa.int32())
     return if_else(values.is_valid(), pc.struct_field(values, "offset"), pa.scalar(None, pa.int32()))
-
-
-def _infer_part(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Return the type of the part; parameter: the name of the part."""
-    if types[0].kind != DATETIME_KIND:
-        raise SchemaError(f"values of {types[0].kind} are no date-times: convert them with str_to_datetime() or astype(datetime.datetime) first")
-    return FLOAT if parameters[0] == TIMEZONE else INT
-
-
-def _compute_part(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    if parameters[0] == TIMEZONE:
-        return pc.divide(offsets_of(arguments[0], types[0], rows).cast(pa.float64()), 60.0)
-    return _CALENDAR[parameters[0]](wall_clock(arguments[0], types[0], rows))
-
-
-def _build_part(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-    column, part = columns[0], parameters[0]
-    if part == TIMEZONE:
-        return column["offset"].cast("double") / 60.0 if types[0].is_zoned else F.lit(None).cast("double")
-    wall = _wall_column(microseconds_column(column, types[0]), column, types[0])
-    if part in ("year", "month", "day"):
-        return getattr(F, part)(F.timestamp_micros(wall)).cast("bigint")
-    if part == "us":
-        return F.pmod(wall, F.lit(SECOND).cast("bigint"))
-    if part in ("hour", "minute", "second"):
-        unit, period = {"hour": (60 * MINUTE, 24), "minute": (MINUTE, 60), "second": (SECOND, 60)}[part]
-        return F.pmod(floor_divide_ints(wall, F.lit(unit).cast("bigint")), F.lit(period).cast("bigint"))
-    # Day 0, the first of January 1970, was a Thursday.
-    days = floor_divide_ints(wall, F.lit(DAY).cast("bigint"))
-    first = {"weekday": 3, "isoweekday": 3, "tmweekday": 4}[part]
-    weekday = F.pmod(days + first, F.lit(7).cast("bigint"))
-    return weekday + 1 if part == "isoweekday" else weekday
-
-
-define_function("moment_part", _infer_part, _compute_part, _build_part)
 
 
 # Parsing and formatting of date-times by a strftime-like format.

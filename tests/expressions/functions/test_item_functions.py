@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray
-from sframe_spark.expressions.functions.datetimes import PARTS
+from sframe_spark.expressions.functions.date_parts import PARTS
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
 from sframe_spark.operators.elementwise import apply_program
 from sframe_spark.planner.node import PlannerNode

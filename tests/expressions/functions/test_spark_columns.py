@@ -15,7 +15,7 @@ import pytest
 
 import sframe_spark.expressions.functions  # noqa: F401 - fills the table
 from sframe_spark.compute.spark_columns import ddl
-from sframe_spark.expressions.functions.datetimes import PARTS
+from sframe_spark.expressions.functions.date_parts import PARTS
 from sframe_spark.expressions.functions.number_functions import PAIR_FUNCTIONS
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ScalarFunction, evaluate
 from sframe_spark.session.spark_versions import dataframe_of, to_arrow
