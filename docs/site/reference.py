@@ -25,6 +25,7 @@ FRAME_SECTIONS = {
     "gaps_and_ranks": "Gaps and ranks",
     "neighbours_by_key": "Neighbouring rows of a key",
     "running_aggregates_smoothing_and_time_shift": "Running values",
+    "time_lines": "Sessions, and what times are like",
     "times_by_calendar_and_zone": "Times moved and floored, by calendars and zones",
     "known_and_assumed_row_order": "What is known of the order of rows",
     "file_io": "Files, CSV among them",

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.compute.interval_grid import SIDES, Grid
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.compute.interval_grid import SIDES, Grid, labels_of_numbers, numbers_between
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
+from sframe_spark.operators.groupby.resampling import LabelBounds
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.calendar_intervals import MONDAY, YEAR_0, CalendarIntervals
-from sframe_spark.values.datetimes import DAY, to_microseconds
+from sframe_spark.values.datetimes import DAY, MINUTE, from_microseconds, is_in_years_of_python, timestamp_text, to_microseconds
 from sframe_spark.values.duration_parsing import LONGEST, IntervalLength, parse_duration, parse_step
 from sframe_spark.values.time_zones import zone_name, zone_named
 
@@ -86,6 +87,56 @@ def _origin(origin: Any, key: ColumnType, column: str, step: IntervalLength, zon
         begin += int(zone_named(zone).offsets_at(np.array([begin]))[0])
     result: int | float = begin
     return result
+
+
+def label_bounds(start: Any, stop: Any, key: ColumnType, column: str, grid: Grid) -> LabelBounds:
+    """Return the first and the last label between two keys that a user gives, either of which may be None.
+
+    Raises
+    ------
+    SchemaError
+        If a key does not fit the column.
+    InvalidArgumentError
+        If ``stop`` is not after ``start``.
+    """
+    zone = None if grid.calendar is None else grid.calendar.zone
+    is_float = key == FLOAT or (key.is_numeric and grid.is_float)
+    found: list[int | float | None] = []
+    for what, value, rounded in (("start", start, math.floor), ("stop", stop, math.ceil)):
+        bound, bound_type = (None, key) if value is None else clock_bound(value, what)
+        if (bound_type.kind == DATETIME_KIND) != (key.kind == DATETIME_KIND):
+            raise SchemaError(f"{what}= is a {'date-time' if key.kind == DATETIME_KIND else 'number'}, as {column} is, got {value!r}")
+        if bound_type.is_zoned and not key.is_zoned:
+            raise SchemaError(f"{what}= has an offset from UTC, and the date-times of {column} have none: {value!r}")
+        if bound is not None and zone is not None and not bound_type.is_zoned:
+            bound = int(zone_named(zone).instants_of(np.array([bound])).earlier[0])
+        # An interval of ints begins at an int.
+        found.append(bound if bound is None or is_float or not isinstance(bound, float) else rounded(bound))
+    if None not in found and found[1] <= found[0]:  # type: ignore[operator]  # neither is None
+        raise InvalidArgumentError(f"stop= is after start=, and {stop!r} is not after {start!r}")
+    first, last = numbers_between(found[0], found[1], grid, is_float)
+    offset = getattr(start if stop is None else stop, "utcoffset", lambda: None)() if key.is_zoned else None
+
+    def label(number: int | None, more: int) -> Any:
+        return None if number is None else _label_of(number + more, grid, key, is_float, 0 if offset is None else offset // MINUTES)
+
+    return LabelBounds(label(first, 0), label(last, 0), label(first, -1), label(last, 1))
+
+
+MINUTES = datetime.timedelta(minutes=1)
+
+
+def _label_of(number: int, grid: Grid, key: ColumnType, is_float: bool, minutes: int) -> Any:
+    """Return the label with a number as a value of the key column."""
+    value = labels_of_numbers(np.array([number]), grid, is_float)[0].item()
+    if key.is_numeric:
+        return value
+    if grid.calendar is not None and grid.calendar.zone is not None:
+        minutes = int(zone_named(grid.calendar.zone).offsets_at(np.array([value]))[0]) // MINUTE
+    offset = minutes if key.is_zoned else None
+    if not is_in_years_of_python(value, offset):
+        raise DateTimeRangeError(f"an interval beside start= or stop= begins at {timestamp_text(value)} UTC, outside the years 1 to 9999")
+    return from_microseconds(value, offset)
 
 
 def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:

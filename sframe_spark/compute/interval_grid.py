@@ -167,6 +167,25 @@ def numbers_of_labels(labels: np.ndarray, grid: Grid) -> np.ndarray:
     return numbers.astype(np.int64)
 
 
+def numbers_between(start: int | float | None, stop: int | float | None, grid: Grid, is_float: bool) -> tuple[int | None, int | None]:
+    """Return the numbers of two labels: of the interval with ``start``, and of the last one that begins before ``stop``.
+
+    Examples
+    --------
+    >>> numbers_between(12, 30, Grid(10), False), numbers_between(12, 31, Grid(10, label="right"), False)
+    ((1, 2), (2, 4))
+    """
+    left = attrs.evolve(grid, closed="left", label="left")
+    more = int(grid.label == "right")
+
+    def number(key: int | float, is_end: bool) -> int:
+        keys = np.array([float(key) if is_float else key])
+        start_of = grid_labels(keys, left)
+        return int(numbers_of_labels(start_of, left)[0]) + more - (is_end and bool(start_of[0] == keys[0]))
+
+    return None if start is None else number(start, False), None if stop is None else number(stop, True)
+
+
 def labels_of_numbers(numbers: np.ndarray, grid: Grid, is_float: bool) -> np.ndarray:
     """Return the labels that have some numbers; inverse of :func:`numbers_of_labels`."""
     if grid.calendar is not None:

@@ -12,7 +12,7 @@ from sframe_spark.api.aggregates.requests import AggregateRequest
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import also_named, call_example
-from sframe_spark.api.interval_arguments import interval_grid
+from sframe_spark.api.interval_arguments import interval_grid, label_bounds
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
 from sframe_spark.api.sframe.clock_frames import clock_ticks, uniform_clock
 from sframe_spark.api.sframe.merged_and_disjoint_intervals import group_by_overlapping_intervals
@@ -333,6 +333,8 @@ class TimeGroups(Relational):
         zone: Any = None,
         origin: Any = None,
         offset: Any = None,
+        start: Any = None,
+        stop: Any = None,
     ) -> SFrame:
         """Return one row for each interval, even without rows, from the first to the last interval that contains rows.
 
@@ -346,6 +348,9 @@ class TimeGroups(Relational):
         fill
             Aggregates of an interval without rows: ``"missing"``: they are missing; ``"forward"``: those of the last interval before it that
             contains rows.
+        start, stop
+            If given, all keys have the intervals from the one that contains ``start``, up to the last one that begins before ``stop``; rows outside
+            of these are left out, and so are keys without others. Date-times without an offset are times of the clock in ``zone``.
 
         Returns
         -------
@@ -367,20 +372,22 @@ class TimeGroups(Relational):
         >>> sf = SFrame({"time": [1, 9, 10, 35], "v": [1, 2, 3, 4]})
         >>> sf.resample("time", 10, {"total": aggregate.SUM("v")}, fill="forward").to_arrow().to_pydict()
         {'time': [0, 10, 20, 30], 'total': [3, 3, 3, 4]}
+        >>> list(sf.resample("time", 10, start=-5, stop=30)["time"])
+        [-10, 0, 10, 20]
         """
         position = self._clock_position(on)
         if fill not in FILLS:
             raise InvalidArgumentError(f"fill must be one of {', '.join(FILLS)}, got {fill!r}")
         if every is None:
             raise SchemaError("resample needs every=, the length of the intervals")
-        intervals = AssignIntervals(
-            position, interval_grid(self._node.schema[position], f"column {on!r}", every, closed, label, zone, origin, offset)
-        )
+        key_type, column = self._node.schema[position], f"column {on!r}"
+        grid = interval_grid(key_type, column, every, closed, label, zone, origin, offset)
+        bounds = label_bounds(start, stop, key_type, column, grid)
         keys = self._key_positions(by, "by")
         for key in keys:
             self._check_sortable(key)
         aggregations, names = self._group_aggregates([position, *keys], operations)
-        return make_frame(resample(self._node, intervals, keys, aggregations, fill == "forward"), names)
+        return make_frame(resample(self._node, AssignIntervals(position, grid), keys, aggregations, fill == "forward", bounds), names)
 
     @staticmethod
     def uniform_clock(start: Any, stop: Any, every: Any, *, zone: Any = None, origin: Any = None, offset: Any = None) -> SFrame:

@@ -26,7 +26,6 @@ from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.database_io import FrameDatabases
 from sframe_spark.api.sframe.file_io import FrameFiles
 from sframe_spark.api.sframe.files_of_any_kind import FilesOfAnyKind
-from sframe_spark.api.sframe.gaps_and_ranks import GapsAndRanks
 from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.interval_joins import IntervalJoins
@@ -38,6 +37,7 @@ from sframe_spark.api.sframe.missing import MissingValues
 from sframe_spark.api.sframe.plotting import FramePlotting
 from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
+from sframe_spark.api.sframe.time_lines import TimeLines
 from sframe_spark.api.sframe.times_by_calendar_and_zone import CalendarColumns
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
@@ -91,7 +91,7 @@ class SFrame(
     RowFunctions,
     MissingValues,
     TimeGroups,
-    GapsAndRanks,
+    TimeLines,
     NearRows,
     CalendarColumns,
     IntervalJoins,

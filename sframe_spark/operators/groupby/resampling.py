@@ -14,10 +14,16 @@ from sframe_spark.compute.interval_grid import Grid, clock_labels, grid_labels, 
 from sframe_spark.compute.key_equality_and_codes import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_starts
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
+from sframe_spark.expressions.scalar_function_program import Literal, Program, Register
+from sframe_spark.operators.append import append
+from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.groupby_of_adjacent_equal_keys import group_adjacent_equal_keys, narrowed, numbered_runs
-from sframe_spark.operators.project_zip_arrange import project
-from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
+from sframe_spark.operators.project_zip_arrange import column_of, project
+from sframe_spark.operators.row_selection import filter_by_mask
+from sframe_spark.operators.sort_top_rows_and_assumed_order import assume_order, sort_rows
+from sframe_spark.operators.sources.in_memory import constant_source
 from sframe_spark.order import Monotone, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
@@ -27,7 +33,7 @@ from sframe_spark.planner.operator import Need, Operator, Origin, SequentialOper
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.types import FLOAT, FLOAT_KIND, ColumnType
+from sframe_spark.types import FLOAT, FLOAT_KIND, INT, ColumnType
 from sframe_spark.values.arrow_to_column_types import zoned_array
 from sframe_spark.values.column_cast import wall_microseconds
 from sframe_spark.values.datetimes import MINUTE, is_in_years_of_python, timestamp_text
@@ -203,12 +209,50 @@ def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequen
     return group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved)
 
 
-def group_assigned(node: PlannerNode, intervals: AssignIntervals, positions: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+@attrs.frozen
+class LabelBounds:
+    """The first and the last label of a resampling, as date-times or numbers, and the ones before the first and after the last.
+
+    Parameters
+    ----------
+    first, last
+        The labels; None: each key has its own.
+    before, after
+        The labels before the first and after the last; None where that is.
+    """
+
+    first: Any = None
+    last: Any = None
+    before: Any = None
+    after: Any = None
+
+    def keep(self, node: PlannerNode, label: int) -> PlannerNode:
+        """Return the rows whose label lies within the bounds; the label is the column at a position."""
+        for function, bound in (("greater_equal", self.first), ("less_equal", self.last)):
+            if bound is not None:
+                node = filter_by_mask(node, apply_function(function, column_of(node, label), Literal(bound, node.schema[label])))
+        return node
+
+    def outside(self, grouped: PlannerNode, keys: int) -> list[PlannerNode]:
+        """Return nodes with a row for each key just outside of the bounds, without aggregates: intervals between it and others are filled."""
+        of_keys = group_by(project(grouped, range(1, 1 + keys)), range(keys), []) if keys else constant_source(0, INT, 1)
+        label, *others = grouped.schema
+        rest = [Literal(None, column_type) for column_type in others[keys:]]
+        return [
+            apply_program(of_keys, Program(max(keys, 1), (), (Literal(bound, label), *map(Register, range(keys)), *rest)))
+            for bound in (self.before, self.after)
+            if bound is not None
+        ]
+
+
+def group_assigned(
+    node: PlannerNode, intervals: AssignIntervals, positions: Sequence[int], aggregations: Sequence[Aggregation], bounds: LabelBounds | None = None
+) -> PlannerNode:
     """Return aggregates of sorted rows by interval. The label is an additional column, so that the key itself can be aggregated."""
     width = node.facts.width
     twice = project(node, [*range(width), positions[0]])
     labelled = attrs.evolve(intervals, position=width).make_planner_node(twice)
-    return group_adjacent_equal_keys(labelled, [width], aggregations, positions[1:])
+    return group_adjacent_equal_keys(labelled if bounds is None else bounds.keep(labelled, width), [width], aggregations, positions[1:])
 
 
 # Filling: a row for each empty interval between two intervals with rows.
@@ -380,13 +424,30 @@ class FillIntervals(SequentialOperator):
         return f"{self.grid.length()}, {self.keys} key(s), {'forward' if self.forward else 'missing'}"
 
 
-def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation], forward: bool) -> PlannerNode:
-    """Return a node with one row per interval, from the first with rows to the last, for each value of ``by``; ascending by label, then by key."""
+def resample(
+    node: PlannerNode,
+    intervals: AssignIntervals,
+    by: Sequence[int],
+    aggregations: Sequence[Aggregation],
+    forward: bool,
+    bounds: LabelBounds | None = None,
+) -> PlannerNode:
+    """Return a node with one row per interval, from the first with rows to the last, for each value of ``by``; ascending by label, then by key.
+
+    With bounds the first or the last interval is the same for all keys.
+    """
     below, positions, moved = narrowed(node, [intervals.position, *by], aggregations)
-    grouped = group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved)
+    bounds = bounds or LabelBounds()
+    grouped = group_assigned(sort_rows(below, [(positions[0], True)]), intervals, positions, moved, bounds)
+    ends = bounds.outside(grouped, len(by))
     fill = FillIntervals(intervals.grid, len(by), forward)
     if not by:
-        return fill.make_planner_node(grouped)
+        if ends:
+            # The label before all comes first, that after all last.
+            parts = [grouped, *ends] if bounds.before is None else [ends[0], grouped, *ends[1:]]
+            grouped = assume_order(append(*parts), [(0, True)])
+        return bounds.keep(fill.make_planner_node(grouped), 0)
     keys = [(position, True) for position in range(1, 1 + len(by))]
     # Gaps are found key by key, and the result is ordered label by label. That takes two sorts, of only one row per label and key.
-    return sort_rows(fill.make_planner_node(sort_rows(grouped, [*keys, (0, True)])), [(0, True), *keys])
+    key_by_key = sort_rows(append(grouped, *ends) if ends else grouped, [*keys, (0, True)])
+    return sort_rows(bounds.keep(fill.make_planner_node(key_by_key), 0), [(0, True), *keys])

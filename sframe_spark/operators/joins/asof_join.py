@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 import numpy as np
 
+from sframe_spark.compute.exact_float_distances import first_from, is_from, is_until, last_until
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.lookup.cached_reader import as_lookup
-from sframe_spark.operators.lookup.exact_float_distances import first_from, is_from, is_until, last_until
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
     WIDE,
     GroupCodes,

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.compute.exact_float_distances import is_from, is_until
 from sframe_spark.compute.key_equality_and_codes import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
@@ -30,7 +31,6 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
 from sframe_spark.operators.joins.asof_join import NearKeys, searched_in_order
 from sframe_spark.operators.joins.window_bounds import CLOSED, WindowBounds, check_window, smallest, whole_distance
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
-from sframe_spark.operators.lookup.exact_float_distances import is_from, is_until
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
     WIDE,
     Flags,

@@ -7,8 +7,8 @@ import math
 import attrs
 import numpy as np
 
+from sframe_spark.compute.exact_float_distances import first_after, first_from, last_before, last_until
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.lookup.exact_float_distances import first_after, first_from, last_before, last_until
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import Flags, Numbers
 
 CLOSED = ("both", "left", "right", "neither")

@@ -38,6 +38,9 @@ def frame() -> SFrame:
     return SFrame({"t": TIMES, "k": [index % 3 for index in range(len(TIMES))], "f": [index * 0.5 for index in range(len(TIMES))]})
 
 
+YEAR: dict[str, Any] = {"start": datetime.datetime(2024, 1, 1, tzinfo=UTC), "stop": datetime.datetime(2025, 1, 1, tzinfo=UTC)}
+
+
 def programs() -> dict[str, Callable[[SFrame], SFrame]]:
     """Programs that use zones and calendars in every way."""
     return {
@@ -47,6 +50,9 @@ def programs() -> dict[str, Callable[[SFrame], SFrame]]:
         "half days": lambda sf: sf.resample("t", "12h", COUNT, zone="America/New_York", offset="9h30min"),
         "weeks from a Sunday": lambda sf: sf.resample("t", "1w", COUNT, origin=datetime.datetime(2024, 1, 7)),
         "quarters": lambda sf: sf.resample("t", "1q", COUNT, label="right"),
+        "the same months for all keys": lambda sf: sf.resample("t", "1mo", COUNT, by="k", zone="America/New_York", **YEAR),
+        "the same quarters": lambda sf: sf.resample("t", "1q", COUNT, fill="forward", label="right", **YEAR),
+        "the same numbers": lambda sf: sf.resample("f", 2.5, {"n": aggregate.COUNT()}, by="k", start=-3, stop=30.5, closed="right"),
         "floats": lambda sf: sf.resample("f", 0.75, {"n": aggregate.COUNT()}, origin=0.1),
         "ints": lambda sf: sf.groupby_intervals("k", 2, operations={"n": aggregate.COUNT()}, offset=1),
         "floors": lambda sf: SFrame({"a": sf.floor_time("t", "15min", zone="Asia/Kathmandu"), "b": sf.floor_time("f", 2, origin=0.5)}),
@@ -227,6 +233,48 @@ def test_clocks() -> None:
         )["time"].materialize()
 
 
+@pytest.mark.parametrize("fill", ["missing", "forward"])
+@pytest.mark.parametrize(("closed", "label"), [("left", "left"), ("right", "left"), ("left", "right")])
+@pytest.mark.parametrize(("start", "stop"), [(-5, 30), (None, 31), (10, None), (12, 13), (0, 100), (2.5, 9.5), (-(10**3), 30)])
+def test_the_same_intervals_for_all_keys(start: Any, stop: Any, closed: str, label: str, fill: str) -> None:
+    times, keys = [1, 9, None, 10, 35, 20], ["a", "b", "a", "a", "b", None]
+    sf = SFrame({"t": times, "k": keys, "v": range(6)})
+    found = sf.resample("t", 10, {"v": aggregate.CONCAT("v")}, by="k", fill=fill, closed=closed, label=label, start=start, stop=stop)
+    held: dict[Any, dict[int, list[int]]] = {}
+    for number, (time, key) in enumerate(zip(times, keys, strict=True)):
+        place = None if time is None else time // 10 if closed == "left" else -(-time // 10) - 1
+        if place is not None and (start is None or place >= start // 10) and (stop is None or place * 10 < stop):
+            held.setdefault(key, {}).setdefault(place, []).append(number)
+    expected = []
+    for key, places in held.items():
+        last = max(places) if stop is None else math.ceil(stop / 10) - 1
+        before = None
+        for place in range(min(places) if start is None else int(start // 10), last + 1):
+            before = places.get(place, before if fill == "forward" else None)
+            expected.append((10 * (place + (label == "right")), key, before))
+    expected.sort(key=lambda row: (row[0], row[1] is not None, row[1] or ""))
+    assert [tuple(row.values()) for row in found] == expected
+
+
+def test_the_same_intervals_without_rows() -> None:
+    nothing = SFrame({"t": SArray([], datetime.datetime), "k": SArray([], str)})
+    months = {"start": datetime.datetime(2024, 1, 15), "stop": datetime.datetime(2024, 4, 1)}
+    found = nothing.resample("t", "1mo", {"n": aggregate.COUNT()}, **months)
+    assert [(row["t"].month, row["n"]) for row in found] == [(1, None), (2, None), (3, None)]
+    assert len(nothing.resample("t", "1mo", {"n": aggregate.COUNT()}, by="k", **months)) == 0
+
+
+def test_bounds_in_a_zone_and_their_offsets() -> None:
+    sf = SFrame({"t": [datetime.datetime(2024, 3, 9, 12, tzinfo=UTC)]})
+    days = {"start": datetime.datetime(2024, 3, 9), "stop": datetime.datetime(2024, 3, 12)}
+    found = sf.resample("t", "1d", {"n": aggregate.COUNT()}, zone="America/New_York", **days)
+    assert [(str(row["t"]), row["n"]) for row in found] == [
+        ("2024-03-09 00:00:00-05:00", 1),
+        ("2024-03-10 00:00:00-05:00", None),
+        ("2024-03-11 00:00:00-04:00", None),
+    ]
+
+
 def test_empty_and_missing() -> None:
     nothing = SFrame({"t": SArray([], datetime.datetime), "v": SArray([], int)})
     assert len(nothing.resample("t", "1mo", {"n": aggregate.COUNT()})) == 0
@@ -256,6 +304,7 @@ def test_no_sort_where_the_frame_is_in_order_of_time(tmp_path: Path) -> None:
         sf.sort("tokyo"),
         sf.groupby_intervals("t", "1d", operations=COUNT, zone="Europe/Dublin", offset="9h"),
         sf.resample("t", "1mo", COUNT, zone="Europe/Dublin", fill="forward"),
+        sf.resample("t", "1mo", COUNT, zone="Europe/Dublin", **YEAR).sort("t"),
         local.sort("at"),
     ):
         assert not [name for name in operators_of(program) if "sort" in name]
@@ -284,6 +333,11 @@ def test_no_sort_where_the_frame_is_in_order_of_time(tmp_path: Path) -> None:
         (lambda sf: sf.floor_time("t", "1d", offset=3), TypeError, "offset: a key of type datetime takes"),
         (lambda sf: sf.floor_time("t", "1d", offset="1mo"), ValueError, "offset: 'mo' in '1mo' has no fixed length"),
         (lambda sf: sf.groupby_intervals("t", clock=uniform_clock(1, 2, 1), zone="UTC"), ValueError, "zone= belongs to every="),
+        (lambda sf: sf.resample("t", "1d", start=3), TypeError, "start= is a date-time"),
+        (lambda sf: sf.resample("k", 1, stop=datetime.datetime(2024, 1, 1)), TypeError, "stop= is a number"),
+        (lambda sf: sf.resample("local", "1d", start=datetime.datetime(2024, 1, 1, tzinfo=UTC)), TypeError, "start= has an offset"),
+        (lambda sf: sf.resample("k", 1, start=3, stop=3), ValueError, "stop= is after start="),
+        (lambda sf: sf.resample("local", "1d", stop=datetime.datetime(9999, 12, 31, 1)), OverflowError, "outside the years"),
         (lambda sf: sf["k"].in_zone("UTC"), TypeError, r"in_zone\(\) takes date-times"),
         (lambda sf: sf["local"].in_zone("UTC"), TypeError, r"from_zone\(zone\) says where"),
         (lambda sf: sf["k"].from_zone("UTC"), TypeError, r"from_zone\(\) takes date-times"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.operators.lookup.exact_float_distances import first_after, first_from, last_before, last_until
+from sframe_spark.compute.exact_float_distances import first_after, first_from, last_before, last_until
 
 TENTHS = [index / 10 for index in range(118)]
 ODD = [0.1, 1e-300, -1e-300, 5e-324, 1e16, 1e16 + 2, -0.3, 1 / 3, 2 / 3, 1e308, 123456.7, 0.7, 0.6]
