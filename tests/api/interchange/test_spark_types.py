@@ -13,7 +13,7 @@ from sframe_spark.errors import InexactDecimalWarning, SchemaError, SFrameError
 from sframe_spark.message_text import visible
 from sframe_spark.session.spark_versions import settings_of
 from tests.examples import part
-from tests.needs import CALENDAR_INTERVALS, TIMES_OF_DAY, cases, has
+from tests.needs import CALENDAR_INTERVALS, TIMES_OF_DAY, VARIANTS, cases, has
 
 # Values of each type at its edges; all other forms are made of them.
 VALUES: dict[str, list[str]] = {
@@ -213,7 +213,8 @@ def test_a_session_of_the_users_with_settings_of_its_own(spark: Any, tmp_path: P
     ]
     assert {row["n"].isoformat() for row in rows} == {"2021-03-14T02:30:00"} and {row["d"].isoformat() for row in rows} == {"2021-03-14T00:00:00"}
     assert settings_of(others) == before
-    assert SFrame(others.table("only_there")).to_spark().count() == 4
+    if has(VARIANTS):
+        assert SFrame(others.table("only_there")).to_spark().count() == 4
     assert SFrame(others.table("only_there")).groupby("text", {"s": aggregate.SUM("whole")})["s"].sum() == 6
     failing = SFrame(others.sql("SELECT cast(text AS int) AS x FROM only_there UNION ALL SELECT cast('no number' AS int)"))
     with pytest.raises(SFrameError, match=r"looking at the first rows.*'no number' of the type"):
