@@ -299,6 +299,12 @@ IN_ORDER = (
         ["text", "float", "int"],
         ["text", "sorted"],
     ),
+    example(
+        "rows of a text with a key near, in the order of both",
+        KeyWindow(1, (0,), 2, 0, (Aggregation("concat", (1,)), Aggregation("sum", (1,))), (1,), (), "left", within_groups=True),
+        ["labels", "sorted"],
+        ["labels", "sorted"],
+    ),
     example("points in intervals", IntervalJoin((0, 0), (0, 1), (), (), (1, 2), "left", "left"), ["int", "text"], ["sorted", "whole", "text"]),
     example("intervals of a text that overlap", IntervalJoin((0, 1), (0, 2), (2,), (1,), (0,)), ["mask", "int", "text"], ["sorted", "text", "int"]),
     example("points of intervals, numbered", IntervalJoin((0, 1), (0, 0), (), (), (1,), number=2), ["mask", "int"], ["sorted", "text", "labels"]),

@@ -406,7 +406,10 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
         case IntervalJoin():
             searched = in_order(node, 1, [(operator.right_ends[0], True)], names)
             return f"interval_join: no exchange: intervals are searched in its second input, block by block, as it is {searched}"
-        case AsofJoin() | KeyWindow() | Interpolation():
+        case KeyWindow():
+            searched = in_order(node, 1, operator.order, names)
+            return f"key_window: no exchange: rows are searched in its second input, block by block, as it is {searched}"
+        case AsofJoin() | Interpolation():
             searched = in_order(node, 1, [(operator.on, True)], names)
             return f"{node.operator_type}: no exchange: rows are searched in its second input, block by block, as it is {searched}"
         case MergeSorted():
@@ -640,5 +643,7 @@ def needed_orders(plan: PlannerNode) -> Iterator[tuple[PlannerNode, int, ReliedO
                 yield node, 1, ((operator.right_key, True),)
             case IntervalJoin():
                 yield node, 1, ((operator.right_ends[0], True),)
-            case AsofJoin() | KeyWindow() | Interpolation():
+            case KeyWindow():
+                yield node, 1, operator.order
+            case AsofJoin() | Interpolation():
                 yield node, 1, ((operator.on, True),)

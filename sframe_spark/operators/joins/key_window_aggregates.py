@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import permutations
 from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.exact_float_distances import is_from, is_until
 from sframe_spark.compute.key_equality_and_codes import comparable_column
+from sframe_spark.compute.sorting_and_searching import first_break, order_of, sort_parts_of
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import QueryProperties
 from sframe_spark.expressions.aggregates.aggregates_of_windows import values_of_windows
@@ -29,6 +31,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import (
     with_order_column,
 )
 from sframe_spark.operators.joins.asof_join import NearKeys, searched_in_order
+from sframe_spark.operators.joins.union_of_sorted_inputs import comparable
 from sframe_spark.operators.joins.window_bounds import CLOSED, WindowBounds, check_window, smallest, whole_distance
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
@@ -46,12 +49,15 @@ from sframe_spark.operators.lookup.key_numbers_and_group_codes import (
 from sframe_spark.operators.lookup.nearest_key_search import BlockIndex, KeySearch, ProbeKeys, ascending_by, key_run, known_ascending
 from sframe_spark.operators.project_zip_arrange import Project, new_positions
 from sframe_spark.planner.chunk import Chunk, stacked
+from sframe_spark.planner.length_and_order_inference import is_in_order
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
+from sframe_spark.storage.manifest.column_statistics import Scalar
+from sframe_spark.storage.segments.column_statistics_collection import compare_scalars
 from sframe_spark.types import FLOAT_KIND
 
 if TYPE_CHECKING:
@@ -121,6 +127,8 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
 
 # To limit memory, rows are divided if their windows together span at least this many blocks, and at least twice as many blocks as a single window.
 MAX_BLOCKS = 8
+# Of so many columns every order is tried that rows may be in.
+MAX_PERMUTED = 3
 
 
 @attrs.frozen(eq=False)
@@ -190,6 +198,8 @@ class KeyWindow(NearKeys):
         Which ends are in the window: ``both``, ``left``, ``right`` or ``neither``.
     prevailing
         Whether the last row at or before the start of the window is in the window too, however far away it is.
+    within_groups
+        Whether both inputs are the same rows, in ascending order of ``by``, and only then of the key.
     """
 
     name: ClassVar[str] = "key_window"
@@ -202,6 +212,12 @@ class KeyWindow(NearKeys):
     probe: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
     closed: str = attrs.field(default="both", validator=one_of(*CLOSED))
     prevailing: bool = False
+    within_groups: bool = False
+
+    @property
+    def order(self) -> tuple[tuple[int, bool], ...]:
+        """The order of the second input: pairs of column position and whether it ascends."""
+        return (*((position, True) for position in self.by if self.within_groups), (self.on, True))
 
     @property
     def probes(self) -> tuple[int, ...]:
@@ -292,10 +308,19 @@ class KeyWindow(NearKeys):
         )
         if len(nothing):
             reach, keys = reach.at(rows), keys[rows]
-        if bool((keys[1:] < keys[:-1]).any()):
-            reach = reach.at(np.argsort(keys, kind="stable"))
         batches = [(nothing, self._empty(len(nothing), schema))] if len(nothing) or not left.rows else []
-        batches += [(part.rows, self._windows(part, first, last, search)) for part, first, last in stretches(reach, lookup, self.on, search.as_float)]
+        if self.within_groups:
+            places = left.select((*self.probes[1:], on)).rows_at(reach.rows)
+            types, order = (*(schema[position] for position in self.by), schema[self.on]), [(place, True) for place in range(1 + len(by))]
+            if first_break([places], types, order) is not None:
+                reach = reach.at(np.lexsort(sort_parts_of(places, types, order)[::-1]))
+            parts = stretches_within_groups(reach, left.select(self.probes[1:]).columns, lookup, self)
+            batches += [(part.rows, self._windows_within_groups(part, first, last, search)) for part, first, last in parts]
+        else:
+            if bool((keys[1:] < keys[:-1]).any()):
+                reach = reach.at(np.argsort(keys, kind="stable"))
+            parts = stretches(reach, lookup, self.on, search.as_float)
+            batches += [(part.rows, self._windows(part, first, last, search)) for part, first, last in parts]
         return Chunk((*left.select(self.kept).columns, *in_row_order(batches, left.rows)), left.rows)
 
     def _search(self, lookup: Lookup, facts: Sequence[Facts]) -> KeySearch:
@@ -326,13 +351,35 @@ class KeyWindow(NearKeys):
         if reach.entry is not None:
             chunk, keys = self._with_rows_that_prevail(reach, search, begin, needed, chunk, keys)
         columns = dict(zip(needed, chunk.columns, strict=True))
-        if self.by:
-            codes, present = search.groups.of([columns[position] for position in self.by], chunk.rows)
-            index = BlockIndex.of(0, keys, codes, present)
-            columns = {position: column.take(pa.array(index.order())) for position, column in columns.items()}
-        else:
-            index = BlockIndex.ungrouped(0, keys)
-        rows = InputRows([columns.get(position) for position in range(len(schema))], chunk.rows)
+        if not self.by:
+            return self._of_index(BlockIndex.ungrouped(0, keys), columns, reach, schema)
+        codes, present = search.groups.of([columns[position] for position in self.by], chunk.rows)
+        index = BlockIndex.of(0, keys, codes, present)
+        return self._of_index(index, {p: column.take(pa.array(index.order())) for p, column in columns.items()}, reach, schema)
+
+    def _windows_within_groups(self, reach: Reach, first: int, last: int, search: KeySearch) -> Chunk:
+        """Return the aggregates for rows whose windows lie within some blocks of rows that are sorted by group, and then by key."""
+        lookup, schema = search.lookup, search.lookup.schema
+        needed = tuple(dict.fromkeys([self.on, *self.by, *(position for a in self.aggregations for position in a.positions)]))
+        begin, end = int(lookup.starts[first]), int(lookup.starts[last + 1])
+        places = lookup.read(begin, end, [self.on, *self.by])
+        keys, present = key_numbers(places.columns[0], schema[self.on])
+        codes, _ = search.groups.of(places.columns[1:], places.rows)
+        # Of these blocks, only the rows from the one before the first window to the last window are read.
+        inside = np.flatnonzero((codes == reach.codes[0]) & (keys >= reach.low[0]))
+        start = max(int(inside[0]) - 1, 0) if len(inside) else 0
+        inside = np.flatnonzero((codes == reach.codes[-1]) & (keys <= reach.furthest[-1]))
+        stop = max(int(inside[-1]) + 1 if len(inside) else len(keys), start)
+        known = start + np.flatnonzero(present[start:stop])
+        order = known[order_of([keys[known]])]
+        index = BlockIndex.of(0, keys[order], codes[order], np.ones(len(order), dtype=bool))
+        chunk = lookup.read(begin + start, begin + stop, needed)
+        rows = pa.array(order[index.order()] - start)
+        return self._of_index(index, {p: column.take(rows) for p, column in zip(needed, chunk.columns, strict=True)}, reach, schema)
+
+    def _of_index(self, index: BlockIndex, columns: Mapping[int, pa.Array], reach: Reach, schema: Schema) -> Chunk:
+        """Return the aggregates of windows, given the columns of the indexed rows in the order of the index."""
+        rows = InputRows([columns.get(position) for position in range(len(schema))], len(columns[self.on]))
         starts, stops = index.spans(reach.low, reach.high, reach.codes)
         if (is_hollow := reach.is_hollow | (reach.low > reach.high)).any():
             starts = np.where(is_hollow, stops, starts)
@@ -364,6 +411,7 @@ class KeyWindow(NearKeys):
         position = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + (f" beside {list(self.kept)}" if self.kept else "")
         position += f" of {list(self.probe)}" if self.probe else ""
         before, after = ("all" if distance is None else distance for distance in (self.before, self.after))
+        position += " within groups" if self.within_groups else ""
         ends = ("" if self.closed == "both" else f" {self.closed}") + (" prevailing" if self.prevailing else "")
         return f"{position}; -{before}..+{after}{ends}; " + ", ".join(a.describe() for a in self.aggregations)
 
@@ -395,6 +443,50 @@ def stretches(reach: Reach, lookup: Lookup, on: int, as_float: bool = False) -> 
     return result
 
 
+def stretches_within_groups(reach: Reach, by: Sequence[pa.Array], lookup: Lookup, window: KeyWindow) -> list[tuple[Reach, int, int]]:
+    """Divide rows that are sorted by group and key so that the windows of each part span few blocks; return it with its first and last block."""
+    if not len(reach.rows) or not lookup.block_count:
+        return []
+    firsts = lookup.note((window, "firsts"), dict[int, list[Scalar]])
+    furthest = reach.furthest
+    lowest = reach.low if reach.entry is None else np.minimum(reach.low, reach.entry)
+    columns = [comparable(column, lookup.schema[position]) for column, position in zip(by, window.by, strict=True)]
+
+    def first_of(number: int) -> list[Scalar]:
+        if number not in firsts:
+            start = int(lookup.starts[number])
+            cells = lookup.read(start, start + 1, [*window.by, window.on]).columns
+            firsts[number] = [comparable(cell, lookup.schema[p])[0].as_py() for cell, p in zip(cells, [*window.by, window.on], strict=True)]
+        return firsts[number]
+
+    def block_from(row: int, key: Any, including: bool) -> int:
+        """Return the last block that starts before a key in the group of a row (``including``: or with it); 0 if there is none."""
+        sought = [*(column[int(reach.rows[row])].as_py() for column in columns), key]
+        low, high = 0, lookup.block_count
+        while low < high:
+            middle = (low + high) // 2
+            comparison = next((c for c in map(compare_scalars, first_of(middle), sought) if c), 0)
+            if comparison < 0 or (including and not comparison):
+                low = middle + 1
+            else:
+                high = middle
+        return max(low - 1, 0)
+
+    result: list[tuple[Reach, int, int]] = []
+    waiting = [(0, len(reach.rows))]
+    while waiting:
+        start, stop = waiting.pop()
+        first = block_from(start, lowest[start].item(), False)
+        last = max(first, block_from(stop - 1, furthest[stop - 1].item(), True))
+        max_blocks = max(MAX_BLOCKS, 2 * (block_from(start, furthest[start].item(), True) - first + 1))
+        if stop - start > 1 and last - first >= max_blocks:
+            middle = (start + stop) // 2
+            waiting += [(middle, stop), (start, middle)]
+        else:
+            result.append((reach.part(start, stop), first, last))
+    return result
+
+
 def in_row_order(batches: Sequence[tuple[Positions, Chunk]], rows: int) -> Sequence[pa.Array]:
     """Return the columns of batches, each given with the indices of its rows, as columns of all rows in row order."""
     order = np.concatenate([positions for positions, _ in batches]) if batches else np.zeros(0, dtype=np.int64)
@@ -416,4 +508,7 @@ def key_window(node: PlannerNode, window: KeyWindow, of: PlannerNode | None = No
         return searched_in_order(window, node, window.probes[0], ascending_by(of, window.on))
     if known_ascending(node, window.on):
         return window.make_planner_node(node, node)
+    for by in permutations(window.by) if len(window.by) <= MAX_PERMUTED else ():
+        if is_in_order(node, [(position, True) for position in (*by, window.on)]):
+            return attrs.evolve(window, by=by, within_groups=True).make_planner_node(node, node)
     return window.in_key_order(node, window.on)

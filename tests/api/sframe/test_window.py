@@ -149,6 +149,18 @@ def test_windows_of_rows_move_nothing_where_equal_keys_are_neighbours() -> None:
         assert list(found["s"]) == [32, 33, 5, 12, 10 if by is None else 2, 18]
 
 
+def test_windows_of_keys_and_times_in_order_move_nothing(tmp_path: Path) -> None:
+    rows = {"s": ["a"] * 40 + ["b"] * 30 + ["c"] * 30, "t": [*range(40), *range(30), *range(0, 60, 2)], "v": list(range(100))}
+    SFrame(rows).sort(["s", "t"]).save(str(tmp_path / "frame"))
+    frame, shuffled = load_sframe(str(tmp_path / "frame")), SFrame(rows).shuffle(seed=1)
+    for arguments in ({"before": 3}, {"before": 5, "after": -2}, {"before": 2, "closed": "right", "prevailing": True}):
+        text = frame.window("t", {"n": aggregate.SUM("v")}, by="s", **arguments).explain(why=True).partition("-- optimized plan")[2]
+        assert "sort[" not in text and "key_window: no exchange" in text and "order of s, t" in text
+        expected = {row["v"]: row["n"] for row in shuffled.window("t", {"n": aggregate.SUM("v")}, by="s", **arguments)}
+        found = frame.window("t", {"n": aggregate.SUM("v")}, by="s", **arguments)
+        assert {row["v"]: row["n"] for row in found} == expected and list(found["v"]) == list(range(100))
+
+
 def test_windows_beside_polars() -> None:
     """``rolling`` of Polars has windows before each row, with each of the four ends."""
     polars = pytest.importorskip("polars")

@@ -23,6 +23,7 @@ from sframe_spark.operators.lookup import cached_reader as blocks_module
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.testing.oracle import Oracle, rows_of
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from tests.examples import examples
@@ -117,6 +118,32 @@ def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block:
         wanted = expected(row, rows, types, window)
         for aggregation, got, want in zip(window.aggregations, answer, wanted, strict=True):
             assert same(got, want), (aggregation.describe(), row, got, want)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 3, 100]))
+def test_windows_of_rows_in_the_order_of_their_groups(data: st.DataObject, block: int, batch: int) -> None:
+    """The windows are those of any order of rows: nothing is sorted, but blocks are found by group and key."""
+    keys, kind = data.draw(st.sampled_from([(INTS, INT), (FLOATS, FLOAT)]))
+    by = data.draw(st.sampled_from([(1,), (1, 2)]))
+    place = {None: 0, "a": 1, "b": 2}
+    rows = data.draw(st.lists(st.tuples(keys, GROUPS, GROUPS, NUMBERS), max_size=14))
+    rows = sorted(rows, key=lambda row: ([place[row[position]] for position in by], rank(row)))
+    before, after = data.draw(st.sampled_from(DISTANCES))
+    wanted = (Aggregation("concat", (3,)), Aggregation("count"), Aggregation("sum", (3,)))
+    window = KeyWindow(0, by, before, after, wanted, (3,), (), data.draw(st.sampled_from(CLOSED)), data.draw(st.booleans()), within_groups=True)
+    types = [kind, STR, STR, INT]
+    left = data.draw(st.sampled_from([rows, rows[::-1]]))
+    first, second = (
+        memory_source([pa.array([row[p] for row in side], t.physical) for p, t in enumerate(types)], types, len(side)) for side in (left, rows)
+    )
+    node = window.make_planner_node(first, second)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "BLOCK_ROWS", block)
+        patch.setattr(key_window_module, "MAX_BLOCKS", data.draw(st.sampled_from([1, 8])))
+        plan = Pipeline.of(node)
+        found = [row for chunk in PipelineRunner(plan).stream(0, len(left), batch) for row in rows_of(chunk.columns, node.schema)]
+    assert repr(found) == repr(Oracle().rows(node))
 
 
 def test_sums_do_not_lose_digits_to_their_neighbours() -> None:
