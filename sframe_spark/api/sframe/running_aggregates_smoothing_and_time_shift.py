@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sframe_spark.api.class_registry import SFrame, make_frame
@@ -9,13 +11,14 @@ from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.project_zip_arrange import columns_alongside
 from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.types import DICT_KIND, FLOAT
 from sframe_spark.values.duration_parsing import parse_positive_duration
+from sframe_spark.values.plain_values import is_number
 
 
 class RunningColumns(Relational):
@@ -75,7 +78,17 @@ class RunningColumns(Relational):
         return keys
 
     @call_example("sf.exponential_smoothing('a', on='time', half_life='2h')")
-    def exponential_smoothing(self, column: str, on: str | None = None, *, half_life: Any, by: Any = None) -> SArray:
+    def exponential_smoothing(
+        self,
+        column: str,
+        on: str | None = None,
+        *,
+        half_life: Any = None,
+        span: Any = None,
+        com: Any = None,
+        alpha: Any = None,
+        by: Any = None,
+    ) -> SArray:
         """Return, for each row, a weighted mean of the values so far; weights halve with each half-life that has passed since a value.
 
         A value ``t`` before the row has the weight ``0.5 ** (t / half_life)``. Missing values are left out; before the first value the result is
@@ -89,6 +102,9 @@ class RunningColumns(Relational):
             Name of the column of times, of class int, float or datetime, which must not decrease within a key. None: time is counted in rows.
         half_life
             A positive duration: a number; for date-times, a ``timedelta`` or a string such as ``"2h"``; without ``on``, a number of rows.
+        span, com, alpha
+            Instead of ``half_life``, where time is counted in rows: with each row weights are multiplied by ``1 - alpha``, where ``alpha`` is above 0
+            and up to 1; ``span``, from 1, means ``alpha = 2 / (span + 1)``, and ``com``, from 0, ``alpha = 1 / (com + 1)``.
         by
             A name or a list of names of columns: only rows with equal values in these count.
 
@@ -104,11 +120,12 @@ class RunningColumns(Relational):
         TypeError
             If a column or the half-life has an unsuitable type.
         ValueError
-            If the half-life is not positive.
+            If not exactly one of the four is given, or it is out of its range, or it counts rows and ``on`` is given.
         RuntimeError
             When rows are computed, if times decrease.
 
-        Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``.
+        Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``; of rows, as in
+        ``ewm_mean`` of Polars and ``ewm(adjust=True, ignore_na=False)`` of pandas.
 
         Examples
         --------
@@ -116,7 +133,10 @@ class RunningColumns(Relational):
         >>> sf = SFrame({"t": [0, 10, 20], "v": [1.0, 4.0, 4.0]})
         >>> list(sf.exponential_smoothing("v", on="t", half_life=10))
         [1.0, 3.0, 3.5714285714285716]
+        >>> list(sf.exponential_smoothing("v", alpha=0.5))
+        [1.0, 3.0, 3.5714285714285716]
         """
+        half_life = half_life_of(half_life, {"span": span, "com": com, "alpha": alpha}, on)
         value = self._position(column)
         time = None if on is None else self._position(on)
         keys = self._running_keys(by)
@@ -124,3 +144,44 @@ class RunningColumns(Relational):
         node, (value, *moved), _ = narrowed(self._node, [value, *keys, *([] if time is None else [time])], [])
         keys, time = (moved, None) if time is None else (moved[:-1], moved[-1])
         return SArray(_node=exponential_smoothing(node, value, time, keys, weight))
+
+
+# By name: what is taken off weights with each row, and the range of the number, of which the first end belongs to it or not.
+DECAYS: dict[str, tuple[Callable[[float], float], str]] = {
+    "span": (lambda span: 2.0 / (span + 1.0) if span >= 1.0 else math.nan, "from 1"),
+    "com": (lambda com: 1.0 / (com + 1.0) if com >= 0.0 else math.nan, "from 0"),
+    "alpha": (lambda alpha: alpha if 0.0 < alpha <= 1.0 else math.nan, "above 0 and up to 1"),
+}
+# With half-lives below this all weights but that of the last value are zero.
+SMALLEST_HALF_LIFE = 1.0 / 1200.0
+
+
+def half_life_of(half_life: Any, others: Mapping[str, Any], on: str | None) -> Any:
+    """Return the half-life, or that in rows which one of the other numbers means.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If not exactly one is given, or it is out of its range, or time is not counted in rows.
+    SchemaError
+        If it is no number.
+
+    Examples
+    --------
+    >>> half_life_of(None, {"span": 3, "com": None, "alpha": None}, None)
+    1.0
+    """
+    given = {name: number for name, number in others.items() if number is not None}
+    if len(given) + (half_life is not None) != 1:
+        raise InvalidArgumentError("exponential_smoothing takes one of half_life=, span=, com= and alpha=")
+    if half_life is not None:
+        return half_life
+    ((name, number),) = given.items()
+    if on is not None:
+        raise InvalidArgumentError(f"{name} counts rows: with on={on!r} give half_life=, a duration")
+    if not is_number(number):
+        raise SchemaError(f"{name} is a number, got {brief(number)}")
+    alpha, bounds = DECAYS[name][0](float(number)), DECAYS[name][1]
+    if math.isnan(alpha):
+        raise InvalidArgumentError(f"{name} is a number {bounds}, got {brief(number)}")
+    return max(math.log(2.0) / -math.log1p(-alpha), SMALLEST_HALF_LIFE) if alpha < 1.0 else SMALLEST_HALF_LIFE
