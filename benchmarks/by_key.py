@@ -57,6 +57,9 @@ PROGRAMS = {
     "rolling mean of 20": Program(lambda sf: sf.rolling_mean("price", -19, 0, by="symbol"), over(price.rolling_mean(20))),
     "rolling maximum of 20": Program(lambda sf: sf.rolling_max("price", -19, 0, by="symbol"), over(price.rolling_max(20))),
     "sum so far": Program(lambda sf: sf.cumulative_sum("price", by="symbol"), over(price.cum_sum())),
+    "last known value": Program(lambda sf: sf.fill_forward("gaps", by="symbol"), over(pl.col("gaps").forward_fill())),
+    "rank within symbols": Program(lambda sf: sf.rank("price", by="symbol"), over(price.rank())),
+    "rank within times": Program(lambda sf: sf.rank("price", by="time"), lambda df: df.select(price.rank().over("time"))),
     "interpolation by time": Program(lambda sf: sf.interpolate("gaps", on="time", by="symbol"), over(pl.col("gaps").interpolate_by("time"))),
 }
 

@@ -45,6 +45,7 @@ from sframe_spark.operators.window.lagged import Lag, Lagged
 from sframe_spark.operators.window.ranks_of_sorted_rows import RanksOfSortedRows
 from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.operators.window.rolling_by_key import RollingByKey
+from sframe_spark.operators.window.rolling_rank import RollingRank
 from sframe_spark.operators.window.running_by_group import Running
 from sframe_spark.operators.window.shift import Shift
 from sframe_spark.operators.window.smoothing import ExponentialSmoothing
@@ -234,6 +235,8 @@ ALONG = (
     example("next known values within two of a key", FillForward((1,), (0,), 2, 2.0, True), ["int", "runs", "falling"]),
     example("ranks by key", RanksOfSortedRows(1, (0,)), ["labels", "sorted"]),
     example("ranks of all", RanksOfSortedRows(0), ["runs"]),
+    example("ranks of whole windows", RollingRank((), (0,), 1, None, "min"), ["int"]),
+    example("shares of ranks by key", RollingRank((1,), (0,), 3, 1, "average", False, True), ["float", "runs"]),
     example("several lags of two columns by key", Lagged((0,), (Lag(1, 1), Lag(2, 2), Lag(1, 2))), ["text", "int", "float"]),
     example("text with a value where there is none", Lagged((1,), (Lag(0, 2, Literal("none", STR)), Lag(0, 1, None, True))), ["text", "runs"]),
     example("sums of whole windows by key", RollingByKey((0,), (1, 2), "sum", -1, 0), ["runs", "int", "known"]),

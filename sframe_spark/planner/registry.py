@@ -51,6 +51,7 @@ _OPERATORS_OF_MODULE: Mapping[str, tuple[str, ...]] = {
     "sframe_spark.operators.window.ranks_of_sorted_rows": ("ranks_of_sorted_rows",),
     "sframe_spark.operators.window.rolling": ("rolling",),
     "sframe_spark.operators.window.rolling_by_key": ("rolling_by_key",),
+    "sframe_spark.operators.window.rolling_rank": ("rolling_rank",),
     "sframe_spark.operators.window.running_by_group": ("running",),
     "sframe_spark.operators.window.shift": ("shift",),
     "sframe_spark.operators.window.smoothing": ("exponential_smoothing",),

@@ -342,6 +342,29 @@ def _ranks_of_sorted_rows(operator: Any, inputs: Sequence[Table]) -> Rows:
     return result
 
 
+def _rolling_rank(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups: dict[Any, Rows] = {}
+    result: Rows = []
+    for row in inputs[0].rows:
+        group = groups.setdefault(_key(row, operator.keys), [])
+        group.append(row)
+        window = group[-operator.earlier - 1 :]
+        result.append(tuple(_rank_of_last([other[column] for other in window], operator) for column in operator.columns))
+    return result
+
+
+def _rank_of_last(values: Sequence[Any], operator: Any) -> Any:
+    """Return the rank of the last of some values, or None if it is missing or values are too few."""
+    known = [oracle_functions.rank(value) for value in values if value is not None]
+    needed = operator.earlier + 1 if operator.minimum is None else max(operator.minimum, 1)
+    if values[-1] is None or len(known) < needed:
+        return None
+    own = known[-1]
+    before, equal = sum(other < own if operator.ascending else other > own for other in known), known.count(own)
+    ranked = {"average": before + (equal + 1) / 2, "min": before + 1, "max": before + equal}[operator.method]
+    return ranked / len(known) if operator.percent else ranked
+
+
 def _filled_forward(operator: Any, inputs: Sequence[Table]) -> Rows:
     groups: dict[Any, Rows] = {}
     result: Rows = []
@@ -703,6 +726,7 @@ MEANINGS: dict[str, Meaning] = {
     "row_number": lambda operator, inputs: [(operator.start + row,) for row in range(len(inputs[0].rows))],
     "cumulative": _cumulative,
     "lagged": _lagged,
+    "rolling_rank": _rolling_rank,
     "ranks_of_sorted_rows": _ranks_of_sorted_rows,
     "fill_forward": _filled_forward,
     "rolling_by_key": _rolling_by_key,

@@ -8,6 +8,7 @@ from sframe_spark.operators.window.lagged import Lag, Lagged, shifted_by_key
 from sframe_spark.operators.window.ranks_of_sorted_rows import RanksOfSortedRows
 from sframe_spark.operators.window.rolling import KINDS
 from sframe_spark.operators.window.rolling_by_key import rolling_by_key
+from sframe_spark.operators.window.rolling_rank import METHODS, rolling_rank
 from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.operators.window.smoothing import exponential_smoothing
@@ -84,6 +85,18 @@ def rank_some(growth: Growth) -> PlannerNode | None:
     keys = sort_keys(growth, node)
     chosen = growth.choose.sample(keys, growth.choose.randint(0, min(2, len(keys))))
     return growth.add(RanksOfSortedRows(growth.choose.choice(keys), tuple(chosen)).make_planner_node(node))
+
+
+def roll_ranks(growth: Growth) -> PlannerNode | None:
+    """Ranks of values among those before them, perhaps of a key."""
+    column = growth.any_column(NUMBERS, growth.comparable)
+    if column is None:
+        return None
+    node, position = column
+    keys = sort_keys(growth, node)
+    chosen = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.6 else []
+    method, least = growth.choose.choice(METHODS), growth.choose.choice((None, 1, 2))
+    return growth.add(rolling_rank(node, [position], chosen, growth.choose.randint(0, 5), least, method, growth.choose.random() < 0.5, False))
 
 
 def smooth_along(growth: Growth) -> PlannerNode | None:

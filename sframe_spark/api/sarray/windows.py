@@ -23,6 +23,7 @@ from sframe_spark.operators.window.cumulative import cumulative
 from sframe_spark.operators.window.filling import filled
 from sframe_spark.operators.window.ranks_of_sorted_rows import METHODS as RANK_METHODS, quantile_bins, ranked
 from sframe_spark.operators.window.rolling import rolling
+from sframe_spark.operators.window.rolling_rank import METHODS as ROLLING_RANK_METHODS, rolling_rank
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
@@ -472,6 +473,41 @@ class Windows:
         method = rank_options("rank", self._node.schema[0], method)
         return make_array(ranked(self._node, 0, (), method, bool(ascending), bool(percent)))
 
+    @call_example("sf['a'].rolling_rank(-9), of a row and the nine before")
+    def rolling_rank(
+        self, window_start: int, min_observations: int | None = None, method: str = "average", ascending: bool = True, percent: bool = False
+    ) -> SArray:
+        """Return, for each row, the rank of its value among those of a window of rows that ends with it, from 1; missing values have none.
+
+        Parameters
+        ----------
+        window_start
+            First row of the window, as an offset from the row: -9 is the ninth row before. The row itself is the last one.
+        min_observations
+            As in :meth:`rolling_mean`.
+        method
+            The rank of equal values: ``"average"``, ``"min"`` or ``"max"`` of their places in order.
+        ascending, percent
+            As in :meth:`rank`; ``percent`` divides by the number of values in the window.
+
+        Raises
+        ------
+        TypeError
+            If ``window_start`` or ``min_observations`` is not an int, or the values are neither numbers nor date-times.
+        ValueError
+            If ``window_start`` is after the row, ``min_observations`` is negative, or there is no such method.
+
+        Source: ``rolling(n).rank()`` of pandas.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([3, 1, 2, 2]).rolling_rank(-2)), list(SArray([3, 1, 2]).rolling_rank(-2, 1, percent=True))
+        ([None, None, 2.0, 2.5], [1.0, 0.5, 0.6666666666666666])
+        """
+        options = rolling_rank_options(window_start, min_observations, method)
+        return make_array(rolling_rank(self._node, [0], [], *options, bool(ascending), bool(percent)))
+
     @call_example("sf['a'].cut([0, 10, 100], labels=['low', 'high'])")
     def cut(self, edges: Sequence[int | float], labels: Sequence[str] | None = None, closed: str = "right") -> SArray:
         """Return the number of the bin of each value, from 0, or its label; missing for missing values, NaN, and values outside of all bins.
@@ -701,6 +737,24 @@ def rank_options(member: str, column_type: ColumnType, method: Any) -> str:
     if method not in RANK_METHODS:
         raise InvalidArgumentError(f"method is one of {listed(RANK_METHODS)}, got {brief(method)}")
     return str(method)
+
+
+def rolling_rank_options(window_start: int, minimum: int | None, method: Any) -> tuple[int, int | None, str]:
+    """Return how many rows before a row a window has, how many values it must contain, and the method of a rolling rank.
+
+    Raises
+    ------
+    TypeError
+        If a number is not an int.
+    ValueError
+        If the window begins after its row, a number is negative, or there is no such method.
+    """
+    needed = needed_values(window_start, 0, minimum)
+    if window_start > 0:
+        raise InvalidArgumentError(f"the window of a rank ends with its row: window_start is zero or negative, got {brief(window_start)}")
+    if method not in ROLLING_RANK_METHODS:
+        raise InvalidArgumentError(f"method is one of {listed(ROLLING_RANK_METHODS)}, got {brief(method)}")
+    return -int(window_start), needed, str(method)
 
 
 def bin_count(q: Any) -> int:

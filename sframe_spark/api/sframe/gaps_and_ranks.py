@@ -7,12 +7,13 @@ from typing import Any
 
 from sframe_spark.api.class_registry import SArray, SFrame, make_array
 from sframe_spark.api.error_hints import call_example
-from sframe_spark.api.sarray.windows import ORDERED, bin_count, interpolation_method, limit_of, rank_options, require_kind
+from sframe_spark.api.sarray.windows import ORDERED, bin_count, interpolation_method, limit_of, rank_options, require_kind, rolling_rank_options
 from sframe_spark.api.sframe.neighbours_by_key import NeighbouringRows, new_columns
 from sframe_spark.operators.joins.interpolation import interpolated
 from sframe_spark.operators.project_zip_arrange import column_of
 from sframe_spark.operators.window.filling import filled
 from sframe_spark.operators.window.ranks_of_sorted_rows import quantile_bins, ranked
+from sframe_spark.operators.window.rolling_rank import rolling_rank
 
 
 class GapsAndRanks(NeighbouringRows):
@@ -60,6 +61,54 @@ class GapsAndRanks(NeighbouringRows):
         position, keys = self._position(column), self._sorting_keys("rank", by)
         method = rank_options("rank", self._node.schema[position], method)
         return make_array(ranked(self._node, position, keys, method, bool(ascending), bool(percent)))
+
+    @call_example("sf.rolling_rank('price', -19, by='symbol'), of a row and the 19 before")
+    def rolling_rank(
+        self,
+        columns: str | Sequence[str],
+        window_start: int,
+        min_observations: int | None = None,
+        *,
+        by: Any = None,
+        method: str = "average",
+        ascending: bool = True,
+        percent: bool = False,
+    ) -> SArray | SFrame:
+        """Return, for each row, the rank of its value among those of a window of rows with the same key that ends with it.
+
+        Parameters
+        ----------
+        columns
+            A column name or a list of names.
+        window_start, min_observations, method, ascending, percent
+            As in :meth:`SArray.rolling_rank`; rows are counted within the key.
+        by
+            A name or a list of names of columns: windows have rows that are equal in these; missing values are equal to each other. None: all rows.
+
+        Returns
+        -------
+        SArray or SFrame
+            An SArray for one column, an SFrame with the names of the columns for several.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If a number is not an int, or values are neither numbers nor date-times.
+        ValueError
+            If ``window_start`` is after the row, ``min_observations`` is negative, or there is no such method.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"k": ["a", "b", "a", "a"], "v": [3, 9, 1, 2]}).rolling_rank("v", -2, 1, by="k"))
+        [1.0, 1.0, 1.0, 2.0]
+        """
+        options = rolling_rank_options(window_start, min_observations, method)
+        positions, names = self._columns_to_use(columns)
+        node = rolling_rank(self._node, positions, self._running_keys(by), *options, bool(ascending), bool(percent))
+        return new_columns([column_of(node, index) for index in range(len(positions))], names, isinstance(columns, str))
 
     @call_example("sf.qcut('price', 4, by='time')")
     def qcut(self, column: str, q: int, *, by: Any = None) -> SArray:

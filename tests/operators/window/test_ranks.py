@@ -17,6 +17,7 @@ from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.execution.materialize_count_and_read_rows import compute
 from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.window.ranks_of_sorted_rows import METHODS, RanksOfSortedRows
+from sframe_spark.operators.window.rolling_rank import rolling_rank
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.rewrite_laws import builtin_optimizer
 from sframe_spark.testing.oracle import Oracle
@@ -86,6 +87,39 @@ def test_no_rank_depends_on_ranges_or_batches() -> None:
         check_states_are_values(node, rows)
 
 
+def test_rolling_ranks_agree_with_pandas() -> None:
+    for seed in range(examples(10)):
+        choose = random.Random(seed)
+        rows, width = choose.choice([1, 5, 60]), choose.choice([1, 2, 5, 200])
+        values = [choose.choice([None, 1.0, 2.0, 2.5, -1.0]) for _ in range(rows)]
+        keys = [choose.choice(["a", "b"]) for _ in range(rows)]
+        sf, theirs = SFrame({"k": SArray(keys, str), "v": SArray(values, float)}), pd.DataFrame({"k": keys, "v": floats(values)})
+        method, least = choose.choice(["average", "min", "max"]), choose.choice([None, 1, 2])
+        least = None if least is None else min(least, width)
+        for ascending in (True, False):
+            for percent in (True, False):
+                options: dict[str, Any] = {"method": method, "ascending": ascending, "pct": percent}
+                wanted = theirs["v"].rolling(width, min_periods=least).rank(**options)
+                found = sf["v"].rolling_rank(1 - width, least, method, ascending, percent)
+                np.testing.assert_allclose(floats(found), wanted.to_numpy(), err_msg=str(seed))
+                by_key = theirs.groupby("k")["v"].rolling(width, min_periods=least).rank(**options).reset_index(level=0, drop=True).sort_index()
+                found = sf.rolling_rank("v", 1 - width, least, by="k", method=method, ascending=ascending, percent=percent)
+                np.testing.assert_allclose(floats(found), by_key.to_numpy(), err_msg=str(seed))
+
+
+def test_no_rolling_rank_depends_on_ranges_or_batches() -> None:
+    for seed in range(examples(20)):
+        choose = random.Random(seed)
+        rows = choose.randrange(1, 60)
+        pool = [None, 1.0, 2.0, math.nan, -0.0, 0.0, math.inf]
+        frame = SFrame({"k": SArray([choose.choice("ab") for _ in range(rows)], str), "v": SArray([choose.choice(pool) for _ in range(rows)], float)})
+        keys, least = choose.choice([[], [0]]), choose.choice([None, 1])
+        node = rolling_rank(compute(frame._node), [1], keys, choose.randrange(6), least, "average", choose.random() < 0.5, False)
+        wanted = Oracle().rows(node)
+        for _ in range(3):
+            assert rows_equal(run_in_ranges(node, random_cuts(choose, rows), choose.choice([1, 2, 7, 64])), wanted), seed
+
+
 def test_quantile_bins_are_those_of_pandas() -> None:
     """Of numbers of rows for which no quantile is a value: there pandas rounds the share, and may put the value into the next bin."""
     choose = np.random.default_rng(3)
@@ -126,6 +160,11 @@ def test_rows_in_the_order_of_the_key_are_not_shuffled_to_be_ranked() -> None:
         (lambda sf: sf.rank("v", method="ordinal"), ValueError),
         (lambda sf: sf["v"].rank("averge"), ValueError),
         (lambda sf: sf.qcut("v", 0), ValueError),
+        (lambda sf: sf.rolling_rank("k", -1), TypeError),
+        (lambda sf: sf.rolling_rank("v", 1), ValueError),
+        (lambda sf: sf.rolling_rank("v", "2d"), TypeError),
+        (lambda sf: sf.rolling_rank("v", -1, -1), ValueError),
+        (lambda sf: sf["v"].rolling_rank(-1, method="dense"), ValueError),
         (lambda sf: sf.qcut("v", 2.5), TypeError),
         (lambda sf: sf["l"].qcut(2), TypeError),
         (lambda sf: sf["k"].cut([0, 1]), TypeError),
