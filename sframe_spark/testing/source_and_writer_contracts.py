@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -180,9 +181,7 @@ def _opened(source: RowSource) -> _SourceCheck:
     length = table.lengths[0]
     stop = len(table.parts[0]) if length is None else length
     rows = _failing(source, "rows are of the declared columns and types", lambda: read_rows(source, table, 0, stop, table.names, None))
-    starts = [0]
-    for count in table.parts[0]:
-        starts.append(starts[-1] + (1 if length is None else count or 0))
+    starts = range(len(table.parts[0]) + 1) if length is None else table.part_starts
     near = {0, 1, 2, stop // 3, stop // 2, stop - 2, stop - 1, stop, *starts[:MAX_READ_ALONE], *starts[-MAX_READ_ALONE:]}
     return _SourceCheck(source, table, rows, sorted(bound for bound in near if 0 <= bound <= stop))
 
@@ -244,12 +243,12 @@ def _check_ranges(checked: _SourceCheck) -> None:
     rule = f"neighbouring ranges of {checked.what} add up"
     last = checked.bounds[-1]
     for bound in checked.bounds:
-        none = _failing(checked.source, rule, lambda bound=bound: checked.read(bound, bound))  # type: ignore[misc]
+        none = _failing(checked.source, rule, partial(checked.read, bound, bound))
         checked.demand(not none, rule, f"read({bound}, {bound}, ...) yields {counted(len(none), 'row')}: {shown_rows(none)}")
     cuts = [[0, bound, last] for bound in checked.bounds] + [list(checked.bounds), [0, *range(1, min(last, MAX_READ_ALONE)), last]]
     for cut in cuts:
         ranges = [pair for pair in pairwise(sorted(cut)) if pair[0] < pair[1]]
-        parts = [_failing(checked.source, rule, lambda pair=pair: checked.read(*pair)) for pair in ranges]  # type: ignore[misc]
+        parts = [_failing(checked.source, rule, partial(checked.read, *pair)) for pair in ranges]
         found = [row for part in parts for row in part]
         names = " and ".join(f"read({start}, {stop}, ...)" for start, stop in ranges[:3]) + (" and so on" if len(ranges) > 3 else "")
         checked.demand(same_rows(checked.rows, found), rule, _shown_difference(found, checked.rows, names, f"read(0, {last}, ...)"))
@@ -260,7 +259,7 @@ def _check_columns(checked: _SourceCheck) -> None:
     names, last = list(checked.table.names), checked.bounds[-1]
     rule = "a column has the same values, whichever others are asked for, in whatever order"
     for chosen in [*([name] for name in names), names[::-1], *([first, second] for first, second in pairwise(names[::-1]))]:
-        found = _failing(checked.source, rule, lambda chosen=chosen: checked.read(0, last, chosen))  # type: ignore[misc]
+        found = _failing(checked.source, rule, partial(checked.read, 0, last, chosen))
         wanted = checked.picked(chosen)
         difference_found = _shown_difference(found, wanted, f"asked for {', '.join(chosen)} it", "asked for all it")
         checked.demand(same_rows(found, wanted), rule, difference_found, "Yield each column under its own name")
@@ -282,7 +281,7 @@ def _check_predicates(checked: _SourceCheck) -> None:
     for predicate in predicates_of(checked.table, checked.rows):
         asked = [name for name in names if name in predicate.ranges]
         for columns in (names, asked):
-            found = _failing(checked.source, rule, lambda p=predicate, c=columns: checked.read(0, last, c, p))  # type: ignore[misc]
+            found = _failing(checked.source, rule, partial(checked.read, 0, last, columns, predicate))
             positions = [names.index(name) for name in columns]
             every = [tuple(row[position] for position in positions) for row in checked.rows]
             kept = [part for row, part in zip(checked.rows, every, strict=True) if meets(predicate, names, row)]

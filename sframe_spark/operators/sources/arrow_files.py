@@ -58,7 +58,9 @@ class Flatbuffer:
     def long(self, field: int) -> int:
         """Return a field of 64 bits."""
         place = self._place(field)
-        return 0 if place is None else self._number("<q", place)
+        if place is None:
+            return 0
+        return self._number("<q", place)
 
     def table(self, field: int) -> Flatbuffer:
         """Return a table that a field refers to."""

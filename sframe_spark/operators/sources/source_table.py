@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
@@ -89,12 +90,12 @@ class SourceTable:
     @cached_property
     def starts(self) -> list[int]:
         """The number of the first row of each source, and that of all rows, if they are known."""
-        return list(accumulate((length or 0 for length in self.lengths), initial=0))
+        return list(accumulate(known(self.lengths), initial=0))
 
     @cached_property
     def part_starts(self) -> list[int]:
         """The number of the first row of each part of a table of known length, and the number of all rows."""
-        return list(accumulate((rows or 0 for parts in self.parts for rows in parts), initial=0))
+        return list(accumulate((rows for parts in self.parts for rows in known(parts)), initial=0))
 
     @property
     def runs_python(self) -> bool:
@@ -115,19 +116,19 @@ class SourceTable:
         """Return all parts, for a table whose length is not known."""
         parts = []
         for index, (length, of_source) in enumerate(zip(self.lengths, self.parts, strict=True)):
-            bounds = range(len(of_source) + 1) if length is None else list(accumulate((rows or 0 for rows in of_source), initial=0))
+            bounds = range(len(of_source) + 1) if length is None else list(accumulate(known(of_source), initial=0))
             parts += [SourcePart(index, start, stop) for start, stop in pairwise(bounds)]
         return tuple(parts)
 
     def parts_between(self, start: int, stop: int) -> tuple[SourcePart, ...]:
         """Return the parts of a range of rows of a table of known length; a source without parts is cut into batches."""
         parts = []
-        for index, length in enumerate(self.lengths):
-            low, high = max(start - self.starts[index], 0), min(stop - self.starts[index], length or 0)
+        for index, length in enumerate(known(self.lengths)):
+            low, high = max(start - self.starts[index], 0), min(stop - self.starts[index], length)
             if low >= high:
                 continue
             declared = self.parts[index]
-            bounds = list(accumulate((rows or 0 for rows in declared), initial=0)) if len(declared) > 1 else range(low, high, config.batch_rows)
+            bounds = list(accumulate(known(declared), initial=0)) if len(declared) > 1 else range(low, high, config.batch_rows)
             cuts = [low, *(bound for bound in bounds if low < bound < high), high]
             parts += [SourcePart(index, first, last) for first, last in pairwise(cuts)]
         return tuple(parts)
@@ -154,8 +155,8 @@ class SourceTable:
                 yield self.checked_batch(rows, source, asked[: len(positions)])
 
     def _cheapest(self) -> int:
-        sizes = [fixed_size(kind) for kind in self.types]
-        return min(range(len(sizes)), key=lambda position: (sizes[position] is None, sizes[position] or 0.0))
+        sizes = [math.inf if (size := fixed_size(kind)) is None else size for kind in self.types]
+        return sizes.index(min(sizes))
 
     def checked_batch(self, rows: Any, source: RowSource, asked: Sequence[int]) -> Chunk:
         """Return some columns of what a source has yielded, in the types of the table.
@@ -215,6 +216,11 @@ class SourceTable:
                 f"of {self.lengths[part.source]:,} that length() says"
             )
         return concatenate(chunks, tuple(self.types[position] for position in positions))
+
+
+def known(lengths: Sequence[int | None]) -> list[int]:
+    """Return lengths that are known, without those that are not."""
+    return [length for length in lengths if length is not None]
 
 
 def converted(values: pa.Array, kind: Any) -> pa.Array:
