@@ -24,7 +24,7 @@ FRAME_SECTIONS = {
     "groups_by_interval_cycle_and_run": "Intervals of time, cycles and runs",
     "gaps_and_ranks": "Gaps and ranks",
     "neighbours_by_key": "Neighbouring rows of a key",
-    "running_aggregates_smoothing_and_time_shift": "Running values",
+    "running_aggregates_and_smoothing": "Running values",
     "time_lines": "Sessions, and what times are like",
     "times_by_calendar_and_zone": "Times moved and floored, by calendars and zones",
     "known_and_assumed_row_order": "What is known of the order of rows",

@@ -126,6 +126,7 @@ MODULE = MODEL_HINTS | by_name(
         "use SArray.date_range(start, end, step), or uniform_clock(start, stop, every)": "date_range datetime_range bdate_range",
         "use SArray.from_sequence(start, stop)": "arange int_range",
         "use groupby_intervals(on, every, operations=...)": "Grouper",
+        "use sessions(on, gap=...) of a frame, and group by the numbers": "session_window",
         "use groupby(names, {'counts': aggregate.FREQ_COUNT('a')})": "crosstab",
         "use sf['a'].cut(edges)": "cut",
         "use sf['a'].qcut(n), or sf.qcut('a', n, by=names)": "qcut",

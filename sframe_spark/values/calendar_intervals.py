@@ -15,7 +15,7 @@ import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.values.datetimes import DAY, FIRST_MICROSECOND, LAST_MICROSECOND
-from sframe_spark.values.time_zones import TimeZone, zone_named
+from sframe_spark.values.time_zones import TimeZone, places_among, zone_named
 
 MONDAY = 4 * DAY
 """Monday, 5 January 1970, at midnight: intervals of whole weeks begin on Mondays."""
@@ -132,14 +132,16 @@ class CalendarIntervals:
         """
         if not len(instants):
             return np.zeros(0, np.int64)
-        instants = np.clip(instants, _EARLIEST, _LATEST)
-        first, last = self._numbers(np.array([instants.min(), instants.max()]))
+        lowest, highest = instants.min(), instants.max()
+        if lowest < _EARLIEST or highest > _LATEST:
+            instants = np.clip(instants, _EARLIEST, _LATEST)
+            lowest, highest = instants.min(), instants.max()
+        first, last = self._numbers(np.array([lowest, highest]))
         if last == first:
             return np.broadcast_to(first, instants.shape)
         if last - first > min(_MAX_TABLE, len(instants) // 4):
             return self._numbers(instants)
-        found: np.ndarray = first + np.searchsorted(self.starts(np.arange(first + 1, last + 1)), instants, side="right")
-        return found
+        return places_among(self.starts(np.arange(first + 1, last + 1)), instants, int(first))
 
     def _numbers(self, instants: np.ndarray) -> np.ndarray:
         if self.zone is None:

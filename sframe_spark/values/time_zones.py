@@ -12,6 +12,7 @@ import os
 import re
 import struct
 import zoneinfo
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -30,6 +31,8 @@ END = (datetime.datetime(LAST_YEAR - 1, 1, 1) - EPOCH) // MICROSECOND
 PERIOD = 146_097 * DAY
 """The calendar and the rules of zones repeat after 400 years, which are whole weeks."""
 REMEMBERED_ZONES = 128
+FEW_ENDS = 16
+"""Values among which ends are searched are at least so many times as many."""
 
 
 @attrs.frozen(eq=False)
@@ -80,17 +83,32 @@ class TimeZone:
         >>> (zone_named("Asia/Kolkata").offsets_at(np.array([0])) // SECOND).tolist()
         [19800]
         """
+        return self._looked_up(instants, lambda offsets: offsets)
+
+    def minutes_at(self, instants: np.ndarray) -> np.ndarray:
+        """Return the offset from UTC at each instant in whole minutes, rounded down.
+
+        Examples
+        --------
+        >>> zone_named("Asia/Kolkata").minutes_at(np.array([0])).tolist()
+        [330]
+        """
+        return self._looked_up(instants, lambda offsets: (offsets // MINUTE).astype(np.int32))
+
+    def _looked_up(self, instants: np.ndarray, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return the converted offset at each instant."""
         if not len(instants):
-            return np.zeros(0, np.int64)
+            return convert(self.offsets[:0])
         lowest, highest = instants.min(), instants.max()
         if highest >= END:
             instants = instants - periods_after_end(instants)
             lowest, highest = instants.min(), instants.max()
         first, last = np.searchsorted(self.starts, [lowest, highest], side="right")
+        offsets = convert(self.offsets[first : last + 1])
         if first == last:
-            return np.broadcast_to(self.offsets[first], instants.shape)
+            return np.broadcast_to(offsets[0], instants.shape)
         # A batch seldom spans more than a few changes, and searching these alone is several times as fast.
-        return self.offsets[first:][np.searchsorted(self.starts[first:last], instants, side="right")]
+        return offsets[places_among(self.starts[first:last], instants)]
 
     def instants_of(self, local: np.ndarray) -> LocalTimes:
         """Return the instants of local times, in microseconds since 1970 by the clock on the wall.
@@ -117,6 +135,20 @@ class TimeZone:
         return LocalTimes(np.where(skipped, change, earlier) + moved, np.where(skipped, change, later) + moved, skipped)
 
 
+def places_among(ends: np.ndarray, values: np.ndarray, first: int = 0) -> np.ndarray:
+    """Return how many of some ascending ends are not above each value, plus ``first``.
+
+    Examples
+    --------
+    >>> places_among(np.array([3, 5]), np.array([2, 3, 9])).tolist(), places_among(np.array([3, 5]), np.array([9, 2])).tolist()
+    ([0, 1, 2], [2, 0])
+    """
+    if len(ends) * FEW_ENDS <= len(values) and (values[1:] >= values[:-1]).all():
+        # Where values ascend, the few ends are searched among them, not each value among the ends.
+        return np.repeat(np.arange(first, first + len(ends) + 1), np.diff(np.searchsorted(values, ends), prepend=0, append=len(values)))
+    return np.searchsorted(ends, values, side="right") + first
+
+
 def whole_minutes(zone: TimeZone, instants: pa.Array) -> pa.Array:
     """Return the offset of a zone at each instant in whole minutes, rounded down, as columns keep offsets; missing instants have none.
 
@@ -127,7 +159,8 @@ def whole_minutes(zone: TimeZone, instants: pa.Array) -> pa.Array:
     """
     mask = instants.is_null().to_numpy(zero_copy_only=False) if instants.null_count else None
     known = (instants.fill_null(0) if instants.null_count else instants).to_numpy(zero_copy_only=False)
-    return pa.array((zone.offsets_at(known) // MINUTE).astype(np.int32), mask=mask)
+    # pyarrow reads an array that repeats one value in memory value by value.
+    return pa.array(np.ascontiguousarray(zone.minutes_at(known)), mask=mask)
 
 
 def periods_after_end(times: np.ndarray) -> np.ndarray:

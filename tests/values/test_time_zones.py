@@ -15,7 +15,7 @@ import pytest
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.values import time_zones
 from sframe_spark.values.datetimes import SECOND
-from sframe_spark.values.time_zones import END, PERIOD, TimeZone, zone_name, zone_named
+from sframe_spark.values.time_zones import END, PERIOD, TimeZone, places_among, zone_name, zone_named
 
 UTC = datetime.UTC
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
@@ -164,3 +164,13 @@ def test_zones_of_the_package_where_the_system_has_none(monkeypatch: pytest.Monk
     monkeypatch.setattr(zoneinfo, "TZPATH", ())
     alone = zone_named.__wrapped__("America/New_York")
     assert alone.starts[-4:].tolist() == zone_named("America/New_York").starts[-4:].tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_values_in_order_and_out_of_order_have_the_same_places(count: int) -> None:
+    choose = np.random.default_rng(count)
+    ends = np.unique(choose.integers(0, 50, count))
+    values = choose.integers(-5, 60, 2_000)
+    expected = [int((ends <= value).sum()) + 7 for value in values.tolist()]
+    assert places_among(ends, values, 7).tolist() == expected
+    assert places_among(ends, np.sort(values), 7).tolist() == sorted(expected)

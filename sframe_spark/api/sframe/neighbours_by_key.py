@@ -11,7 +11,7 @@ from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import is_row_index
 from sframe_spark.api.node_value_conversion import recoded
 from sframe_spark.api.sarray.windows import KINDS_ZERO_IF_EMPTY, NUMBERS, SUBTRACTABLE, fill_literal, needed_values, relative_change, require_kind
-from sframe_spark.api.sframe.running_aggregates_smoothing_and_time_shift import RunningColumns
+from sframe_spark.api.sframe.running_aggregates_and_smoothing import RunningColumns
 from sframe_spark.errors import SchemaError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.message_text import brief
