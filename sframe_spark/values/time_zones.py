@@ -83,7 +83,7 @@ class TimeZone:
         >>> (zone_named("Asia/Kolkata").offsets_at(np.array([0])) // SECOND).tolist()
         [19800]
         """
-        return self._looked_up(instants, lambda offsets: offsets)
+        return self._searched(instants, lambda offsets: offsets)
 
     def minutes_at(self, instants: np.ndarray) -> np.ndarray:
         """Return the offset from UTC at each instant in whole minutes, rounded down.
@@ -93,9 +93,9 @@ class TimeZone:
         >>> zone_named("Asia/Kolkata").minutes_at(np.array([0])).tolist()
         [330]
         """
-        return self._looked_up(instants, lambda offsets: (offsets // MINUTE).astype(np.int32))
+        return self._searched(instants, lambda offsets: (offsets // MINUTE).astype(np.int32))
 
-    def _looked_up(self, instants: np.ndarray, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def _searched(self, instants: np.ndarray, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return the converted offset at each instant."""
         if not len(instants):
             return convert(self.offsets[:0])
