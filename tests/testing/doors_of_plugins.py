@@ -33,6 +33,8 @@ from sframe_spark.plugin import (
     Chunk,
     ColumnAggregate,
     Count,
+    FileSource,
+    FileWriter,
     FloatSum,
     Literal,
     Operator,
@@ -54,6 +56,8 @@ from sframe_spark.plugin import (
     node_of,
     reduce,
     register,
+    register_source,
+    register_writer,
 )
 from tests.interpreters import run_program
 from tests.strategies import PARTIAL_STATES_BY_TASKS, PARTIAL_STATES_BY_THREADS, STREAM_BY_PROCESSES, STREAM_BY_TASKS, STREAM_BY_THREADS
@@ -61,7 +65,6 @@ from tests.strategies import PARTIAL_STATES_BY_TASKS, PARTIAL_STATES_BY_THREADS,
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doors-of-plug-ins.md"
 ROWS = 300_000
-OTHER_OWNERS = "made with the doors of sources and writers"
 
 
 # A plug-in that uses every door.
@@ -163,6 +166,43 @@ class Fused(RowWise):
 
     def infer_type(self, inputs: Any) -> Any:
         return (INT,)
+
+
+LAYOUT = np.dtype([("n", "<i8"), ("v", "<f8")])
+# What is asked of the source below in this process: rows from, to, and columns.
+ASKED: list[tuple[int, int, tuple[str, ...]]] = []
+
+
+class Pairs(FileSource):
+    """Files of 16 bytes a row, an int and a float."""
+
+    name: ClassVar[str] = "doors_pairs"
+    suffixes: ClassVar[tuple[str, ...]] = (".pairs",)
+    threads: ClassVar[bool] = True
+
+    def columns(self) -> Any:
+        return {"n": INT, "v": FLOAT}
+
+    def length(self) -> int:
+        return self.file.size // LAYOUT.itemsize
+
+    def read(self, start: int, stop: int, columns: Any, predicate: Any) -> Any:
+        ASKED.append((start, stop, tuple(columns)))
+        rows = np.frombuffer(self.file.read(start * LAYOUT.itemsize, stop * LAYOUT.itemsize), LAYOUT)
+        yield pa.table({name: np.ascontiguousarray(rows[name]) for name in columns})
+
+
+class PairWriter(FileWriter):
+    """Writes such files."""
+
+    name: ClassVar[str] = "doors_pairs"
+    suffixes: ClassVar[tuple[str, ...]] = (".pairs",)
+
+    def write(self, rows: pa.Table) -> None:
+        content = np.empty(rows.num_rows, LAYOUT)
+        for name in LAYOUT.names:
+            content[name] = rows[name].to_numpy()
+        self.file.write(content.tobytes())
 
 
 def define() -> None:
@@ -378,9 +418,18 @@ def states(place: Path) -> None:
     assert len(mean_of_groups(SFrame({"k": np.arange(ROWS), "n": np.arange(ROWS), "v": np.arange(ROWS) * 0.5}))) == ROWS
 
 
-@door("Files of its own: sources and writers", "", "", OTHER_OWNERS)
+@door("Sources and writers of files", "", "", "`RowSource`, `FileSource`, `FileWriter`, with what they are asked for")
 def sources(place: Path) -> None:
-    """Written with the doors of sources and writers."""
+    register_source(Pairs)
+    register_writer(PairWriter)
+    frame = numbers()[["n", "v"]]
+    frame.write(place / "some.pairs")
+    read = SFrame.read(place / "some.pairs")
+    assert strategies(read["v"] + 1.0) == [STREAM_BY_THREADS]
+    assert read[7] == frame[7] and read["n"].max() == ROWS - 1
+    ASKED.clear()
+    assert list(read["n"][10:13]) == [10, 11, 12]
+    assert ASKED == [(10, 13, ("n",))]
 
 
 @door("Names: `help()`, completion, hints", "`public_function`", "`public_aggregate`", "`public_function` of what makes its node")
