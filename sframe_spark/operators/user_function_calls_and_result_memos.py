@@ -239,6 +239,11 @@ def plugin_calls(operator: Operator) -> list[Step | Aggregation]:
     return [call for call in calls_within(operator) if (FUNCTIONS if isinstance(call, Step) else AGGREGATES).is_added(str(call.function))]
 
 
+def is_of_plugin(operator: Operator) -> bool:
+    """Return whether an operator, or a function or an aggregate that it calls, is not built-in."""
+    return not is_builtin(type(operator)) or bool(plugin_calls(operator))
+
+
 def plugin_uses(operator: Operator) -> set[tuple[str, str]]:
     """Return what an operator is, or calls, of plug-ins: kinds and names, as they are registered."""
     uses = {((FUNCTIONS if isinstance(call, Step) else AGGREGATES).kind, str(call.function)) for call in plugin_calls(operator)}

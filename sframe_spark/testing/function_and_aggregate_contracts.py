@@ -24,6 +24,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
 from sframe_spark.operators.program_and_filter_properties import monotone_step
+from sframe_spark.operators.user_function_calls_and_result_memos import is_of_plugin
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.testing.contract import RANDOM_TABLES, Example, as_column, check_all, check_lowering, check_value, warn_unchecked
@@ -34,13 +35,7 @@ from sframe_spark.testing.rewrite_checks import other_orders
 from sframe_spark.testing.row_comparison import Rows, counted, demand, rows_of, same_value, shown
 from sframe_spark.testing.state_checks import places_to_cut
 from sframe_spark.testing.state_column_checks import check_state_columns, ranges_within
-from sframe_spark.testing.where_kernels_run import (
-    check_groups_by_arrow,
-    check_in_other_process,
-    is_of_plugin,
-    kernel_over,
-    require_no_python_for_each_row,
-)
+from sframe_spark.testing.where_kernels_run import check_groups_by_arrow, check_in_other_process, kernel_over, require_no_python_for_each_row
 from sframe_spark.types import INT_KIND, ColumnType, type_of_class
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import infer_type
@@ -397,7 +392,7 @@ class _FunctionChecks:
             "threads=True": self.function.threads,
             "by_arrow": has_lists and self.function.by_arrow is not None and self.function.by_arrow(types, self.step.parameters),
         }
-        for said in (said for said, is_said in says.items() if is_said and is_of_plugin(node)):
+        for said in (said for said, is_said in says.items() if is_said and is_of_plugin(node.operator)):
             rule = f"Arrow or NumPy does the work, as {said} says"
             remedy = f"Leave {said} out of the definition of {name!r}: threads wait for each other where they run Python code, and processes do not"
             require_no_python_for_each_row(lambda count: kernel_over(node, count), self.subject, rule, remedy)

@@ -23,19 +23,13 @@ from sframe_spark.engine.shapes.stream import STREAM
 from sframe_spark.errors import ContractBroken, SFrameError
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.user_function_calls_and_result_memos import plugin_calls
+from sframe_spark.operators.user_function_calls_and_result_memos import is_of_plugin
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.process.python_worker_pool_and_message_channel import can_start
 from sframe_spark.testing.kernel_runs import inputs_of_kernel, over_rows, read_all
 from sframe_spark.testing.row_comparison import Rows, demand, difference, rows_of, same_rows
-
-
-def is_of_plugin(node: PlannerNode) -> bool:
-    """Return whether an operator, or a function or an aggregate that it calls, is not built-in."""
-    return not is_builtin(type(node.operator)) or bool(plugin_calls(node.operator))
-
 
 # Other processes.
 
@@ -58,7 +52,7 @@ def check_in_other_process(node: PlannerNode, rows: Rows, difference_of: Callabl
         If it gives other rows, or fails.
     """
     shape = shape_in_processes(node)
-    if shape is None or not is_of_plugin(node) or not can_start():
+    if shape is None or not is_of_plugin(node.operator) or not can_start():
         return
     node = node if node.operator.counting is None else with_known_rows(node)
     rule = "another process gives the same rows"
@@ -103,7 +97,7 @@ def check_work_of_arrow(node: PlannerNode) -> None:
         If it does.
     """
     operator = node.operator
-    if not node.inputs or not is_of_plugin(node) or not (operator.has_kernel or operator.whole_kernel is not None):
+    if not node.inputs or not is_of_plugin(node.operator) or not (operator.has_kernel or operator.whole_kernel is not None):
         return
     if operator.threads and not is_builtin(type(operator)):
         remedy = "Leave threads out: threads wait for each other where they run Python code, and processes do not"
@@ -149,7 +143,7 @@ def check_groups_by_arrow(aggregation: Aggregation, node: PlannerNode) -> None:
     """
     below = node.inputs[0]
     aggregate = aggregation.on_columns(below.schema)
-    if aggregate.calls_python or not is_of_plugin(node):
+    if aggregate.calls_python or not is_of_plugin(node.operator):
         return
 
     def over(count: int) -> Callable[[], Any]:

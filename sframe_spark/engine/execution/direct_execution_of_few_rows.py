@@ -27,7 +27,7 @@ from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import arranged_origins
 from sframe_spark.operators.sources.base_and_segment_source import Source, recorded_order
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.user_function_calls_and_result_memos import complete_source, functions_of
+from sframe_spark.operators.user_function_calls_and_result_memos import complete_source, functions_of, is_of_plugin
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
@@ -95,9 +95,15 @@ def _run_directly(root: PlannerNode) -> DirectRun | None:
     try:
         with GRAPH_LOCK:
             run = DirectRun(root, _max_rows(), min(costs.MAX_BYTES_RUN_DIRECTLY, memory_budget()))
-            run.compute()
-            if len(run.order) > costs.MAX_NODES_RECOMPUTED:
+            run.find()
+            is_built_in = not any(is_of_plugin(step.operator) for step in run.order)
+            if is_built_in:
+                run.compute()
+            if is_built_in and len(run.order) > costs.MAX_NODES_RECOMPUTED:
                 run.keep_columns()
+        if not is_built_in:
+            # The code of a plug-in may wait for threads that compute frames, too.
+            run.compute()
     except _NeedsPlanError:
         return None
     root.ran = RunLog()
@@ -196,14 +202,13 @@ class DirectRun:
         return self.steps[id(self.root)].chunk(range(self.root.facts.width))
 
     def compute(self) -> None:
-        """Compute all rows of the root.
+        """Compute all rows of the root, for which :meth:`find` has found the steps. Nodes that are replaced meanwhile make no difference.
 
         Raises
         ------
         _NeedsPlanError
             If the rows need a plan.
         """
-        self.find()
         for step in self.order:
             operator = step.operator
             if isinstance(operator, Source):

@@ -101,6 +101,18 @@ def test_few_rows_of_what_is_for_threads_need_no_plan() -> None:
     assert run_of(column_of(Doubled().make_planner_node(node_of(SArray([1, 2]))))) == ["driver, without a plan"]
 
 
+def test_a_kernel_may_wait_for_a_thread_that_computes_a_frame() -> None:
+    def waiting(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.extend(SFrame({"a": [3, 1]}).sort("a")["a"]))
+        thread.start()
+        thread.join(30)
+        return pc.add(arguments[0], found[0])
+
+    define_function("threads_waiting", lambda t, p: INT, waiting, arguments=1, threads=True)
+    assert list(call("threads_waiting", SArray([1, 2]))) == [2, 3]
+
+
 def test_an_error_of_few_rows_names_the_function() -> None:
     define_function("threads_failing", lambda t, p: INT, lambda a, t, p, n: {}["x"], threads=True)
     with pytest.raises(UserFunctionError, match="the scalar function 'threads_failing' failed with KeyError: 'x'"):
