@@ -29,6 +29,8 @@ Parameters = tuple[Any, ...]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 # Lists with more numbers together than this many times those of the pool are not sorted one by one.
 MAX_OVERLAP = 4
+# In lists of so many numbers on average those at some ranks are selected list by list; shorter ones are sorted all together.
+MIN_SELECTED = 512
 
 
 @attrs.frozen(eq=False)
@@ -97,6 +99,11 @@ class NumberLists:
         result, present = np.zeros((len(self), len(places))), np.flatnonzero(self.sizes)
         sizes = self.sizes[present]
         ranks = [rank(sizes) for rank in places]
+        if not self.are_sorted and MIN_SELECTED * max(len(present), 1) <= sizes.sum() <= MAX_OVERLAP * len(self.numbers):
+            chosen, starts = np.stack(ranks, axis=1), self.starts[present]
+            for row, (start, size, wanted) in enumerate(zip(starts.tolist(), sizes.tolist(), chosen, strict=True)):
+                result[present[row]] = np.partition(self.numbers[start : start + size], np.unique(wanted))[wanted]
+            return result
         if self.are_sorted or sizes.sum() <= MAX_OVERLAP * len(self.numbers):
             lists = self if self.are_sorted else self.sorted()
             for column, rank in enumerate(ranks):

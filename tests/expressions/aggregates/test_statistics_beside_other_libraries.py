@@ -14,6 +14,7 @@ import scipy.stats
 
 import sframe_spark.aggregate as agg
 from sframe_spark import SArray, SFrame
+from sframe_spark.expressions.aggregates import quantiles
 
 NUMBERS = Sequence[float]
 
@@ -171,3 +172,17 @@ def test_a_missing_row_before_changes_no_later_correlation() -> None:
     a, lag = [1.06, 1.07, 0.93, 0.78, 0.85], [1.0, 1.06, 1.07, 0.93, 0.78]
     with_one = SFrame({"a": [1.0, *a], "lag": [None, *lag]}).running({"r": agg.CORRELATION("a", "lag")})["r"][-1]
     assert with_one == SFrame({"a": a, "lag": lag}).running({"r": agg.CORRELATION("a", "lag")})["r"][-1] == SArray(a).correlation(SArray(lag))
+
+
+def test_selected_quantiles_are_those_of_sorted_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    special = [math.nan, math.inf, -math.inf, 0.0, -0.0, None]
+    values = [special[place] if place < len(special) else random.normal() for place in random.integers(0, 40, 3000)]
+    sf = SFrame({"k": random.integers(0, 7, 3000).tolist(), "t": list(range(3000)), "v": values})
+    wanted = {"old": agg.QUANTILE("v", 0.0, 0.3, 1.0), "new": agg.QUANTILE("v", [0.1, 0.5, 0.9], interpolate="linear"), "median": agg.MEDIAN("v")}
+    found = []
+    for fewest in (1, 1 << 60):
+        monkeypatch.setattr(quantiles, "MIN_SELECTED", fewest)
+        frames = sf.groupby("k", wanted), sf.window("t", wanted, before=2, by="k"), sf.groupby_intervals("t", 700, wanted)
+        found.append([repr(row) for frame in frames for row in frame])
+    assert found[0] == found[1]
