@@ -24,7 +24,10 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import MapCycles
 from sframe_spark.operators.project_zip_arrange import zip_columns
 from sframe_spark.operators.row_number import RowNumber
+from sframe_spark.operators.sources.file_kinds import SOURCES
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
+from sframe_spark.operators.sources.row_source import FileSource
+from sframe_spark.operators.sources.rows_of_sources import SourceParts, SourceRows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
@@ -247,6 +250,8 @@ def is_of_plugin(operator: Operator) -> bool:
 def plugin_uses(operator: Operator) -> set[tuple[str, str]]:
     """Return what an operator is, or calls, of plug-ins: kinds and names, as they are registered."""
     uses = {((FUNCTIONS if isinstance(call, Step) else AGGREGATES).kind, str(call.function)) for call in plugin_calls(operator)}
+    sources = operator.table.sources if isinstance(operator, (SourceRows, SourceParts)) else ()
+    uses |= {(SOURCES.word, source.name) for source in sources if isinstance(source, FileSource) and not is_builtin(type(source))}
     return uses if is_builtin(type(operator)) else {*uses, (OPERATOR, operator.name)}
 
 

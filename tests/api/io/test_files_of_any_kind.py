@@ -16,8 +16,10 @@ from moto.server import ThreadedMotoServer
 from sframe_spark import SFrame, config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError, UserFunctionError
 from sframe_spark.operators.sources.file_kinds import SOURCES, WRITERS
+from sframe_spark.operators.user_function_calls_and_result_memos import plugin_uses
+from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.registrations import registrations, take_back
-from sframe_spark.plugin import STR, ColumnType, FileSource, FileWriter, Predicate, SourceFile, register_source, register_writer
+from sframe_spark.plugin import STR, ColumnType, FileSource, FileWriter, Predicate, SourceFile, node_of, register_source, register_writer
 
 ROWS = {"a": [1, None, 3], "b": ["x", None, "z"], "c": [1.5, float("inf"), None]}
 
@@ -28,9 +30,8 @@ def values(frame: SFrame) -> dict[str, list[Any]]:
 
 @pytest.fixture(autouse=True)
 def what_is_registered_is_taken_back() -> Iterator[None]:
-    before = registrations()
     yield
-    take_back(made for made in registrations() if made not in before)
+    take_back(made for made in registrations() if made.module == __name__)
 
 
 class Lines(FileSource):
@@ -297,6 +298,17 @@ def test_names_suffixes_and_first_bytes_are_taken_once() -> None:
     with pytest.raises(PlanInvariantError, match="a source is a subclass of FileSource"):
         register_source(LineWriter)  # type: ignore[type-var]
     assert [kind.name for kind in SOURCES.kinds()].count("text_lines") == 1 and all(kind.name != "other" for kind in SOURCES.kinds())
+
+
+@pytest.mark.usefixtures("lines")
+def test_a_plan_says_which_sources_of_plugins_it_uses(tmp_path: Path) -> None:
+    """Executors that have another version of the package are refused."""
+    (tmp_path / "x.lines").write_bytes(b"#lines\none\n")
+    SFrame(ROWS).write(tmp_path / "x.arrow")
+    used = [
+        {use for node in postorder([node_of(SFrame.read(tmp_path / name))]) for use in plugin_uses(node.operator)} for name in ("x.lines", "x.arrow")
+    ]
+    assert used == [{("source", "text_lines")}, set()]
 
 
 def test_a_registration_is_taken_back(tmp_path: Path) -> None:
