@@ -200,7 +200,10 @@ def zone_named(name: str, what: str = "zone") -> TimeZone:
     """
     data = _file_of_zone(name)
     if data is None:
-        near = near_names(name, sorted(zoneinfo.available_timezones()))
+        known = zoneinfo.available_timezones()
+        if not known:
+            raise InvalidArgumentError(f"{what}: {brief(name)} is not found, as there is no time zone database: install the package tzdata")
+        near = near_names(name, sorted(known))
         meant = f": did you mean {near[0]!r}?" if near else "; names are such as 'America/New_York', and fixed offsets such as 'Etc/GMT-2'"
         raise InvalidArgumentError(f"{what}: no time zone is named {brief(name)}{meant}")
     try:

@@ -43,7 +43,9 @@ FAULTS = (
         "return pc.add(microseconds, pc.multiply(offsets, MINUTE))",
         "return pc.subtract(microseconds, pc.multiply(offsets, MINUTE))",
     ),
-    Fault("duration-sign-lost", "values", 'return -int(total) if sign and sign.group(1) == "-" else int(total)', "return int(total)"),
+    Fault("duration-sign-lost", "values", 'return [-total for total in totals] if sign and sign.group(1) == "-" else totals', "return totals"),
+    Fault("zone-rule-forgotten", "values", "    if rule:\n", "    if False:\n"),
+    Fault("repeated-hour-once", "values", "again = (ends - begins >= intervals.step) & is_short", "again = np.zeros(len(ends), dtype=bool)"),
     Fault(
         "missing-item-is-zero",
         "values",

@@ -6,6 +6,7 @@ import datetime
 import functools
 import random
 import struct
+import sys
 import zoneinfo
 from pathlib import Path
 
@@ -82,6 +83,14 @@ def test_a_batch_of_no_instants() -> None:
 def test_unknown_names(name: str) -> None:
     with pytest.raises(InvalidArgumentError, match="zone: no time zone is named"):
         zone_name(name)
+
+
+def test_a_machine_without_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zoneinfo, "TZPATH", ())
+    monkeypatch.setattr(zoneinfo, "available_timezones", set)
+    monkeypatch.setitem(sys.modules, "tzdata.zoneinfo", None)
+    with pytest.raises(InvalidArgumentError, match="no time zone database: install the package tzdata"):
+        zone_named.__wrapped__("Europe/Rome")
 
 
 def test_a_name_is_suggested() -> None:
