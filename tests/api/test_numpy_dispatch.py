@@ -177,3 +177,10 @@ def test_other_classes_decide_first(frame: Any) -> None:
 
     units = Units()
     assert np.multiply(frame["n"], units) == "units"
+
+
+def test_what_others_met() -> None:
+    """Missing values of a second operand (polars 12212), tests of ints (polars 15862), and functions of all values at once (polars 14811)."""
+    assert list(np.maximum(SArray([1.0, None, 3.0]), SArray([None, 2.0, 4.0]))) == [None, None, 4.0]
+    assert list(np.isnan(SArray([1, None]))) == [0, None] and list(SArray([1, None]).isfinite()) == [1, None]
+    assert np.isnan(np.linalg.norm(SArray([2.0, None]))) and np.isnan(np.median(SArray([2, None, 2])))

@@ -401,7 +401,7 @@ class TextFunctions:
         pattern
             The regular expression.
         group
-            Number of the group, from 1 to 8 in the order of their parentheses; 0: all that matches. A group that takes no part is an empty text.
+            Number of the group, from 1 in the order of their parentheses; 0: all that matches. A group that takes no part is an empty text.
 
         Raises
         ------

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.key_runs import raw_numbers
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.arithmetic_and_clipping import map_array
@@ -293,12 +294,21 @@ def _computed(ufunc: Callable[..., Any], arguments: Sequence[Argument], as_float
     """Return what NumPy makes of the numbers, missing where one of them is missing."""
     pairs = [_numbers(argument, as_floats) for argument in arguments]
     with np.errstate(all="ignore"):
-        result = np.broadcast_to(ufunc(*(numbers for numbers, _ in pairs)), (rows,))
-    found = pa.array(result.astype(np.int64) if result.dtype == np.bool_ else result)
+        found = pa.array(_in_arrow_memory(ufunc, [numbers for numbers, _ in pairs], rows))
     for _, present in pairs:
         if present is not None:
             found = if_else(present, found, pa.scalar(None, found.type))
     return found
+
+
+def _in_arrow_memory(ufunc: Callable[..., Any], numbers: Sequence[Any], rows: int) -> np.ndarray:
+    """Return results as floats or ints in memory of Arrow's pool, which costs less than NumPy's."""
+    if not isinstance(ufunc, np.ufunc):
+        return np.broadcast_to(ufunc(*numbers), (rows,))
+    kind = np.float64 if any(part.dtype == np.float64 for part in numbers) else np.int64
+    gives_truths = all(signature.endswith("?") for signature in ufunc.types)
+    result = new_array(rows, np.int64 if gives_truths else kind)
+    return ufunc(*numbers, out=result, casting="unsafe") if gives_truths else ufunc(*numbers, out=result)
 
 
 def _quiet(ufunc: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -377,11 +387,11 @@ def _compute_round(arguments: Sequence[Argument], types: Sequence[ColumnType], p
     if types[0].kind == ARRAY_KIND:
         return map_array(array_of(arguments[0], rows), lambda elements: rounded_floats(elements, digits))
     if types[0] != INT:
-        return _computed(lambda numbers: rounded_floats(numbers, digits), arguments, True, rows)
+        return _computed(lambda numbers: rounded_floats(np.atleast_1d(numbers), digits), arguments, True, rows)
     return arguments[0] if digits >= 0 else _computed(lambda numbers: _rounded_ints(numbers, -digits), arguments, False, rows)
 
 
-def rounded_floats(numbers: Any, digits: int) -> Any:
+def rounded_floats(numbers: np.ndarray, digits: int) -> np.ndarray:
     """Return numbers rounded as :func:`numpy.round` does, half to even; a number that this would make infinite has no such digits, and is kept.
 
     Examples
@@ -389,13 +399,27 @@ def rounded_floats(numbers: Any, digits: int) -> Any:
     >>> rounded_floats(np.array([2.5, 1.25, 1e308]), 1).tolist(), rounded_floats(np.array([25.0, -7.0]), -1).tolist()
     ([2.5, 1.2, 1e+308], [20.0, -10.0])
     """
+    if digits > _DIGITS_AFTER:
+        return numbers
+    if digits < -_DIGITS_BEFORE:
+        return np.where(np.isfinite(numbers), np.copysign(0.0, numbers), numbers)
+    rounded = new_array(len(numbers), np.float64)
     with np.errstate(all="ignore"):
-        if digits > _DIGITS_AFTER:
-            return numbers
-        if digits < -_DIGITS_BEFORE:
-            return np.where(np.isfinite(numbers), np.copysign(0.0, numbers), numbers)
-        rounded = np.round(numbers, digits)
-        return np.where(np.isfinite(rounded), rounded, numbers) if digits > 0 else rounded
+        if digits == 0:
+            return np.rint(numbers, out=rounded)
+        unit = _power_of_ten(abs(digits))
+        there, back = (np.multiply, np.divide) if digits > 0 else (np.divide, np.multiply)
+        back(np.rint(there(numbers, unit, out=rounded), out=rounded), unit, out=rounded)
+        is_finite = np.isfinite(rounded)
+    return rounded if digits < 0 or is_finite.all() else np.where(is_finite, rounded, numbers)
+
+
+def _power_of_ten(digits: int) -> float:
+    """Return a power of ten as NumPy computes it, whose last digit differs from that of Python's for large ones."""
+    unit = float(10 ** min(digits, 9))
+    for _ in range(digits - 9):
+        unit *= 10.0
+    return unit
 
 
 def _rounded_ints(numbers: Any, zeros: int) -> Any:

@@ -9,7 +9,6 @@ Source: https://docs.python.org/3/library/stdtypes.html#text-sequence-type-str, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TooLargeError
 from sframe_spark.expressions.functions.function_families import FamilyFunction, by_name
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints
+from sframe_spark.expressions.functions.text_patterns import extracted, like, like_tokens, with_named_groups
 from sframe_spark.expressions.functions.whole_texts import (
     WHITESPACE,
     Kernel,
@@ -155,20 +155,14 @@ def _check_rsplit(separator: Any, limit: Any) -> None:
     _require_number("maxsplit", limit)
 
 
-# A rewriting has one digit for a group, and 1 is all that the pattern matches.
-_MAX_GROUPS = 8
-
-
 def _check_extract(pattern: Any, group: Any) -> None:
     _require_pattern(pattern)
     _require_number("group", group)
-    try:
-        if 0 <= group <= _MAX_GROUPS:
-            pc.replace_substring_regex(pa.array([""]), _with_all_around(pattern), rf"\{group + 1}")
-            return
-    except pa.ArrowInvalid:
-        pass
-    raise InvalidArgumentError(f"{pattern!r:.80} has no group {group}: groups are counted from 1 to {_MAX_GROUPS}, and 0 is all that matches")
+    names = with_named_groups(pattern)[1]
+    if not 0 <= group <= len(names):
+        raise InvalidArgumentError(f"{pattern!r:.80} has no group {group}: groups are counted from 1 in the order of their parentheses, and 0 is all")
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError(f"two groups of {pattern!r:.80} have one name: each has a name of its own, or none")
 
 
 def _check_like(pattern: Any, ignores_case: bool) -> None:
@@ -226,7 +220,7 @@ def _split(values: pa.StringArray, separator: str | None, most: int) -> pa.Array
         return pc.split_pattern(values, separator, max_splits=None if most < 0 else most)
     # As in Python, whitespace at the begin gives no item, nor does whitespace at the end.
     trimmed = pc.utf8_ltrim(values, WHITESPACE)
-    return _without_last_empty_item(pc.split_pattern_regex(trimmed, f"[{WHITESPACE}]+", max_splits=None if most < 0 else most))
+    return _without_last_empty_item(pc.utf8_split_whitespace(trimmed, max_splits=None if most < 0 else most))
 
 
 def _without_last_empty_item(lists: pa.ListArray) -> pa.ListArray:
@@ -259,59 +253,6 @@ def _any_of(kernel: Callable[[pa.Array, str], pa.Array]) -> Callable[..., pa.Arr
 
 def _contains(values: pa.StringArray, part: str, is_pattern: bool) -> pa.Array:
     return pc.match_substring_regex(values, part) if is_pattern else pc.match_substring(values, part)
-
-
-def _with_all_around(pattern: str) -> str:
-    """Return a pattern for a whole text, whose group 1 is the first match of a pattern."""
-    return rf"\A(?s:.*?)({pattern})(?s:.*)\z"
-
-
-def _extracted(values: pa.StringArray, pattern: str, group: int) -> pa.Array:
-    matched = pc.replace_substring_regex(values, _with_all_around(pattern), rf"\{group + 1}")
-    return if_else(pc.match_substring_regex(values, pattern), matched, pa.scalar(None, pa.string()))
-
-
-def like_tokens(pattern: str) -> list[str]:
-    r"""Return the parts of a ``LIKE`` pattern: ``%``, ``_``, and texts, each after a backslash, which stands for no wildcard.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a backslash is before another character, or at the end.
-
-    Examples
-    --------
-    >>> like_tokens(r"50\%_a%")
-    ['\\50%', '_', '\\a', '%']
-    """
-    tokens: list[str] = []
-    for part in re.findall(r"\\.|.|\\", pattern, re.DOTALL):
-        if part[0] == "\\" and part[1:] not in ("%", "_", "\\"):
-            raise InvalidArgumentError(f"in the LIKE pattern {pattern!r:.80} a backslash is before %, _ or another backslash only")
-        if part in ("%", "_"):
-            tokens.append(part)
-        elif tokens and tokens[-1][0] == "\\":
-            tokens[-1] += part[-1]
-        else:
-            tokens.append("\\" + part[-1])
-    return tokens
-
-
-def _like(values: pa.StringArray, pattern: str, ignores_case: bool) -> pa.Array:
-    tokens = like_tokens(pattern)
-    literals = [token[1:] for token in tokens if token[0] == "\\"]
-    if not ignores_case and len(literals) == 1 and "_" not in tokens:
-        is_open = (tokens[0] == "%", tokens[-1] == "%")
-        return {(False, False): pc.equal, (True, False): pc.ends_with, (False, True): pc.starts_with, (True, True): pc.match_substring}[is_open](
-            values, literals[0]
-        )
-    # Characters that are no letters of ASCII mean themselves after a backslash; letters beyond ASCII mean themselves.
-    parts = ["(?s:.*)" if token == "%" else "(?s:.)" if token == "_" else re.sub(r"([\x00-\x7f])", _escaped, token[1:]) for token in tokens]
-    return pc.match_substring_regex(values, rf"\A(?:{'(?i)' if ignores_case else ''}{''.join(parts)})\z")
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return match[0] if match[0].isalnum() else f"\\x{ord(match[0]):02x}"
 
 
 def _counted(values: pa.StringArray, part: str) -> pa.Array:
@@ -509,7 +450,7 @@ TEXT_FUNCTIONS = by_name(
             "['key=12', 'none']",
             "r'=(\\d+)'",
             "['12', None]",
-            _extracted,
+            extracted,
             "regexp_extract extract_groups",
             check=_check_extract,
         ),
@@ -622,7 +563,7 @@ TEXT_FUNCTIONS = by_name(
             "['ann', 'bob']",
             "'a%'",
             "[1, 0]",
-            _like,
+            like,
             "ilike",
             result=LOGICAL,
             check=_check_like,
@@ -663,14 +604,56 @@ TEXT_FUNCTIONS = by_name(
         *[
             _line(f"is{name}", f"Return 1 where a text {what}, else 0.", values, "", printed, kernel, "", result=LOGICAL)
             for name, what, values, printed, kernel in (
-                ("alpha", "has letters only, one at least", "['é', 'a1', '']", "[1, 0, 0]", all_characters(str.isalpha)),
-                ("alnum", "has letters and digits only, one at least", "['a1', 'a b']", "[1, 0]", all_characters(str.isalnum)),
-                ("digit", "has digits only, one at least", "['12', '1.5', '']", "[1, 0, 0]", all_characters(str.isdigit)),
-                ("decimal", "has decimal digits only, one at least", "['12', '²']", "[1, 0]", all_characters(str.isdecimal)),
-                ("numeric", "has characters of numbers only, one at least", "['12', '½', 'x']", "[1, 1, 0]", all_characters(str.isnumeric)),
+                (
+                    "alpha",
+                    "has letters only, one at least",
+                    "['é', 'a1', '']",
+                    "[1, 0, 0]",
+                    of_ascii_and_others(pc.ascii_is_alpha, all_characters(str.isalpha)),
+                ),
+                (
+                    "alnum",
+                    "has letters and digits only, one at least",
+                    "['a1', 'a b']",
+                    "[1, 0]",
+                    of_ascii_and_others(pc.ascii_is_alnum, all_characters(str.isalnum)),
+                ),
+                (
+                    "digit",
+                    "has digits only, one at least",
+                    "['12', '1.5', '']",
+                    "[1, 0, 0]",
+                    of_ascii_and_others(pc.ascii_is_decimal, all_characters(str.isdigit)),
+                ),
+                (
+                    "decimal",
+                    "has decimal digits only, one at least",
+                    "['12', '²']",
+                    "[1, 0]",
+                    of_ascii_and_others(pc.ascii_is_decimal, all_characters(str.isdecimal)),
+                ),
+                (
+                    "numeric",
+                    "has characters of numbers only, one at least",
+                    "['12', '½', 'x']",
+                    "[1, 1, 0]",
+                    of_ascii_and_others(pc.ascii_is_decimal, all_characters(str.isnumeric)),
+                ),
                 ("space", "has whitespace only, one at least", "[' ', '']", "[1, 0]", all_characters(str.isspace)),
-                ("upper", "has letters in upper case, and none in another", "['A1', 'Ab', '1']", "[1, 0, 0]", of_one_case(str.isupper, str.islower)),
-                ("lower", "has letters in lower case, and none in another", "['a1', 'Ab', '1']", "[1, 0, 0]", of_one_case(str.islower, str.isupper)),
+                (
+                    "upper",
+                    "has letters in upper case, and none in another",
+                    "['A1', 'Ab', '1']",
+                    "[1, 0, 0]",
+                    of_ascii_and_others(pc.ascii_is_upper, of_one_case(str.isupper, str.islower)),
+                ),
+                (
+                    "lower",
+                    "has letters in lower case, and none in another",
+                    "['a1', 'Ab', '1']",
+                    "[1, 0, 0]",
+                    of_ascii_and_others(pc.ascii_is_lower, of_one_case(str.islower, str.isupper)),
+                ),
             )
         ],
     ]

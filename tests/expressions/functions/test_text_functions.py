@@ -13,9 +13,9 @@ from hypothesis import given, strategies as st
 
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TooLargeError
-from sframe_spark.expressions.functions import text_functions
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS, TEXTS
+from sframe_spark.expressions.functions.text_patterns import like_tokens
 from sframe_spark.types import STR, ColumnType
 
 NASTY = [
@@ -120,6 +120,25 @@ def test_matches_are_those_of_re(pattern: str, values: list[Any]) -> None:
         assert computed("replace", values, (pattern, r"<\0>", None, True)) == replaced
 
 
+@pytest.mark.parametrize(
+    ("pattern", "group", "expected"),
+    [
+        (r"(\(a)", 1, "(a"),
+        ("[(]([a)]+)", 1, "a)"),
+        ("[]()]([a])", 1, "a"),
+        ("(?:[[:punct:](])(?P<letter>a)(.)", 2, ")"),
+        ("(?P<letter>a)", 1, "a"),
+        ("((?:.)(a))(.)", 2, "a"),
+        (r"\Q(\E(a)", 1, "a"),
+        ("(?i)(A)", 1, "a"),
+        (r"[\](](a)", 1, "a"),
+        ("()()()()()()()()()(a)", 10, "a"),
+    ],
+)
+def test_groups_are_counted_as_in_re(pattern: str, group: int, expected: str) -> None:
+    assert list(SArray(["(a)", "zz", None]).str.extract(pattern, group)) == [expected, None, None]
+
+
 def test_texts_of_lists_are_joined() -> None:
     values = [["a", "é"], [], ["x"], None, ["a", None], [""]]
     assert computed("join", values, (", ",), TEXTS) == ["a, é", "", "x", None, None, ""]
@@ -154,6 +173,9 @@ def test_texts_with_the_characters_between_texts_are_told_apart(separators: int)
         lambda texts: texts.extract("(a)", 2),
         lambda texts: texts.extract("(a)", -1),
         lambda texts: texts.extract("(a)", "name"),
+        lambda texts: texts.extract("(", 1),
+        lambda texts: texts.extract(r"\(a)", 1),
+        lambda texts: texts.extract("(?P<n>a)(?P<n>b)", 1),
         lambda texts: texts.like("a\\"),
         lambda texts: texts.like("\\a"),
         lambda texts: texts.strip(1),
@@ -214,7 +236,7 @@ def test_examples_print_what_they_say(line: Any) -> None:
 
 
 def test_like_patterns_without_wildcards_need_no_regular_expression() -> None:
-    assert text_functions.like_tokens("50%") == ["\\50", "%"] and list(SArray(["a.b", "axb"]).str.like("a.b")) == [1, 0]
+    assert like_tokens("50%") == ["\\50", "%"] and list(SArray(["a.b", "axb"]).str.like("a.b")) == [1, 0]
     assert list(SArray(["a\nb", "50%", "50x"]).str.like("a%b")) == [1, 0, 0] and list(SArray(["50%", "50x"]).str.like(r"50\%")) == [1, 0]
     assert list(SArray(["ÉCOLE"]).str.like("éc%", ignore_case=True)) == [1]
 
@@ -242,3 +264,21 @@ def test_spark_tasks_give_the_same_texts(monkeypatch: pytest.MonkeyPatch) -> Non
     frame = SFrame({"text": values})
     for name, call in CALLS.items():
         assert list(call(frame["text"].str)) == expected[name], name
+
+
+# What others met: the value, and what it has to give.
+MET = [
+    (lambda texts: texts.upper(), "ß", "SS", "pandas 52037: Arrow has ẞ"),
+    (lambda texts: texts.find("t"), "árvíztűrő", 5, "polars 14190: accents are counted twice"),
+    (lambda texts: texts.zfill(4), "+-1", "+0-1", "narwhals 3958: zeros behind a second sign"),
+    (lambda texts: texts.strip(""), "bar\n", "bar\n", "narwhals 3925: no characters are taken for whitespace"),
+    (lambda texts: texts.isdigit(), "⅕", 0, "pandas 63105: a fraction is no digit"),
+    (lambda texts: texts.like("a.b"), "axb", 0, "Arrow's match_like takes the dot for any character"),
+    (lambda texts: texts.replace("", "-"), "ab", "-a-b-", "Arrow's replace_substring does not end"),
+    (lambda texts: texts.split(), " a  b ", ["a", "b"], "Arrow's split_whitespace has empty items at the ends"),
+]
+
+
+@pytest.mark.parametrize(("call", "value", "expected"), [case[:3] for case in MET], ids=[case[3] for case in MET])
+def test_what_others_met(call: Callable[[Any], Any], value: str, expected: Any) -> None:
+    assert list(call(SArray([value, None]).str)) == [expected, None]
