@@ -469,7 +469,9 @@ class Configuration:
         "SFRAME_SPARK_DEFAULT_SEGMENTS",
     )
     serialization_directory: Option[str | None] = Option(
-        None, optional(path_text), "The directory in which pickling saves the rows of frames and columns; None: these cannot be pickled."
+        None,
+        optional(path_text),
+        "The directory in which pickling saves the rows of frames and columns; None: in the pickle, or, of many rows, in their files.",
     )
     storage_options: Option[Mapping[str, Any]] = Option(
         StorageOptions(),

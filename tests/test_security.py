@@ -71,6 +71,7 @@ ALLOWED = {
     ("values/arrow_layouts.py", "read_record_batch"): "the one place that reads messages of streams; the same",
     ("planner/registry.py", "import_module"): "modules of a fixed list; a plan's text only chooses among them",
     ("planner/chunk.py", "table_of"): "the same, with rows as chunks",
+    ("api/io/pickling.py", "table_of"): "rows in a pickle: fully validated, and of the types that the pickle tells",
     ("planner/plan_json.py", "table_of"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
     ("engine/spark/executor_version_checks.py", "import_module"): "this package, by its own name",
     ("engine/runtime/shuffle_store.py", "from_message"): "rows that this process wrote, once their check sum was compared",

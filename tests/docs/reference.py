@@ -20,6 +20,7 @@ from sframe_spark.testing.golden_plans_of_laws import LawCase, read_case_files
 from sframe_spark.types import ColumnType
 from tests.api.members import MEMBERS, ONE_BY_ONE, OTHERS, planned
 from tests.docs.elementwise import elementwise_page
+from tests.docs.ordered_operations import operations_page
 from tests.expressions.functions.row_by_row import is_row_by_row, kernels
 from tests.expressions.functions.test_spark_columns import own_functions
 from tests.operator_examples import EXAMPLES
@@ -218,6 +219,7 @@ PAGES = {
     "operators.md": operators_page,
     "internals/members.md": members_page,
     "elementwise.md": lambda: elementwise_page(NO_EDIT),
+    "ordered-operations.md": lambda: operations_page(NO_EDIT),
 }
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tests.docs.porting import PORTING, Row
 from tests.examples import by_turns
 
 # What is not installed here: their columns have names, not code.
-NAMES_ALONE = {"turi-create", "flint"}
+NAMES_ALONE = {"turi-create", "flint", "tempo", "kdb"}
 # What tables say of these concerns frames: columns of pandas have them because of their index.
 ON_THE_WAY = {("column", "reset_index"), ("column", "sort_index")}
 OWNERS = {
@@ -109,7 +109,10 @@ ON_SPARK = pytest.param("pyspark", False, marks=pytest.mark.spark)
 
 
 @pytest.mark.usefixtures("own_options")
-@pytest.mark.parametrize(("page", "one_missing"), [("turi-create", False), ("flint", False), ("pandas", True), ("polars", False), ON_SPARK])
+@pytest.mark.parametrize(
+    ("page", "one_missing"),
+    [("turi-create", False), ("flint", False), ("tempo", False), ("kdb", False), ("pandas", True), ("polars", False), ON_SPARK],
+)
 def test_counterparts_give_the_same(
     page: str, one_missing: bool, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,8 +95,8 @@ def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
     SchemaError
         If ``url`` is not a path.
     """
-    resolve(url, str)
+    files = resolve(url, str)
     try:
-        return read_json_values(url, encoding)
+        return read_json_values(files, encoding)
     except SchemaError as error:
         raise JsonError(f"{visible(str(url))}: {error}") from None

@@ -1,4 +1,8 @@
-"""Pickling of frames and columns: rows are saved in a directory that the user chooses, and the pickle contains the name of the saved data."""
+"""Pickling of frames and columns.
+
+A pickle has few rows itself, and of more rows the names of the files that hold them. If the user has chosen a directory, all rows are saved there
+instead, as in Turi Create, and the pickle has the name of the saved data.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +12,46 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import COLUMN_NAME, load_frame, save_node
+from sframe_spark.api.node_value_conversion import collect_chunks
 from sframe_spark.config import config
+from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.paths_and_uris import normalised
+from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
 from sframe_spark.planner.handles import register_handle
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
+from sframe_spark.types import ColumnType
 from sframe_spark.udf.pickling import is_packing
+from sframe_spark.values.arrow_layouts import table_of
 
+MAX_PICKLED_BYTES = 64 << 20
+"""So many bytes of rows are in a pickle itself."""
 _NAME = re.compile(r"[0-9a-f]{32}")
 # Attributes left out of the pickle: they are restored from the saved rows, or are valid only in this process.
 _SAVED = ("_node", "_names", "_recent")
 
 
 def enable_sframe_serialization(serialization_directory: str | os.PathLike[str] | None) -> None:
-    """Allow frames and columns to be pickled: their rows are saved in a directory, and the pickle contains only the name under which they are saved.
+    """Save the rows of frames and columns that are pickled in a directory; the pickle then contains only the name under which they are saved.
 
-    To unpickle, both the pickle and the directory are needed. Another process may choose another directory if the saved rows were moved there.
+    Without a directory a pickle has up to 64 MiB of rows itself, and of more rows the names of their files: those of a saved frame, or temporary ones
+    of this process, which other processes can read as long as it runs. With one, both the pickle and the directory are needed to unpickle. Another
+    process may choose another directory if the saved rows were moved there.
     The saved rows are never deleted automatically.
 
     Parameters
     ----------
     serialization_directory
-        The directory, which is created if it does not exist; None: frames and columns can no longer be pickled.
+        The directory, which is created if it does not exist; None: rows are not saved.
 
     Raises
     ------
@@ -67,7 +84,7 @@ def enable_sframe_serialization(serialization_directory: str | os.PathLike[str] 
 
 
 def get_serialization_directory() -> str | None:
-    """Return the directory where rows of pickled frames and columns are saved; None if pickling is not enabled.
+    """Return the directory where rows of pickled frames and columns are saved; None if they are not.
 
     Examples
     --------
@@ -78,7 +95,7 @@ def get_serialization_directory() -> str | None:
 
 
 class Pickled:
-    """Mixin of SFrame and SArray: pickling saves the rows in the serialization directory."""
+    """Mixin of SFrame and SArray: pickling evaluates the rows, and saves them in the serialization directory if there is one."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
@@ -88,7 +105,12 @@ class Pickled:
         # SFrame and SArray themselves are stored by a keyword instead of their module, which may be renamed later.
         words: dict[type, str] = {ClassRegistry.frame: SFRAME, ClassRegistry.array: SARRAY}
         kind = words.get(type(self), type(self))
-        return restored, (kind, _saved_rows(self)), state
+        if config.serialization_directory is not None:
+            return restored, (kind, _saved_rows(self)), state
+        node: PlannerNode = vars(self)["_node"]
+        names = None if (all_names := vars(self).get("_names")) is None else list(all_names)
+        rows = _few_rows(node)
+        return restored_rows, (kind, names, node if rows is None else tuple(node.schema), rows), state
 
 
 class NeverPickled:
@@ -98,6 +120,19 @@ class NeverPickled:
         if is_packing():
             return super().__reduce_ex__(protocol)
         raise SchemaError(f"{type(self).__name__} is not pickled: pickle the frame or the column, or what you asked for")
+
+
+def _few_rows(node: PlannerNode) -> bytes | None:
+    """Evaluate a node, and return its rows as a stream of Arrow; None if they have more than ``MAX_PICKLED_BYTES``."""
+    materialize(node)
+    chunks, size = [], 0
+    for chunk in collect_chunks(node):
+        size += chunk.size
+        if size > MAX_PICKLED_BYTES:
+            return None
+        chunks.append(chunk)
+    stream: bytes = to_stream(chunks or [concatenate([], node.schema)]).to_pybytes()
+    return stream
 
 
 def _saved_rows(frame_or_column: Any) -> str:
@@ -142,9 +177,7 @@ def restored(kind: Any, name: Any) -> Any:
     OSError
         If the rows are not in the directory, or are damaged.
     """
-    kind = {SFRAME: ClassRegistry.frame, SARRAY: ClassRegistry.array}.get(kind, kind) if isinstance(kind, str) else kind
-    if not (isinstance(kind, type) and issubclass(kind, (ClassRegistry.frame, ClassRegistry.array))):
-        raise SchemaError(f"the pickle is damaged: {kind!r:.80} is neither SFrame nor SArray")
+    kind = _checked_kind(kind)
     if type(name) is not str or not _NAME.fullmatch(name):
         raise SchemaError(f"the pickle is damaged: {name!r:.80} names no rows")
     path = _path_of(name)
@@ -153,6 +186,50 @@ def restored(kind: Any, name: Any) -> Any:
     if not os.path.lexists(path):
         raise StorageError(f"the rows of a pickle are not there: {path} is not found. Name their directory by enable_sframe_serialization()")
     node, names = load_frame(path, own_files_only=True)
+    return _made(kind, node, names, path)
+
+
+def restored_rows(kind: Any, names: Any, rows_of: Any, rows: Any) -> Any:
+    """Return a frame or column whose pickle has the rows, or names their files. Called when a pickle is loaded.
+
+    Parameters
+    ----------
+    kind
+        As for :func:`restored`.
+    names
+        The names of columns; None for a column.
+    rows_of
+        The types of columns, or a plan that reads files.
+    rows
+        The rows as a stream of Arrow; None if the files have them.
+
+    Raises
+    ------
+    TypeError
+        If an argument is invalid.
+    OSError
+        When rows are read, if the files are gone.
+    """
+    kind = _checked_kind(kind)
+    if rows is None and isinstance(rows_of, PlannerNode):
+        node = rows_of
+    elif isinstance(rows, bytes) and isinstance(rows_of, tuple) and all(isinstance(column_type, ColumnType) for column_type in rows_of):
+        try:
+            table = table_of(rows)
+            table.validate(full=True)
+        except (pa.ArrowException, OSError) as error:
+            raise SchemaError(f"the pickle is damaged: its rows cannot be read ({error})") from error
+        if table.schema.types != [column_type.physical for column_type in rows_of]:
+            raise SchemaError("the pickle is damaged: its rows are not of the types that it tells")
+        node = memory_source(Chunk.from_table(table).columns, list(rows_of), table.num_rows)
+    else:
+        raise SchemaError("the pickle is damaged: it has no rows")
+    if names is not None and not (isinstance(names, list) and len(names) == len(node.schema) and all(isinstance(name, str) for name in names)):
+        raise SchemaError("the pickle is damaged: its names are not those of its columns")
+    return _made(kind, node, [COLUMN_NAME] if names is None else names, "the pickle")
+
+
+def _made(kind: Any, node: PlannerNode, names: Sequence[str], place: str) -> Any:
     frame_or_column: Any = kind.__new__(kind)
     frame_or_column._node = node
     register_handle(frame_or_column)
@@ -160,9 +237,16 @@ def restored(kind: Any, name: Any) -> Any:
         frame_or_column._names = FrameNames(names)
         node.record_column_names(frame_or_column._names)
     elif len(names) != 1:
-        raise StorageError(f"{path} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
+        raise StorageError(f"{place} holds {len(names)} columns, and the pickle is one of a column: pickle it again")
     return frame_or_column
 
 
-# A pickle contains this module name, which must stay valid in later versions even if the function moves.
-restored.__module__ = "sframe_spark.data_structures.serialization"
+def _checked_kind(kind: Any) -> Any:
+    kind = {SFRAME: ClassRegistry.frame, SARRAY: ClassRegistry.array}.get(kind, kind) if isinstance(kind, str) else kind
+    if not (isinstance(kind, type) and issubclass(kind, (ClassRegistry.frame, ClassRegistry.array))):
+        raise SchemaError(f"the pickle is damaged: {kind!r:.80} is neither SFrame nor SArray")
+    return kind
+
+
+# A pickle contains this module name, which must stay valid in later versions even if the functions move.
+restored.__module__ = restored_rows.__module__ = "sframe_spark.data_structures.serialization"

@@ -15,12 +15,13 @@ from sframe_spark.api.io.csv.reader import read_csv, read_csv_with_errors
 from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
 from sframe_spark.api.io.json.reader import read_json
 from sframe_spark.api.io.json.writer import write_json
+from sframe_spark.api.io.open_files import is_open_to_write, path_to_write
 from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import checkpoint_node
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.execution.export import write_parts
+from sframe_spark.engine.execution.export import write_parts, write_whole
 from sframe_spark.engine.runtime.external_file_import import orc_rows
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.operators.sources.file_kinds import made, require_options
@@ -34,7 +35,7 @@ from sframe_spark.storage.filesystem.input_files import resolve
 
 
 def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], writer: type[FileWriter], **options: Any) -> None:
-    """Write all rows as a directory of files, which appears only when it is complete.
+    """Write all rows as a directory of files, which appears only when it is complete, or as one file to an open file.
 
     Raises
     ------
@@ -44,6 +45,10 @@ def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.Path
         If the path exists and is not a directory written by this function, or the files cannot be written.
     """
     form = form_of_files(node, names, writer, options)
+    if is_open_to_write(path):
+        with path_to_write(path, f".{form.ending}") as place:
+            write_whole(node, place, form)
+        return
     with exporting(path_text(path)) as export:
         export.publish(write_parts(node, export.staging, form), form.ending)
 
@@ -190,7 +195,8 @@ class FrameFiles(Columns):
         Parameters
         ----------
         filename
-            Path of the file; compressed if its extension is ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
+            Path of the file; compressed if its extension is ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``. Or an open file or another object with
+            ``write()``, for bytes or for text.
         orient
             ``records``: one array of objects; ``lines``: one object per line.
 
@@ -225,7 +231,7 @@ class FrameFiles(Columns):
         Parameters
         ----------
         url
-            A path, a directory, a pattern, a URL, or a list of these.
+            A path, a directory, a pattern, a URL, an open file or another object with ``read()``, or a list of these.
         orient
             ``records``: each file is one array of objects; ``lines``: each line is a value.
         encoding
@@ -259,7 +265,7 @@ class FrameFiles(Columns):
         Parameters
         ----------
         path
-            Path of the directory.
+            Path of the directory; or an open file or another object with ``write()``, which gets one file.
 
         Raises
         ------
@@ -316,7 +322,7 @@ class FrameFiles(Columns):
         Parameters
         ----------
         path
-            A path, a directory, a pattern, a URL, or a list of these.
+            A path, a directory, a pattern, a URL, an open file or another object with ``read()``, or a list of these.
 
         Raises
         ------
@@ -344,7 +350,7 @@ class FrameFiles(Columns):
         Parameters
         ----------
         path
-            A path, a directory, a pattern, a URL, or a list of these; see :meth:`read_parquet`.
+            A path, a directory, a pattern, a URL, an open file or another object with ``read()``, or a list of these; see :meth:`read_parquet`.
 
         Raises
         ------
@@ -467,7 +473,8 @@ class FrameFiles(Columns):
         Parameters
         ----------
         filename
-            Path of the file; compressed if its extension is ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
+            Path of the file; compressed if its extension is ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``. Or an open file or another object with
+            ``write()``, for bytes or for text.
         delimiter
             String between two fields.
         line_terminator
@@ -550,7 +557,8 @@ class FrameFiles(Columns):
         Parameters
         ----------
         url
-            A path, a directory, a pattern, a URL, or a list of these. The files of a directory are read in order of their names. Files may be
+            A path, a directory, a pattern, a URL, an open file or another object with ``read()`` (text of one is taken as UTF-8), or a list of these.
+            The files of a directory are read in order of their names. Files may be
             compressed.
         delimiter
             String between two fields; a line break makes every line one field.

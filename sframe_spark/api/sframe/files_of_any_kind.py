@@ -28,7 +28,7 @@ from sframe_spark.paths_and_uris import scheme_of
 from sframe_spark.storage.external.parquet_footers_to_manifest import natural_sort_key
 from sframe_spark.storage.filesystem.compression import packing_of, without_packing
 from sframe_spark.storage.filesystem.format_recognition import ORC, PARQUET, SAMPLE_BYTES, TEXT, is_archive, is_saved_frame, kind_of, start_of
-from sframe_spark.storage.filesystem.input_files import DataFiles, resolve
+from sframe_spark.storage.filesystem.input_files import DataFiles, is_open_file, resolve
 from sframe_spark.storage.filesystem.local_files import unchanged
 
 
@@ -119,6 +119,8 @@ class FilesOfAnyKind(Columns):
         [1, 2]
         """
         files = None
+        if is_open_file(path):
+            path = resolve(path, natural_sort_key)
         if format is None:
             format, files = kind_of_files(path)
         if format in BUILTIN_KINDS:

@@ -1,4 +1,4 @@
-"""Finds the input files that a user gives by a path, a directory, a pattern, a URL, or a list of these; and partition columns in their paths.
+"""Finds the input files that a user gives by a path, a directory, a pattern, a URL, an open file, or a list of these; and partition columns in paths.
 
 A string of the user is a pattern only if no file or directory has that name. Names of files in directories are never patterns. Subdirectories of
 a directory must be those of a partitioned table, named ``column=value``.
@@ -103,7 +103,8 @@ def resolve(paths: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     Parameters
     ----------
     paths
-        A path, ``file:`` URI, directory, pattern or URL, or a list of these.
+        A path, ``file:`` URI, directory, pattern or URL, an open file or another object with ``read()``, or a list of these. Such an object is read
+        to its end, and stays open; a copy of what it holds is kept as long as it is needed. Files that were found before are returned.
     sort_key
         The sort key for the names in a directory, and for the paths that match a pattern.
     kind
@@ -129,16 +130,21 @@ def resolve(paths: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     ...     [os.path.basename(path) for path in resolve(directory, str).paths]
     ['a.csv', 'b.csv']
     """
-    texts = list(map(text_of, paths if isinstance(paths, (list, tuple)) else [paths]))
-    if not texts:
+    if isinstance(paths, DataFiles):
+        return paths
+    given = [path if is_open_file(path) else text_of(path) for path in (paths if isinstance(paths, (list, tuple)) else [paths])]
+    if not given:
         raise InvalidArgumentError("the list of paths is empty: name at least one")
     download = Download()
-    by_text = _files_in_place(texts, sort_key) if in_place else None
+    by_text = _files_in_place(given, sort_key) if in_place and not any(map(is_open_file, given)) else None
     resolved: list[DataFile] = []
-    for index, text in enumerate(texts):
-        files = _files_of(text, sort_key, download) if by_text is None else by_text[index]
+    for index, path in enumerate(given):
+        if is_open_file(path):
+            resolved.append(DataFile(*download.keep(path)[:2]))
+            continue
+        files = _files_of(path, sort_key, download) if by_text is None else by_text[index]
         if not files:
-            raise StorageError(f"there is no {kind} in {visible(text)}")
+            raise StorageError(f"there is no {kind} in {visible(path)}")
         resolved += files
     widths = {tuple(name for name, _ in file.partition): file for file in resolved}
     if len(widths) > 1:
@@ -160,6 +166,18 @@ def _files_in_place(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFi
     return resolved if len(buckets) < 2 else None
 
 
+def is_open_file(path: Any) -> bool:
+    """Return whether what a user gave as a path is an object to read from, such as an open file or a ``BytesIO``.
+
+    Examples
+    --------
+    >>> import io
+    >>> is_open_file(io.StringIO("a")), is_open_file("a")
+    (True, False)
+    """
+    return not isinstance(path, (str, os.PathLike)) and callable(getattr(path, "read", None))
+
+
 def text_of(path: Any) -> str:
     """Return a path that a user gave as a string.
 
@@ -171,7 +189,7 @@ def text_of(path: Any) -> str:
         If it is empty, which would be the current directory.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise SchemaError(f"a path is a str, got {type(path).__name__}; several paths are a list of them")
+        raise SchemaError(f"a path is a str, or an open file, got {type(path).__name__}; several paths are a list of them")
     text = os.fsdecode(path)
     if not text:
         raise InvalidArgumentError("the path is empty: give the place to read from")

@@ -32,6 +32,7 @@ from sframe_spark.paths_and_uris import (
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.redaction import is_unclear, redacted, without_secrets
 from sframe_spark.storage.filesystem import remote_operations
+from sframe_spark.storage.filesystem.compression import PACKINGS
 from sframe_spark.storage.filesystem.format_recognition import refuse_saved_remote
 from sframe_spark.storage.filesystem.io_errors import NO_SPACE, full_disk, missing
 from sframe_spark.storage.filesystem.local_files import FileState, is_hidden
@@ -413,7 +414,7 @@ class Fetched(NamedTuple):
 
 
 class Download:
-    """Downloads files into one temporary directory, which exists as long as there are references to ``holder``."""
+    """Copies files into one temporary directory, which exists as long as there are references to ``holder``."""
 
     def __init__(self) -> None:
         self.holder: DatasetHandle | None = None
@@ -434,6 +435,31 @@ class Download:
             files, path = file_system_of(url)
             matches = listed_at(url, files, path, sort_key, is_pattern)
             return self._copied(files, [Fetched(file.path, name_of(url, files, file.path), file.inside) for file in matches])
+
+    def keep(self, stream: Any) -> Fetched:
+        """Copy what an open file, or another object with ``read()``, still holds; text becomes UTF-8.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be read.
+        """
+        name = getattr(stream, "name", None)
+        origin = name if isinstance(name, str) and name else f"the {type(stream).__name__}"
+        try:
+            block = _bytes_of(stream.read(BLOCK_BYTES))
+            # An open file may unpack what its name says is compressed: the bytes tell.
+            packing = next((packing for packing in PACKINGS if block.startswith(packing.magic)), None)
+            path = self._new_path("rows" if packing is None else f"rows{packing.endings[0]}")
+            with open(path, "xb") as file:
+                while block:
+                    raise_if_cancelled()
+                    file.write(block)
+                    block = _bytes_of(stream.read(BLOCK_BYTES))
+        except (OSError, ValueError, TypeError) as error:
+            # A file that is closed, or open for writing only, or whose text is not in its encoding.
+            raise StorageError(f"cannot read {visible(origin)}: {visible(str(error))}") from error
+        return Fetched(path, origin, "")
 
     def fetch_directory(self, url: str, member: str) -> str | None:
         """Download the files of a directory under their own names, and return the local directory.
@@ -496,6 +522,21 @@ class Download:
         path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
         self._number += 1
         return path
+
+
+def _bytes_of(block: Any) -> bytes:
+    """Return what was read of an object, text in UTF-8.
+
+    Raises
+    ------
+    TypeError
+        If it is neither bytes nor text.
+    """
+    if isinstance(block, str):
+        return block.encode()
+    if not isinstance(block, (bytes, bytearray, memoryview)):
+        raise TypeError(f"read() gave a {type(block).__name__}, neither bytes nor text")
+    return bytes(block)
 
 
 def _request(url: str) -> urllib.request.Request:

@@ -39,7 +39,7 @@ from sframe_spark.redaction import without_secrets
 from sframe_spark.session.spark_locality import is_spark_requested
 from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.external_file_streams_and_line_ranges import FileRange, WatchedFiles
-from sframe_spark.storage.filesystem.input_files import DataFile, resolve
+from sframe_spark.storage.filesystem.input_files import DataFile, DataFiles, is_open_file, resolve
 from sframe_spark.storage.segments.partition_columns import PartitionColumn, partition_columns, repeated
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
@@ -689,7 +689,11 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
 
 def _loggable(url: Any) -> str:
     """Return the paths or URLs as a string for the log, without secrets."""
-    return str(list(map(_loggable, url))) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
+    if isinstance(url, DataFiles):
+        url = [file.origin for file in url.files]
+    if isinstance(url, (list, tuple)):
+        return str(list(map(_loggable, url)))
+    return f"an open {type(url).__name__}" if is_open_file(url) else without_secrets(os.fsdecode(url))
 
 
 @attrs.define(eq=False)

@@ -17,6 +17,7 @@ import pyarrow.csv as pcsv
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.io.csv.options import NEWLINES, CsvOptions, escape_by_doubling, line_ends, require_unicode_text
 from sframe_spark.api.io.csv.parser import SPACE, closing_bracket
+from sframe_spark.api.io.open_files import path_to_write
 from sframe_spark.api.io.path_arguments import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
@@ -570,7 +571,8 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     form = form or CsvFormat()
     require_unicode(names)
     form.require_readable(len(names))
-    write_text(node, location_of(file_path_text(path)), CsvRows(form, tuple(names), tuple(node.schema)))
+    with path_to_write(path, ".csv") as place:
+        write_text(node, location_of(file_path_text(place)), CsvRows(form, tuple(names), tuple(node.schema)))
 
 
 @attrs.frozen

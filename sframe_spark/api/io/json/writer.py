@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.io.csv.writer import string_data
+from sframe_spark.api.io.open_files import path_to_write
 from sframe_spark.api.io.path_arguments import file_path_text
 from sframe_spark.engine.execution.export import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
@@ -57,7 +58,8 @@ def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) 
     """
     require_orient(orient)
     require_unicode(names)
-    write_text(node, location_of(file_path_text(path)), JsonRows(orient == RECORDS, tuple(names), tuple(node.schema)))
+    with path_to_write(path, ".json") as place:
+        write_text(node, location_of(file_path_text(place)), JsonRows(orient == RECORDS, tuple(names), tuple(node.schema)))
 
 
 @attrs.frozen

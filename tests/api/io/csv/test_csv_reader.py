@@ -253,7 +253,7 @@ def test_wrong_arguments(options: dict[str, Any], words: str, tmp_path: Path) ->
     path = write(tmp_path, "a,b\n1,2\n")
     with pytest.raises((ValueError, TypeError), match=words):
         SFrame.read_csv(path, **options)
-    with pytest.raises(SchemaError, match="a path is a str, got int"):
+    with pytest.raises(SchemaError, match=r"a path is a str.*got int"):
         SFrame.read_csv(5)
 
 
