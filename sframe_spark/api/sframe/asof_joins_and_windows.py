@@ -11,7 +11,7 @@ from sframe_spark.api.column_names import FrameNames, name_list, unique_names
 from sframe_spark.api.error_hints import also_named, call_example
 from sframe_spark.api.sframe.columns import without
 from sframe_spark.api.sframe.construction import other_frame
-from sframe_spark.api.sframe.joins import name_pairs
+from sframe_spark.api.sframe.joins import name_pairs, with_like_keys
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational, narrowed
 from sframe_spark.api.utc_offset_checks import with_alike_offsets
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
@@ -133,11 +133,11 @@ class NearRows(Relational):
         self, other: SFrame, on: Any, by: Any, tolerance: Any, join: AsofJoin, skip_missing: bool, keep_time: bool
     ) -> tuple[list[PlannerNode], list[str]]:
         """Return nodes with the columns that are found in another frame, for each row of this one, and their names."""
-        nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on)
         pairs = name_pairs(by, "by") if by is not None else []
         left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
+        nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on, left_by, right_by)
         for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
-            check_groups(both_names("by", a, b), self._node.schema[left], other._node.schema[right])
+            check_groups(both_names("by", a, b), nodes_of_both[0].schema[left], nodes_of_both[1].schema[right])
         limit = distance_limit(None if tolerance == ALL else tolerance, left_key, right_key, "tolerance")
         values = without(range(len(other._names)), sorted({right_on, *right_by} - ({right_on} if keep_time else set())))
         probe = columns_of(nodes_of_both[0], [left_on, *left_by])
@@ -230,7 +230,6 @@ class NearRows(Relational):
         other: Relational = self if of is None else other_frame(of, "window")
         if of is None and not isinstance(on, str):
             raise SchemaError(f"on is the name of a column, got {on!r}")
-        nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on)
         if isinstance(by, dict) and of is not None:
             pairs = name_pairs(by, "by")
         elif (by_names := name_list(by)) is None:
@@ -238,8 +237,9 @@ class NearRows(Relational):
         else:
             pairs = [(name, name) for name in by_names]
         left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
+        nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on, left_by, right_by)
         for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
-            check_groups(both_names("by", a, b), self._node.schema[left], other._node.schema[right])
+            check_groups(both_names("by", a, b), nodes_of_both[0].schema[left], nodes_of_both[1].schema[right])
         low, high = (window_distance(value, left_key, right_key, what) for value, what in ((before, "before"), (after, "after")))
         check_ends((low, high), before, after)
         aggregations, names = other._aggregates(self._names, aggregates)
@@ -278,8 +278,12 @@ class NearRows(Relational):
         return make_frame(columns_alongside(self._node, found), names)
 
 
-def key_pair(left: Relational, right: Relational, on: Any) -> tuple[tuple[PlannerNode, PlannerNode], tuple[int, int], ColumnType, ColumnType]:
+def key_pair(
+    left: Relational, right: Relational, on: Any, left_by: Sequence[int] = (), right_by: Sequence[int] = ()
+) -> tuple[tuple[PlannerNode, PlannerNode], tuple[int, int], ColumnType, ColumnType]:
     """Return the nodes of two frames with comparable key columns, the positions of these, and their types.
+
+    The keys and the columns ``by`` of a frame without rows are of any type, as an empty list gives a column of floats.
 
     Raises
     ------
@@ -293,7 +297,8 @@ def key_pair(left: Relational, right: Relational, on: Any) -> tuple[tuple[Planne
         raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
     ((left_name, right_name),) = pairs
     positions = left._position(left_name), right._position(right_name)
-    nodes = with_alike_offsets(left._node, positions[0], right._node, positions[1])
+    nodes = with_like_keys(left._node, right._node, [positions, *zip(left_by, right_by, strict=True)])
+    nodes = with_alike_offsets(nodes[0], positions[0], nodes[1], positions[1])
     types = nodes[0].schema[positions[0]], nodes[1].schema[positions[1]]
     check_keys(*types, both_names("on", left_name, right_name))
     return nodes, positions, *types

@@ -11,8 +11,9 @@ from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sframe.asof_joins_and_windows import both_names, check_groups, suffixed_names
 from sframe_spark.api.sframe.columns import without
 from sframe_spark.api.sframe.construction import other_frame
-from sframe_spark.api.sframe.joins import name_pairs
+from sframe_spark.api.sframe.joins import name_pairs, with_like_keys
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
+from sframe_spark.api.utc_offset_checks import with_alike_offsets
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.append import append
@@ -210,31 +211,36 @@ class IntervalJoins(Relational):
             raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
         ((name, event_name),) = pairs
         key, event_key = self._position(name), events._position(event_name)
-        types = self._node.schema[key], events._node.schema[event_key]
-        check_keys(*types, both_names("on", name, event_name))
         check_closed(closed)
         here, there = self._group_positions(events, by)
+        rows, of_events = comparable_nodes(self._node, events._node, [(key, event_key)], here, there)
+        types = rows.schema[key], of_events.schema[event_key]
+        check_keys(*types, both_names("on", name, event_name))
+        self._check_groups(events, rows, of_events, here, there)
         low, high = (parse_around(value, FLOAT if FLOAT in types else types[1], what) for value, what in ((before, "before"), (after, "after")))
         if low + high < 0:
             raise InvalidArgumentError(f"events: the time around them would end before it starts: before={before!r}, after={after!r}")
-        ends = [moved_key(events._node, event_key, distance) for distance in (-low, high)]
-        width = events._node.facts.width
+        ends = [moved_key(of_events, event_key, distance) for distance in (-low, high)]
+        width = of_events.facts.width
         values = without(range(len(self._names)), sorted(here))
         join = IntervalJoin((width, width + 1), (key, key), tuple(there), tuple(here), tuple(values), "inner", closed)
-        pairs_of_rows = interval_join(zip_columns(events._node, *ends), ascending_by(self._node, key), join)
-        of_events = without(range(width), sorted(there))
+        pairs_of_rows = interval_join(zip_columns(of_events, *ends), ascending_by(rows, key), join)
+        kept = without(range(width), sorted(there))
         partner = dict(zip(here, there, strict=True))
         places = [partner.get(column, width + 2 + values.index(column) if column in values else -1) for column in range(len(self._names))]
-        names = suffixed_names(self._names, [events._names[column] for column in of_events], suffix)
-        return make_frame(project(pairs_of_rows, [*places, *of_events]), names)
+        names = suffixed_names(self._names, [events._names[column] for column in kept], suffix)
+        return make_frame(project(pairs_of_rows, [*places, *kept]), names)
 
     def _group_positions(self, other: Relational, by: Any) -> tuple[list[int], list[int]]:
         """Return the positions of the columns whose values must be equal in both frames."""
         pairs = [] if by is None else name_pairs(by, "by")
         left, right = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
-        for (a, b), first, second in zip(pairs, left, right, strict=True):
-            check_groups(both_names("by", a, b), self._node.schema[first], other._node.schema[second])
         return left, right
+
+    def _check_groups(self, other: Relational, first: PlannerNode, second: PlannerNode, left: Sequence[int], right: Sequence[int]) -> None:
+        """Raise an error if columns whose values must be equal cannot be compared."""
+        for a, b in zip(left, right, strict=True):
+            check_groups(both_names("by", self._names[a], other._names[b]), first.schema[a], second.schema[b])
 
     def _joined_intervals(
         self, other: SFrame, left: Sequence[int], right: Sequence[int], by: Any, how: str, closed: str, suffix: str | None
@@ -243,10 +249,12 @@ class IntervalJoins(Relational):
         if how not in KINDS:
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
         check_closed(closed)
-        for a in dict.fromkeys(left):
-            for b in dict.fromkeys(right):
-                check_keys(self._node.schema[a], other._node.schema[b], both_names("columns", self._names[a], other._names[b]))
         left_by, right_by = self._group_positions(other, by)
+        ends = [(a, b) for a in dict.fromkeys(left) for b in dict.fromkeys(right)]
+        first, second = comparable_nodes(self._node, other._node, ends, left_by, right_by)
+        for a, b in ends:
+            check_keys(first.schema[a], second.schema[b], both_names("columns", self._names[a], other._names[b]))
+        self._check_groups(other, first, second, left_by, right_by)
         values = without(range(len(other._names)), sorted(right_by))
         found = [other._names[value] for value in values]
         names = unique_names([*self._names, *found]) if suffix is None else suffixed_names(self._names, found, suffix)
@@ -254,9 +262,9 @@ class IntervalJoins(Relational):
             tuple(left), tuple(right), tuple(left_by), tuple(right_by), tuple(values), "left" if how in ("left", "outer") else "inner", closed
         )
         if how != "right":
-            node = interval_join(self._node, other._node, join)
+            node = interval_join(first, second, join)
         if how in ("right", "outer"):
-            rest = with_all_of_right(self._node, other._node, join, alone=how == "outer")
+            rest = with_all_of_right(first, second, join, alone=how == "outer")
             node = rest if how == "right" else append(node, rest)
         return make_frame(node, names)
 
@@ -272,6 +280,16 @@ def with_all_of_right(left: PlannerNode, right: PlannerNode, join: IntervalJoin,
     partner = dict(zip(join.left_by, join.right_by, strict=True))
     columns = [partner[column] if column in partner else width + kept.index(column) for column in range(left.facts.width)]
     return project(rows, [*columns, *join.values])
+
+
+def comparable_nodes(
+    left: PlannerNode, right: PlannerNode, ends: Sequence[tuple[int, int]], left_by: Sequence[int], right_by: Sequence[int]
+) -> tuple[PlannerNode, PlannerNode]:
+    """Return two nodes whose columns can be compared if values can: columns without values are of any type, and columns without offsets of both."""
+    left, right = with_like_keys(left, right, [*ends, *zip(left_by, right_by, strict=True)])
+    for a, b in ends:
+        left, right = with_alike_offsets(left, a, right, b)
+    return left, right
 
 
 def check_closed(closed: Any) -> None:

@@ -85,7 +85,7 @@ class Joins(Relational):
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{advice}")
         pairs = self._join_keys(right, on)
         keys = [(self._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
-        left_node, right_node, left_types = *_with_like_keys(self._node, right._node, keys), self._node.schema
+        left_node, right_node, left_types = *with_like_keys(self._node, right._node, keys), self._node.schema
         for (left_name, right_name), (a, b) in zip(pairs, keys, strict=True):
             if left_node.schema[a].kind != right_node.schema[b].kind:
                 raise UnsupportedOperationError(
@@ -157,7 +157,7 @@ class Joins(Relational):
         return make_frame(merge_sorted(*both, by, columns), self._names)
 
 
-def _with_like_keys(left: PlannerNode, right: PlannerNode, keys: Sequence[tuple[int, int]]) -> tuple[PlannerNode, PlannerNode]:
+def with_like_keys(left: PlannerNode, right: PlannerNode, keys: Sequence[tuple[int, int]]) -> tuple[PlannerNode, PlannerNode]:
     """Return both nodes. If one has no rows, its key columns take the other's types, because an empty list gives a column of floats."""
     different = [(a, b) for a, b in keys if left.schema[a].kind != right.schema[b].kind]
     if different and row_count(right) == 0:
