@@ -18,7 +18,7 @@ from sframe_spark.api.saved_frame_maintenance import history, optimize, vacuum
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.clock_frames import uniform_clock
 from sframe_spark.api.sql import sql
-from sframe_spark.config import get_runtime_config, set_runtime_config
+from sframe_spark.config import get_runtime_config as get_settings, set_runtime_config as set_setting
 from sframe_spark.planner.plugin_loading import plugins as plugins_without_hint
 from sframe_spark.process.control_groups import fit_arrow
 from sframe_spark.visualization import plot, show
@@ -33,4 +33,5 @@ __all__ = [
 ]  # fmt: skip
 
 plugins = call_hint(plugins_without_hint)
+get_runtime_config, set_runtime_config = call_hint(get_settings), call_hint(set_setting)
 fit_arrow()

@@ -210,7 +210,7 @@ def test_options_of_the_reference_are_imported_from_its_module() -> None:
         (lambda: FRAME.groupby_intervals(key="stars"), "sf.groupby_intervals('time', '1h', operations="),
         (lambda: FRAME.window("stars", {}, window=3), "sf.window('time', {'total'"),
         (lambda: FRAME.running(), "sf.running({'total'"),
-        (lambda: FRAME.exponential_smoothing("stars", alpha=0.5), "sf.exponential_smoothing('a', on='time', half_life='2h')"),
+        (lambda: FRAME.exponential_smoothing("stars", times="t"), "sf.exponential_smoothing('a', on='time', half_life='2h')"),
         (lambda: COLUMN.sample(n=2), "of n rows sf['a'].shuffle(seed=1).head(n)"),
         (lambda: COLUMN.shuffle(1), "sf['a'].shuffle(seed=1)"),
         (lambda: COLUMN.sort(reverse=True), "sf['a'].sort(ascending=False)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ from sframe_spark.values.input_copying_simplification_and_validation import libr
 
 # Kinds of nested values.
 NESTED = ("list", "dict", "array")
+# The module of pandas that makes frames.
+PANDAS_FRAME = "pandas.core.frame"
 
 
 class Interchange(Columns):
@@ -143,8 +147,9 @@ class Interchange(Columns):
             require_memory_in_numpy(rows)
         return rows_in_numpy(rows, width)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return all rows as a two-dimensional array: what ``numpy.asarray``, scikit-learn and others call.
+    @property
+    def __array__(self) -> Callable[..., np.ndarray]:
+        """A function that returns all rows as a two-dimensional array: what ``numpy.asarray``, scikit-learn and others call.
 
         Numbers have NaN where one is missing, results of comparisons are Booleans, and date-times without an offset ``datetime64``. If columns hold
         anything else, the array is of objects.
@@ -155,6 +160,12 @@ class Interchange(Columns):
         >>> np.asarray(SFrame({"a": [1, 2], "b": [0.5, None]})).tolist()
         [[1.0, 0.5], [2.0, nan]]
         """
+        # ``pandas.DataFrame(sf)`` prefers an array, which has no names of columns, to rows, which have them.
+        if sys._getframe(1).f_globals.get("__name__") == PANDAS_FRAME:
+            raise AttributeError("__array__")
+        return self._rows_for_numpy
+
+    def _rows_for_numpy(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return array_for_numpy(table_for_numpy(self._node, self._names) if self._names else np.empty((0, 0)), dtype, copy)
 
     def to_spark(self) -> Any:

@@ -359,8 +359,6 @@ class SFrame(
 for _method in EXAMPLES:
     setattr(SFrame, _method, refusing(_method))
 ClassRegistry.frame = SFrame
-# To others a frame is a sequence of rows, each a dict: pandas then takes the names of its columns, which its array lacks.
-Sequence.register(SFrame)
 
 
 @call_hint
