@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, errors as all_errors, plugin, util, visualization
+from sframe_spark.toolkits import cross_validation, evaluation, recommender_data, text_analytics
 
 FENCE = "```"
 # Titles of sections by the modules whose members they list, in the order of the page.
@@ -56,11 +57,13 @@ ARRAY_SECTIONS = {
     "materialization_explain_and_export": "When and how values are computed; other libraries",
 }
 # Pages of the reference, and what is on them.
+TOOLKITS = (text_analytics, evaluation, recommender_data, cross_validation)
 LISTED = {
     "sframe": ("SFrame", "a frame of named columns: making it, its columns and rows, joins, groups, time, files, databases."),
     "sarray": ("SArray", "a column: arithmetic, casts, texts, lists, dicts, date-times, running and rolling values."),
     "aggregate": ("Aggregates", "sums, means, quantiles and the like, for `groupby`, `window`, `running` and `resample`."),
     "functions": ("Functions", "loading what was saved, SQL over frames, drawing, random frames, and other helpers."),
+    "toolkits": ("Texts, evaluation, splits", "counts of words, TF-IDF, accuracy, ROC curves, folds: functions over columns."),
     "builders": ("Builders and sketches", "frames and columns made value by value; many statistics of a column in one pass."),
     "visualization": ("Pictures", "each kind of chart, and where it is shown."),
     "config": ("Options", "where temporary rows go, how much memory is used, what is shown while a query runs."),
@@ -133,6 +136,11 @@ def pages() -> dict[str, str]:
         "sarray": page("SArray", "A column whose values have an order.", *class_parts(SArray, ARRAY_SECTIONS)),
         "aggregate": page("Aggregates", "What `groupby`, `window`, `running` and `resample` compute.", summary(public(aggregate))),
         "functions": page("Functions", "What the package has besides its classes.", summary(functions)),
+        "toolkits": page(
+            "Texts, evaluation, splits",
+            "Functions over columns that programs for Turi Create use beside its models.",
+            *(part for module in TOOLKITS for part in (f"## {module.__name__.rpartition('.')[2]}", summary(public(module)))),
+        ),
         "builders": page("Builders and sketches", *builders, "## Sketch", *class_parts(Sketch, OTHER_SECTIONS, "###")),
         "visualization": page("Pictures", "See [pictures](../pictures.md).", summary(public(visualization))),
         "config": page(

@@ -19,6 +19,8 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.message_text import brief
 
+__all__ = ["KFold", "shuffle"]
+
 
 def shuffle(sf: SFrame, random_seed: int | None = None) -> SFrame:
     """Return the rows in random order; the same one for one ``random_seed``, 0 if there is none.

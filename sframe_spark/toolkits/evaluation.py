@@ -26,6 +26,8 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief
 
+__all__ = ["accuracy", "auc", "confusion_matrix", "f1_score", "fbeta_score", "log_loss", "max_error", "precision", "recall", "rmse", "roc_curve"]
+
 _TARGET, _PREDICTION, _COUNT, _BIN = "target_label", "predicted_label", "count", "bin"
 _LABEL_TYPES = (int, str)
 THRESHOLDS = 1000

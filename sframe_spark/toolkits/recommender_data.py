@@ -13,6 +13,8 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import MissingColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief
 
+__all__ = ["precision_recall_by_user", "random_split_by_user"]
+
 
 def random_split_by_user(
     dataset: SFrame,

@@ -27,6 +27,8 @@ from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.toolkits.english_stop_words import STOP_WORDS
 
+__all__ = ["bm25", "count_ngrams", "count_words", "drop_words", "parse_docword", "parse_sparse", "random_split", "stop_words", "tf_idf", "tokenize"]
+
 _ID, _DOCUMENT, _WORD, _COUNT = "id", "document", "word", "count"
 
 

@@ -142,7 +142,7 @@ FAULTS = (
     Fault("smoothing-equal-times", "running", "backwards = result < earlier", "backwards = result <= earlier"),
     Fault("runs-of-empty-group", "running", "groups.order[state.counts[groups.order] > 0]", "groups.order"),
     Fault("rolling-before", "running", "return (start + self.before, stop + self.after)", "return (start + self.before + 1, stop + self.after)"),
-    Fault("window-of-nothing", "running", "max(self.minimum, 1)\n", "self.minimum\n"),
+    Fault("window-of-nothing", "running", "max(self.minimum, 1)\n\n    def _cut_rows", "self.minimum\n\n    def _cut_rows"),
     Fault(
         "group-keys-zero",
         "groups",
