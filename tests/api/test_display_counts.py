@@ -33,7 +33,21 @@ def test_the_number_of_values_that_are_all_shown() -> None:
     assert "\nRows: ?\n" in repr(many[many > 100])
 
 
-@pytest.mark.parametrize("rows", [10, 11, 26])
+def test_ten_rows_are_all_rows_where_no_eleventh_is_there() -> None:
+    frame = FRAME[FRAME["a"] >= 20]
+    assert str(frame).endswith("| 29 | 2 |\n+----+---+\n[10 rows x 2 columns]\n") and "\nRows: 10\n" in repr(FRAME[FRAME["a"] >= 20])
+    appended = FRAME[FRAME["a"] >= 21].append(FRAME[FRAME["a"] > 28])
+    assert str(appended).endswith("\n[10 rows x 2 columns]\n")
+
+
+@pytest.mark.parametrize("columns", [20, 21, 25, 120])
+def test_columns_left_out_are_one_column_of_dots(columns: int) -> None:
+    text = str(SFrame({f"c{number:03}": [1, None] for number in range(columns)}))
+    assert text.count("| ... |\n") == (3 if columns > 20 else 0) and "c020" not in text
+    assert text.endswith(f"\n[2 rows x {columns} columns]\n")
+
+
+@pytest.mark.parametrize("rows", [11, 12, 26])
 def test_rows_that_are_not_all_looked_at_are_not_counted(rows: int) -> None:
     frame = FRAME[FRAME["a"] >= 30 - rows]
     assert "[? rows x 2 columns]\nNote: Only the head" in str(frame) and "Rows: Unknown" in repr(frame)
