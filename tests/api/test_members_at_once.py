@@ -8,7 +8,7 @@ import sframe_spark
 from tests.api.members import ARRAY, FRAME, MEMBERS, ONE_BY_ONE, OPEN, OTHERS, calls_per_row
 
 # Hashing, locking and logging are calls too; a row that is looked at is one at least.
-FEW_CALLS = 0.25
+FEW_CALLS = 0.3
 
 
 @pytest.mark.parametrize(("place", "name"), sorted(MEMBERS.keys() - OPEN), ids=lambda part: part)

@@ -548,6 +548,7 @@ class FrameFiles(Columns):
         _only_raw_string_substitutions: bool = False,
         *,
         encoding: str = "utf-8",
+        quoted_empty: str = "missing",
         **kwargs: Any,
     ) -> SFrame:
         """Return a frame of the rows of CSV files.
@@ -598,6 +599,9 @@ class FrameFiles(Columns):
             Strings that stand for 1 and 0 in columns of numbers.
         encoding
             Encoding of the files: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
+        quoted_empty
+            What an empty field in quotes (``""``) is among numbers, lists or dicts. ``"missing"``: a missing value, and a warning names the column if
+            such a field is among the first rows. ``"text"``: its column is one of texts, as in Turi Create, unless ``na_values`` has the empty text.
         kwargs
             Alternative names of arguments: ``sep``, ``comment``, ``quotechar``, ``doublequote``, ``lineterminator``.
 
@@ -609,6 +613,8 @@ class FrameFiles(Columns):
             If a type hint or a name in ``usecols`` does not fit the file, or a line does not fit the columns and ``error_bad_lines`` is set.
         TypeError
             If an argument is unknown.
+        ValueError
+            If ``quoted_empty`` is neither ``"missing"`` nor ``"text"``.
 
         Examples
         --------
@@ -623,6 +629,7 @@ class FrameFiles(Columns):
         request = CsvRequest(
             url, delimiter, header, error_bad_lines, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints,
             na_values, line_terminator, usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding,
+            quoted_empty,
         )  # fmt: skip
         return make_frame(*read_csv(with_alias_arguments(request, kwargs, READ_ALIASES, "reading CSV")))
 
@@ -649,6 +656,7 @@ class FrameFiles(Columns):
         _only_raw_string_substitutions: bool = False,
         *,
         encoding: str = "utf-8",
+        quoted_empty: str = "missing",
         **kwargs: Any,
     ) -> tuple[SFrame, dict[str, SArray]]:
         """Return the rows that :meth:`read_csv` reads, and the lines of each file that do not fit the columns.
@@ -657,7 +665,7 @@ class FrameFiles(Columns):
         ----------
         url, delimiter, header, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints, na_values, line_terminator
             As in :meth:`read_csv`.
-        usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding, **kwargs
+        usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding, quoted_empty, **kwargs
             As in :meth:`read_csv`.
 
         Returns
@@ -684,6 +692,7 @@ class FrameFiles(Columns):
         request = CsvRequest(
             url, delimiter, header, False, comment_char, escape_char, double_quote, quote_char, skip_initial_space, column_type_hints,
             na_values, line_terminator, usecols, nrows, skiprows, verbose, nrows_to_infer, true_values, false_values, encoding,
+            quoted_empty,
         )  # fmt: skip
         node, names, left_out = read_csv_with_errors(with_alias_arguments(request, kwargs, READ_ALIASES, "reading CSV"))
         return make_frame(node, names), {path: SArray(lines, str) for path, lines in left_out.items()}

@@ -19,7 +19,15 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.io.csv.options import CsvOptions
-from sframe_spark.api.io.csv.parser import BYTE_ORDER_MARK, NumberColumns, arrow_safe_end, parse_with_arrow, read_line, without_escapes
+from sframe_spark.api.io.csv.parser import (
+    BYTE_ORDER_MARK,
+    NumberColumns,
+    arrow_safe_end,
+    parse_with_arrow,
+    quoted_empty_fields,
+    read_line,
+    without_escapes,
+)
 from sframe_spark.api.io.csv.row_blocks import TextBlock
 from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import CsvEncodingError, CsvLineError
@@ -101,9 +109,10 @@ class ArrowLines:
         # Lines that are left out must be reported as they are in the file, with escapes; and parsing invalid bytes line by line raises an error with
         # their position.
         with contextlib.suppress(pa.ArrowInvalid):
-            columns, bad = parse_with_arrow(text, end, self.width, self.selected, self.options, numbers)
-            if not (bad and has_escapes):
-                return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
+            lines = parse_with_arrow(text, end, self.width, self.selected, self.options, numbers)
+            if not (lines.bad_lines and has_escapes):
+                rows = len(lines.columns[0]) if lines.columns else 0
+                return TextBlock(self.path, lines.columns, lines.bad_lines, rows, lines.quoted_empty)
         return self.by_line()
 
 
@@ -347,8 +356,9 @@ class CsvText:
                 bad.append(line.rstrip("\r\n") if self.options.has_standard_line_ends else line.removesuffix(self.options.line_terminator))
             position = end
         self._use(text, position)
-        columns = tuple(pa.array([row[index] for row in rows], pa.string()) for index in selected)
-        return TextBlock(self.path, columns, bad, len(rows))
+        texts = [[row[index] for row in rows] for index in selected]
+        columns = tuple(pa.array(column, pa.string()) for column in texts)
+        return TextBlock(self.path, columns, bad, len(rows), tuple(map(quoted_empty_fields, texts)))
 
     def _text(self) -> str:
         """Return the pending bytes as a string, without an incomplete last character.

@@ -20,6 +20,8 @@ NEWLINES = ("\n", "\r\n", "\r")
 # Used as the delimiter if the user gives a line break, so that every line is one field. This code point never occurs in valid text.
 IN_NO_TEXT = "\uffff"
 DEFAULT_ROWS_TO_INFER = 100
+# What an empty field in quotes is, to the type of its column: nothing, as an empty field is, or a text.
+MISSING, TEXT = "missing", "text"
 # Alternative names of arguments, which pandas uses.
 WRITE_ALIASES = {"sep": "delimiter", "quotechar": "quote_char", "doublequote": "double_quote", "lineterminator": "line_terminator"}
 READ_ALIASES = {**WRITE_ALIASES, "comment": "comment_char"}
@@ -148,11 +150,14 @@ class CsvValues:
         Fields that stand for a missing value; empty fields do too, except in columns of strings.
     true_values, false_values
         Fields that stand for 1 and 0 in columns of numbers.
+    quoted_empty_is_text
+        Whether a column without a requested type that has an empty field in quotes is one of texts.
     """
 
     missing: tuple[str, ...] = ("NA",)
     true_values: tuple[str, ...] = ()
     false_values: tuple[str, ...] = ()
+    quoted_empty_is_text: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -180,6 +185,8 @@ class CsvRequest:
         Whether to log, at level INFO, what was read.
     encoding
         Encoding of the files: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
+    quoted_empty
+        ``"missing"``: empty fields in quotes are missing values in columns of numbers, lists and dicts; ``"text"``: they make their column texts.
     """
 
     url: Any
@@ -202,6 +209,7 @@ class CsvRequest:
     true_values: Any = ()
     false_values: Any = ()
     encoding: str = "utf-8"
+    quoted_empty: str = MISSING
 
     def dialect(self) -> CsvOptions:
         """Return the dialect of the files that the arguments describe."""
@@ -219,9 +227,17 @@ class CsvRequest:
         return DEFAULT_ROWS_TO_INFER if self.nrows_to_infer is None else count(self.nrows_to_infer, "nrows_to_infer")
 
     def values(self) -> CsvValues:
-        """Return the fields with a special meaning."""
-        names = ("na_values", "true_values", "false_values")
-        return CsvValues(*(texts(getattr(self, name), name) for name in names))
+        """Return the fields with a special meaning.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``quoted_empty`` is neither ``"missing"`` nor ``"text"``.
+        """
+        if self.quoted_empty not in (MISSING, TEXT):
+            raise InvalidArgumentError(f"quoted_empty is {MISSING!r} or {TEXT!r}, got {self.quoted_empty!r}")
+        missing, true_values, false_values = (texts(getattr(self, name), name) for name in ("na_values", "true_values", "false_values"))
+        return CsvValues(missing, true_values, false_values, self.quoted_empty == TEXT and "" not in missing)
 
 
 OptionsT = TypeVar("OptionsT")

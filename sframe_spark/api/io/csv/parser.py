@@ -193,6 +193,21 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
     return 0
 
 
+class _QuotedEmpty(str):
+    """An empty text that was in quotes, which an empty field is not. It equals ``""``; only :func:`quoted_empty_fields` tells it."""
+
+    __slots__ = ()
+
+
+_QUOTED_EMPTY = _QuotedEmpty()
+
+
+def quoted_empty_fields(fields: Sequence[str]) -> pa.Array | None:
+    """Return a mask of the fields of a column, as :func:`read_line` gives them, that are empty and in quotes; None if none is."""
+    mask = [field is _QUOTED_EMPTY for field in fields]
+    return pa.array(mask) if any(mask) else None
+
+
 def _value(match: re.Match[str], options: CsvOptions, keeps_space: bool) -> str:
     quoted, parts, plain, _ = match.groups()
     if quoted is not None:
@@ -207,6 +222,8 @@ def _value(match: re.Match[str], options: CsvOptions, keeps_space: bool) -> str:
 
 def _unescaped(quoted: str, options: CsvOptions) -> str:
     """Return the text inside quotes with its escapes replaced."""
+    if not quoted:
+        return _QUOTED_EMPTY
     if options.double_quote and options.quote_char in quoted:
         quoted = quoted.replace(options.quote_char * 2, options.quote_char)
     if options.escape_char and options.escape_char in quoted:
@@ -236,10 +253,13 @@ class NumberColumns:
         For each selected column, int64 or float64; None for a column that is read as strings.
     missing
         Fields that stand for a missing value.
+    quoted_empty_is_text
+        Whether an empty field in quotes is no number, nor a missing one.
     """
 
     types: tuple[pa.DataType | None, ...] = ()
     missing: tuple[str, ...] = ()
+    quoted_empty_is_text: bool = False
 
     def read_exactly_by_arrow(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
         """Return whether Arrow converts each field of these columns as `column_types.py` would convert its text, or raises an error.
@@ -258,6 +278,25 @@ class NumberColumns:
 
 
 NO_NUMBERS = NumberColumns()
+
+
+@attrs.frozen(eq=False)
+class ParsedLines:
+    """The selected columns of some lines.
+
+    Parameters
+    ----------
+    columns
+        One array per column: numbers or strings.
+    bad_lines
+        Lines with a wrong number of fields.
+    quoted_empty
+        For each column a mask of the empty fields that are in quotes; None if there is none, or the column was parsed as numbers.
+    """
+
+    columns: tuple[pa.Array, ...]
+    bad_lines: list[str]
+    quoted_empty: tuple[pa.Array | None, ...]
 
 
 @attrs.frozen(eq=False)
@@ -420,7 +459,7 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
 
 def parse_with_arrow(
     text: bytes, end: int, width: int, selected: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
-) -> tuple[tuple[pa.Array, ...], list[str]]:
+) -> ParsedLines:
     """Return the selected columns of a text up to ``end``, and the lines with a wrong number of fields. The text must not contain escapes.
 
     Columns are strings. The columns in ``numbers`` are numbers if all their fields are numbers, and the text of no field is needed.
@@ -438,12 +477,23 @@ def parse_with_arrow(
         with contextlib.suppress(pa.ArrowInvalid):
             table, bad = _table(text, end, width, selected, options, numbers)
             if all(map(_is_plain, table.columns)):
-                return tuple(map(_trimmed, table.columns)), bad
+                return ParsedLines(tuple(map(_trimmed, table.columns)), bad, (None,) * len(selected))
     table, bad = _table(text, end, width, selected, options, NO_NUMBERS)
+    masks = tuple(map(_quoted_empty, table.columns)) if _has_quotes(text, end, options) else (None,) * len(selected)
     columns = tuple(map(_trimmed, table.columns))
     if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
         columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
-    return columns, bad
+    return ParsedLines(columns, bad, masks)
+
+
+def _has_quotes(text: bytes, end: int, options: CsvOptions) -> bool:
+    return bool(options.quote_char) and text.find(options.quote_char.encode(), 0, end) >= 0
+
+
+def _quoted_empty(column: pa.ChunkedArray) -> pa.Array | None:
+    """Return a mask of the empty strings of a column in which empty fields without quotes are null; None if there is none."""
+    mask = pc.equal(column, "")
+    return pc.fill_null(mask.combine_chunks(), False) if pc.any(mask).as_py() else None
 
 
 def _require_text(text: bytes, end: int) -> None:
@@ -468,7 +518,7 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
             bad.append(row.text)
         return "skip"
 
-    quoted = bool(options.quote_char) and text.find(options.quote_char.encode(), 0, end) >= 0
+    quoted = _has_quotes(text, end, options)
     names = list(map(str, range(width)))
     selected_names = list(map(str, selected))
     known = {name: kind for name, kind in zip(selected_names, numbers.types, strict=False) if kind is not None}
@@ -483,7 +533,9 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
             column_types=dict.fromkeys(names, pa.string()) | known,
             # Arrow compares fields with missing values before white space is trimmed, so missing values with white space around them cannot match.
             null_values=["", *(text for text in numbers.missing if text == text.strip(SPACE))],
-            strings_can_be_null=False,
+            # Where columns are parsed as strings, empty fields are null until those in quotes are known.
+            strings_can_be_null=quoted and not known,
+            quoted_strings_can_be_null=bool(known) and not numbers.quoted_empty_is_text,
             check_utf8=False,
             include_columns=selected_names,
         ),
@@ -503,5 +555,8 @@ def _is_plain(column: pa.ChunkedArray) -> bool:
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, strings without white space at both ends."""
-    return (pc.ascii_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()
+    """Return a column as one array, strings without white space at both ends and without nulls."""
+    if not pa.types.is_string(column.type):
+        return column.combine_chunks()
+    text = pc.ascii_trim(column, characters=SPACE).combine_chunks()
+    return pc.fill_null(text, "") if text.null_count else text

@@ -28,7 +28,7 @@ from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.engine.task_pickling import SharedValue
-from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, MisfitError, StorageError
+from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, MisfitError, StorageError, listed
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.paths_and_uris import is_remote_location
@@ -88,6 +88,8 @@ class CsvFiles:
         Maps the path of a file to its number; filled when a partition column is needed.
     known
         The columns that are numeric in all rows read so far.
+    quoted_empty
+        Indices of columns that have an empty field in quotes among the rows by which types were inferred first.
     first_bytes
         Size of the first block of the first file; None: as for other blocks.
     later_bytes
@@ -110,6 +112,7 @@ class CsvFiles:
     order: list[int] = attrs.Factory(list)
     numbers: dict[str, int] = attrs.Factory(dict)
     known: NumberColumns = NO_NUMBERS
+    quoted_empty: set[int] = attrs.Factory(set)
     first_bytes: int | None = None
     later_bytes: int | None = None
 
@@ -186,7 +189,9 @@ class CsvFiles:
         bad = misfits(block.columns, self.hinted, self.values)
         good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
         rows = block.rows if limit > len(good) else int(good[limit - 1]) + 1 if limit else 0
-        return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(limit, len(good))
+        columns = tuple(column[:rows] for column in block.columns)
+        masks = tuple(None if mask is None else mask[:rows] for mask in block.quoted_empty)
+        return attrs.evolve(block, columns=columns, rows=rows, quoted_empty=masks), min(limit, len(good))
 
     def _blocks_of(self, file: DataFile) -> Iterator[ArrowLines | TextBlock]:
         self.watched.require_unchanged(file.path)
@@ -220,7 +225,7 @@ class CsvFiles:
         """From now on parse numeric columns as numbers, unless messages may need a field's text, or fields may stand for other values."""
         values, plain = self.values, {INT: pa.int64(), FLOAT: pa.float64()}
         if self.options.nrows is None and not (values.true_values or values.false_values) and {*self.hinted} <= {None, INT, FLOAT, STR}:
-            self.known = NumberColumns(tuple(map(plain.get, types)), values.missing)
+            self.known = NumberColumns(tuple(map(plain.get, types)), values.missing, values.quoted_empty_is_text)
 
     def _require_same_columns(self, path: str, fields: list[str]) -> None:
         """Raise an error if a file has other columns: values are assigned by position, and a first line that is not a header would be lost.
@@ -275,7 +280,8 @@ class CsvFiles:
         """Widen the forms of columns without a requested type, so that they include the fields of a block."""
         for index, column in enumerate(() if block.is_learned else block.columns):
             if self.hinted[index] is None and forms[index] != CsvForm.TEXT and pa.types.is_string(column.type):
-                forms[index] = wider(forms[index], narrowest(column, self.values))
+                form = CsvForm.TEXT if self.values.quoted_empty_is_text and _has_any(block.quoted_empty[index]) else narrowest(column, self.values)
+                forms[index] = wider(forms[index], form)
 
     def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[ArrowLines | TextBlock]) -> list[TextBlock]:
         """Read blocks up to the first that has rows, set ``forms`` and the numeric columns by them, and return these blocks."""
@@ -283,6 +289,7 @@ class CsvFiles:
         for block in blocks:
             text = block.read(NO_NUMBERS)
             self.learn(forms, text)
+            self.quoted_empty.update(index for index, mask in enumerate(text.quoted_empty) if mask is not None and _has_any(mask))
             read.append(attrs.evolve(text, is_learned=True))
             if read[-1].rows:
                 break
@@ -347,6 +354,11 @@ class CsvFiles:
             # Searching the list for each block would take time quadratic in the number of files.
             self.numbers = {file.path: number for number, file in enumerate(self.files)}
         return [*arrays, *(repeated(column.values[self.numbers[block.path]], column.type, rows) for column in self.partitions)], lines
+
+
+def _has_any(mask: pa.Array | None) -> bool:
+    """Return whether a mask holds for a row."""
+    return mask is not None and pc.any(mask).as_py() is True
 
 
 # Tasks that each read one part of the files
@@ -670,8 +682,9 @@ def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], d
 
 def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
     warn_of_header_number(request.header)
+    dialect, values = request.dialect(), request.values()
     resolved = resolve(request.url, str, in_place=True)
-    files = CsvFiles(resolved.files, request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
+    files = CsvFiles(resolved.files, dialect, values, request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
     files.partitions = partition_columns(resolved.files)
     with resolved.named_in_errors():
         files.read_names(request.usecols)
@@ -682,9 +695,25 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
             node = _Reader(files, request.rows_to_infer).read()
         if files.order != list(range(len(node.schema))):
             node = project(node, files.order)
+    if files.quoted_empty and "" not in values.missing:
+        _warn_of_quoted_empty_fields(files, dict(zip(files.chosen_names, node.schema, strict=True)))
     if request.verbose:
         LOG.info("read %s rows of %d columns from %s", node.length, len(files.selected), visible(_loggable(request.url)))
     return node, files
+
+
+def _warn_of_quoted_empty_fields(files: CsvFiles, types: Mapping[str, ColumnType]) -> None:
+    """Log a warning that names columns whose empty fields in quotes became missing values, where their types were not requested."""
+    names = [files.selected_names[index] for index in sorted(files.quoted_empty) if files.hinted[index] is None]
+    names = [name for name in names if name in types and types[name] != STR]
+    if names:
+        LOG.warning(
+            '%s: empty fields in quotes ("") are missing values in column%s %s, whose other fields are no texts; '
+            'quoted_empty="text" makes such columns texts, as in Turi Create, na_values=["", "NA"] says that they are missing values',
+            visible(without_secrets(files.named_by)),
+            "s" * (len(names) != 1),
+            listed(names),
+        )
 
 
 def _loggable(url: Any) -> str:

@@ -25,6 +25,8 @@ class TextBlock:
         Lines with a wrong number of fields.
     rows
         Number of rows.
+    quoted_empty
+        For each column a mask of the empty fields that are in quotes; None if there is none, or the column was parsed as numbers.
     is_learned
         Whether the forms of its fields were already combined with those of other blocks.
     """
@@ -33,6 +35,7 @@ class TextBlock:
     columns: tuple[pa.Array, ...]
     bad_lines: Sequence[str]
     rows: int
+    quoted_empty: tuple[pa.Array | None, ...]
     is_learned: bool = False
 
     def read(self, _: NumberColumns) -> TextBlock:
