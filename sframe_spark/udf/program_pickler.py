@@ -400,7 +400,19 @@ _OF_SITE = frozenset({"exit", "quit", "copyright", "credits", "license", "help",
 
 
 class _StatePickler(ProgramPickler):
-    """Pickles values for comparison; functions and classes are compared by identity."""
+    """Pickles values for comparison; functions and classes are compared by identity, and what pickling would evaluate is not compared."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Refuse frames and columns, which pickling evaluates; other values as for a program.
+
+        Raises
+        ------
+        PicklingError
+            If the value is one of these.
+        """
+        if getattr(type(value), "is_evaluated_when_pickled", False):
+            raise pickle.PicklingError("a frame is not compared by its rows")
+        return super().reducer_override(value)
 
     def _function(self, value: types.FunctionType) -> Any:
         return abs, (id(value),)

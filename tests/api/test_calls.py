@@ -23,6 +23,16 @@ from sframe_spark.errors import SFrameError
 
 FACTS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "call_facts.jsonl").read_text().splitlines()]
 GROUPS = 20
+NOT_DEFINED = "is not defined for int and list; apply() calls a function of yours for each value, or for each row of a frame"
+# A number of numpy on the left of a column asks the column, as numpy's functions do (docs/deviations.md).
+OF_NUMPY: dict[str, list[Any]] = {
+    "np.float64(1.5) + E": ["ok", ["SArray", "float", [], 0]],
+    "np.float32(1.5) + E": ["ok", ["SArray", "float", [], 0]],
+    "np.int64(1) / E": ["ok", ["SArray", "float", [], 0]],
+    "np.int64(1) / L": ["raise", "call", f"UnsupportedOperationError: / {NOT_DEFINED}"],
+    "np.bool_(True) % L": ["raise", "call", f"UnsupportedOperationError: remainder {NOT_DEFINED}"],
+    "np.bool_(True) ** L": ["raise", "call", f"UnsupportedOperationError: ** {NOT_DEFINED}"],
+}
 
 
 def columns() -> dict[str, Any]:
@@ -115,6 +125,7 @@ def test_calls_do_what_they_do_in_the_reference(group: int) -> None:
     with config.using(small_rows=1000), contextlib.redirect_stdout(io.StringIO()):
         for call, expected in FACTS[group::GROUPS]:
             found = outcome(call, names, expected)
+            expected = OF_NUMPY.get(call, expected)
             if found != expected:
                 different[call] = (found, expected)
     assert different == {}

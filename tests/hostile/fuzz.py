@@ -34,6 +34,7 @@ MAX_BYTES = 6 << 30
 # Rows of sources beyond this are not computed, only planned.
 FEW_ROWS = 2_000
 CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}
+READING_SOURCES = {"source_rows", "source_parts", "scan_parts"}
 
 
 class NeedsSpark(Exception):
@@ -67,7 +68,7 @@ class Plans:
     """Texts of plans, one for each example of an operator."""
 
     def __init__(self, directory: Path) -> None:
-        usable = [example for example in EXAMPLES if not example.needs_spark and example.operator not in CALLING_PYTHON]
+        usable = [example for example in EXAMPLES if not example.needs_spark and example.operator not in CALLING_PYTHON | READING_SOURCES]
         self.texts = [graph_to_json(example.node()) for example in usable]
 
     def check_unchanged(self) -> None:

@@ -37,6 +37,8 @@ from tests.planner.sample import DEEP, Leaf, Pair, Step as SampleStep, chain, la
 from tests.random_programs.plans import ALL_STEPS, random_program
 
 CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}
+# They read objects of plug-ins, which a plan's text cannot have; pickled plans can.
+READING_SOURCES = {"source_rows", "source_parts", "scan_parts"}
 PORTABLE_STEPS = sorted(set(ALL_STEPS) - CALLING_PYTHON)
 
 
@@ -52,7 +54,9 @@ def again(node: PlannerNode) -> PlannerNode:
     return graph_from_json(graph_to_json(node))
 
 
-@pytest.mark.parametrize("example", [item for item in EXAMPLES if not item.needs_spark and item.operator not in CALLING_PYTHON], ids=str)
+@pytest.mark.parametrize(
+    "example", [item for item in EXAMPLES if not item.needs_spark and item.operator not in CALLING_PYTHON | READING_SOURCES], ids=str
+)
 def test_operators_come_back(example: Example) -> None:
     node = example.node()
     copy = again(node)
@@ -70,6 +74,10 @@ def test_operators_come_back(example: Example) -> None:
 def test_random_graphs_come_back_with_their_rows(seed: int) -> None:
     program = random_program(random.Random(seed), PORTABLE_STEPS)
     for node, expected in zip(program.nodes, program.expected, strict=True):
+        if any(below.operator.name in READING_SOURCES for below in postorder([node])):
+            with pytest.raises(UnsupportedOperationError, match="cannot be written as JSON"):
+                again(node)
+            continue
         copy = again(node)
         assert plan_text(copy) == plan_text(node)
         assert rows_equal(Oracle().rows(copy), expected)

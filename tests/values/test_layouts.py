@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -140,7 +141,7 @@ def _without_bytes(values: pa.Array) -> pa.Array:
 @pytest.mark.parametrize("name", WITHOUT_LISTS)
 def test_empty_arrays_of_lists_from_java_have_no_offsets(name: str) -> None:
     """Spark 3.5 sends a partition so whose dicts are all missing: the size of such an array was read from where nothing is."""
-    done = run_program(OF_JAVA, name)
+    done = run_program(OF_JAVA, name, directory=Path(__file__).parents[2])
     assert done.stdout == "all is well\n", done.stderr[-2000:]
 
 

@@ -255,6 +255,7 @@ def is_column(value: Any) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> is_column(np.array([1, 2])), is_column(pa.array([1])), is_column(np.float64(1)), is_column([1, 2])
     (True, True, False, False)
     """
@@ -272,6 +273,7 @@ def is_mask(value: Any) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> is_mask(np.array([True, False])), is_mask(pa.array([True, None])), is_mask(np.array([1, 0]))
     (True, True, False)
     """

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -96,6 +96,8 @@ def get_serialization_directory() -> str | None:
 
 class Pickled:
     """Mixin of SFrame and SArray: pickling evaluates the rows, and saves them in the serialization directory if there is one."""
+
+    is_evaluated_when_pickled: ClassVar[bool] = True
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():

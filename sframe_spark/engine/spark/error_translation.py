@@ -73,7 +73,7 @@ def in_one_line(text: str) -> str:
     >>> in_one_line("An error occurred while calling o7.collect.\\n: java.lang.OutOfMemoryError: Java heap space\\n\\tat java.base\\n\\t... 2 more")
     'Java heap space'
     >>> in_one_line("[TASK_WRITE_FAILED] Task failed while writing rows to file:/tmp/x.\\n\\tat a\\nCaused by: java.lang.Error: no such row")
-    'no such row'
+    'java.lang.Error: no such row'
     """
     if TRACEBACK in text:
         return raised_in_python(text)

@@ -37,6 +37,7 @@ from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.session.worker_sockets import acknowledge_at_once
 from sframe_spark.storage.manifest.recorded_order import RecordedOrder, projected_order
 from sframe_spark.types import INT
 from sframe_spark.values.arrow_to_python import scalar_array
@@ -335,6 +336,7 @@ class PartScan:
 
     def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the parts whose numbers are in the incoming batches."""
+        acknowledge_at_once()
         names = [*column_names(len(self.scan.positions)), *self.hidden, "place"]
         with config.using(**self.options):
             for batch in numbers:

@@ -24,7 +24,10 @@ ARGUMENTS = {
     "COUNT": (),
     "ARGMAX": ("cell", "key"),
     "ARGMIN": ("cell", "key"),
-    "CORRELATION": ("cell", "cell"),
+    **dict.fromkeys(("CORRELATION", "COVARIANCE", "DOT_PRODUCT", "WEIGHTED_MEAN"), ("cell", "cell")),
+    **dict.fromkeys(("WEIGHTED_CORRELATION", "WEIGHTED_COVARIANCE"), ("cell", "cell", "key")),
+    "LINEAR_REGRESSION": ("cell", ["key"]),
+    "MOMENT": ("cell", 3),
     "QUANTILE": ("cell", 0.5),
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, always_by_arrow
+from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
 from sframe_spark.types import DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values import arrow_to_python
 from sframe_spark.values.nested import json_item_splitting_and_joining as json_items
@@ -67,7 +68,7 @@ def no_decoding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_all_that_say_so_are_here() -> None:
     said = {name for name, function in FUNCTIONS.items() if function.by_arrow is not None}
-    assert said == {*CALLS, *OF_TWO}
+    assert said == {*CALLS, *OF_TWO, *(line.function for line in TEXT_FUNCTIONS.values())}
 
 
 @pytest.mark.usefixtures("no_decoding")
