@@ -410,7 +410,7 @@ class _StatePickler(ProgramPickler):
         PicklingError
             If the value is one of these.
         """
-        if getattr(type(value), "is_evaluated_when_pickled", False):
+        if getattr(type(value), "_is_evaluated_when_pickled", False):
             raise pickle.PicklingError("a frame is not compared by its rows")
         return super().reducer_override(value)
 

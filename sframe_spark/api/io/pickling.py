@@ -97,7 +97,7 @@ def get_serialization_directory() -> str | None:
 class Pickled:
     """Mixin of SFrame and SArray: pickling evaluates the rows, and saves them in the serialization directory if there is one."""
 
-    is_evaluated_when_pickled: ClassVar[bool] = True
+    _is_evaluated_when_pickled: ClassVar[bool] = True
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():

@@ -6,7 +6,7 @@ import contextlib
 import io
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
-from typing import Any, BinaryIO, ClassVar, TypeAlias
+from typing import Any, BinaryIO, ClassVar, Self, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -240,6 +240,14 @@ class FileSource(RowSource):
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
     beginning: ClassVar[bytes] = b""
+    _given: tuple[Hashable, ...]
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Return a source that knows with what it is made, whatever its class hands on to this one."""
+        source = super().__new__(cls)
+        given = sorted((name, repr(value)) for name, value in options.items() if name != "file")
+        source._given = tuple(map(repr, arguments[1:])), tuple(given)
+        return source
 
     def __init__(self, file: SourceFile, **options: Any) -> None:
         self.file = file
@@ -251,8 +259,8 @@ class FileSource(RowSource):
 
     @property
     def identity(self) -> Hashable:
-        """The kind of file, the file in its state, and the options, so that a file that is read twice is one source."""
-        return type(self), self.file, tuple(sorted((name, repr(value)) for name, value in self.options.items()))
+        """The kind of file, the file in its state, and with what the source was made, so that a file that is read twice is one source."""
+        return type(self), self.file, self._given
 
     @property
     def location(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
@@ -74,6 +75,29 @@ class LineWriter(FileWriter):
     def write(self, rows: pa.Table) -> None:
         for line in rows.column(0).to_pylist():
             self.file.write(f"{line}{self.suffix}\n".encode())
+
+
+class ForgetfulLines(Lines):
+    """A class whose author has not handed its option on."""
+
+    name: ClassVar[str] = "forgetful_lines"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    beginning: ClassVar[bytes] = b""
+
+    def __init__(self, file: SourceFile, prefix: str = "") -> None:
+        FileSource.__init__(self, file)
+        self.prefix = prefix
+
+
+@pytest.mark.parametrize("kind", ["text_lines", "forgetful_lines"])
+def test_one_file_with_two_options_is_two_sources(kind: str, lines: None, tmp_path: Path) -> None:
+    register_source(ForgetfulLines)
+    (tmp_path / "a").write_text("#lines\nx\n")
+    first, second = (SFrame.read(str(tmp_path / "a"), format=kind, prefix=prefix) for prefix in ("1", "2"))
+    both = first.append(second)
+    assert list(both["line"]) == ["1x", "2x"] and list(first["line"] + second["line"]) == ["1x2x"]
+    again = pickle.loads(pickle.dumps(first._node.operator.table.sources[0]))
+    assert again.identity == first._node.operator.table.sources[0].identity != second._node.operator.table.sources[0].identity
 
 
 @pytest.fixture
