@@ -634,14 +634,34 @@ def _smoothed(operator: Any, inputs: Sequence[Table]) -> Rows:
     groups: dict[Any, list[tuple[Any, Any]]] = {}
     result: Rows = []
     for row in inputs[0].rows:
-        group = groups.setdefault(_key(row, operator.keys), [])
-        now = row[operator.time]
-        group.append((now, row[operator.value]))
-        known = [] if now is None else [(now - time, value) for time, value in group if time is not None and value is not None]
-        weights = [0.5 ** (age / operator.half_life) for age, _ in known]
-        total = sum(weight * value for weight, (_, value) in zip(weights, known, strict=True))
-        result.append((total / sum(weights) if known else None,))
+        known, now, value = groups.setdefault(_key(row, operator.keys), []), row[operator.time], row[operator.value]
+        earlier = [*known]
+        if now is not None and value is not None:
+            known.append((now, value))
+        result.append((None if now is None or not known else _smoothed_value(operator, earlier, known, now, value),))
     return result
+
+
+def _smoothed_value(operator: Any, earlier: Sequence[tuple[Any, Any]], known: Sequence[tuple[Any, Any]], now: Any, value: Any) -> float | None:
+    """Return one result from the times and values before a row, those with it, and its own."""
+    kind = operator.kind
+    if kind in ("mean", "sum", "total"):
+        total, weight = _weighted(known, known[-1][0] if kind == "total" else now, operator.half_life)
+        return total / weight if kind == "mean" else total
+    if value is None or (kind == "gap" and not earlier):
+        return None
+    if kind == "gap":
+        return float(now - earlier[-1][0])
+    total, weight = _weighted(earlier, now, operator.half_life)
+    if kind == "total_before":
+        return float(total)
+    return (value - total / weight) ** 2 * weight / (weight + 1.0) if earlier else 0.0
+
+
+def _weighted(known: Sequence[tuple[Any, Any]], now: Any, half_life: float) -> tuple[float, float]:
+    """Return the weighted sum of some values at a time, and the sum of their weights."""
+    weights = [0.5 ** ((now - time) / half_life) for time, _ in known]
+    return sum(weight * value for weight, (_, value) in zip(weights, known, strict=True)), sum(weights)
 
 
 def _flat_map(operator: Any, inputs: Sequence[Table]) -> Rows:

@@ -11,7 +11,7 @@ from sframe_spark.operators.window.rolling_by_key import rolling_by_key
 from sframe_spark.operators.window.rolling_rank import METHODS, rolling_rank
 from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.shift import shift_rows
-from sframe_spark.operators.window.smoothing import exponential_smoothing
+from sframe_spark.operators.window.smoothed_column import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from tests.random_programs.growth import Growth
 from tests.random_programs.steps import NUMBERS, SORTABLE, random_aggregation, sort_keys

@@ -15,7 +15,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.project_zip_arrange import columns_alongside
 from sframe_spark.operators.window.running_by_group import running
-from sframe_spark.operators.window.smoothing import exponential_smoothing
+from sframe_spark.operators.window.smoothed_column import RESULTS, exponential_smoothing
 from sframe_spark.types import DICT_KIND, FLOAT
 from sframe_spark.values.duration_parsing import parse_positive_duration
 from sframe_spark.values.plain_values import is_number
@@ -88,8 +88,10 @@ class RunningColumns(Relational):
         com: Any = None,
         alpha: Any = None,
         by: Any = None,
+        kind: str = "mean",
+        adjust: bool = True,
     ) -> SArray:
-        """Return, for each row, a weighted mean of the values so far; weights halve with each half-life that has passed since a value.
+        """Return, for each row, a weighted mean (or sum, or spread) of the values so far; weights halve with each half-life since a value.
 
         A value ``t`` before the row has the weight ``0.5 ** (t / half_life)``. Missing values are left out; before the first value the result is
         missing. A row whose time is missing or NaN is left out, and its result is missing.
@@ -108,6 +110,14 @@ class RunningColumns(Relational):
         by
             A name or a list of names of columns: only rows with equal values in these count.
 
+        kind
+            ``"mean"``; ``"sum"``, which decays further at rows without a value; or ``"var"`` or ``"std"`` of the values as a sample (pandas'
+            ``bias=False``), which are missing for one value.
+        adjust
+            Whether a value weighs by its age alone. False: the first value, and not the sum of weights, is what results begin with. By rows, a
+            result is then ``1 - alpha`` of the one before and ``alpha`` of the value; by time, what has decayed since the last value is made up for
+            by the value.
+
         Returns
         -------
         SArray
@@ -120,12 +130,14 @@ class RunningColumns(Relational):
         TypeError
             If a column or the half-life has an unsuitable type.
         ValueError
-            If not exactly one of the four is given, or it is out of its range, or it counts rows and ``on`` is given.
+            If there is no such kind, or it is a sum and ``adjust`` is false; if not exactly one of the four numbers is given, or it is out of its
+            range, or it counts rows and ``on`` is given.
         RuntimeError
             When rows are computed, if times decrease.
 
-        Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``; of rows, as in
-        ``ewm_mean`` of Polars and ``ewm(adjust=True, ignore_na=False)`` of pandas.
+        Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``, with
+        ``adjust=False`` as in Polars' ``ewm_mean_by``; of rows, as in ``ewm_mean``, ``ewm_std`` and ``ewm_var`` of Polars and
+        ``ewm(ignore_na=False)`` of pandas.
 
         Examples
         --------
@@ -135,7 +147,12 @@ class RunningColumns(Relational):
         [1.0, 3.0, 3.5714285714285716]
         >>> list(sf.exponential_smoothing("v", alpha=0.5))
         [1.0, 3.0, 3.5714285714285716]
+        >>> list(sf.exponential_smoothing("v", alpha=0.5, kind="sum"))
+        [1.0, 4.5, 6.25]
+        >>> list(sf.exponential_smoothing("v", alpha=0.5, adjust=False))
+        [1.0, 2.5, 3.25]
         """
+        check_kind(kind, adjust)
         half_life = half_life_of(half_life, {"span": span, "com": com, "alpha": alpha}, on)
         value = self._position(column)
         time = None if on is None else self._position(on)
@@ -143,7 +160,7 @@ class RunningColumns(Relational):
         weight = parse_positive_duration(half_life, FLOAT if time is None else self._node.schema[time], "half_life")
         node, (value, *moved), _ = narrowed(self._node, [value, *keys, *([] if time is None else [time])], [])
         keys, time = (moved, None) if time is None else (moved[:-1], moved[-1])
-        return SArray(_node=exponential_smoothing(node, value, time, keys, weight))
+        return SArray(_node=exponential_smoothing(node, value, time, keys, weight, kind, adjust))
 
 
 # By name: what is taken off weights with each row, and the range of the number, of which the first end belongs to it or not.
@@ -154,6 +171,24 @@ DECAYS: dict[str, tuple[Callable[[float], float], str]] = {
 }
 # With half-lives below this all weights but that of the last value are zero.
 SMALLEST_HALF_LIFE = 1.0 / 1200.0
+
+
+def check_kind(kind: Any, adjust: Any) -> None:
+    """Refuse kinds of results that there are not.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such kind, or a sum is asked for without ``adjust``.
+    SchemaError
+        If ``adjust`` is not True or False.
+    """
+    if kind not in RESULTS:
+        raise InvalidArgumentError(f"kind is one of {', '.join(map(repr, RESULTS))}, got {brief(kind)}")
+    if not isinstance(adjust, bool):
+        raise SchemaError(f"adjust is True or False, got {brief(adjust)}")
+    if kind == "sum" and not adjust:
+        raise InvalidArgumentError("values of a sum weigh by their age alone: kind='sum' takes adjust=True")
 
 
 def half_life_of(half_life: Any, others: Mapping[str, Any], on: str | None) -> Any:

@@ -410,16 +410,6 @@ class ValuesInTime:
         return result, CellSums(owners, begins[starts[lasts]], sums[:, lasts], earlier[:, lasts])
 
 
-def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
-    """Return weighted means from weighted sums and sums of weights, given the latest value in each mean, and the sum of its non-finite values."""
-    mean = sums[0] / sums[1]
-    # No result is -0.0, because the sign of a zero sum depends on the boundaries of batches and cells.
-    mean += 0.0
-    # Where the weighted sum is exactly the latest value times the sum of weights, the mean is that value; the quotient could be off by a rounding.
-    np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
-    return np.where(specials == 0, mean, specials) if specials.any() else mean
-
-
 # Values of cells that may have begun before a row range. They are kept individually until the rows before the range are known.
 
 # More values are not sent between tasks, because one process holds the values of all ranges until they are merged.

@@ -16,17 +16,14 @@ from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
 from sframe_spark.expressions.aggregates.python_aggregates import of_all_values
 from sframe_spark.expressions.aggregates.state_columns import ColumnAggregate
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.project_zip_arrange import zip_columns
-from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.window.exponentially_decayed_sums import SmoothedCells, TimeCells, ValuesInTime, means
-from sframe_spark.operators.window.running_by_group import collected_rows, running, window_so_far
+from sframe_spark.operators.window.exponentially_decayed_sums import SmoothedCells, TimeCells, ValuesInTime, decays
+from sframe_spark.operators.window.running_by_group import collected_rows, window_so_far
 from sframe_spark.operators.window.running_states import placed
+from sframe_spark.operators.window.smoothing_kinds import KINDS, KINDS_AT_VALUES, AfterValues
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
-from sframe_spark.planner.operator_parameters import above_zero, column_positions
+from sframe_spark.planner.operator_parameters import above_zero, column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, ColumnType
@@ -46,7 +43,7 @@ class SmoothingState:
     latest
         For each key the time of the last row with a time, and whether there is one.
     last
-        For each key the last value that has a time, and whether there is one.
+        For each key the last value that has a time, whether there is one, and its time.
     specials
         For each key the sum of the values that are not finite. Their effect never ends, because weights get small but never zero.
     cells
@@ -63,7 +60,7 @@ class SmoothingState:
     def empty(cls, keys: int, dtype: np.dtype, are_all: bool) -> SmoothingState:
         """Return the state of no rows; ``are_all``: the state covers all rows so far, so none come before it."""
         latest, last = ((np.zeros(keys, kind), np.zeros(keys, dtype=bool)) for kind in (dtype, np.float64))
-        return cls({}, latest, last, np.zeros(keys), SmoothedCells.nothing(dtype, are_all))
+        return cls({}, latest, (*last, np.zeros(keys, dtype)), np.zeros(keys), SmoothedCells.nothing(dtype, are_all))
 
     def widened(self, slots: dict[Hashable, int]) -> SmoothingState:
         """Return a copy that is extended by the new keys in ``slots``."""
@@ -74,10 +71,11 @@ class SmoothingState:
         )
         return SmoothingState(slots, latest, last, np.concatenate([self.specials, more.specials]), self.cells)
 
-    def means(self, positions: np.ndarray) -> np.ndarray:
-        """Return the means of some keys, each with at most one cell; undefined for a key without values."""
-        cells, _ = self.cells.later.last_of(positions)
-        return means(cells.before + cells.sums, self.last[0][positions], self.specials[positions])
+    def after_values(self, positions: np.ndarray, cells: TimeCells) -> AfterValues:
+        """Return what is known after the last values of some keys, each with at most one cell; undefined for a key without values."""
+        last, _ = self.cells.later.last_of(positions)
+        values, _, times = (component[positions] for component in self.last)
+        return AfterValues(last.before + last.sums, values, times, self.specials[positions], cells)
 
 
 @attrs.frozen(eq=False)
@@ -92,8 +90,8 @@ class SmoothedRun:
         Position of each group in the state.
     after
         The state after the batch, but without the values of the batch.
-    timed, present
-        In group order: masks of the rows that have a time, and of the rows that have both time and value.
+    times, timed, present
+        In group order: the times, and masks of the rows that have a time, and of the rows that have both time and value.
     valued
         Groups that have a row with both time and value.
     values
@@ -103,6 +101,7 @@ class SmoothedRun:
     groups: RowGroups
     slots: np.ndarray
     after: SmoothingState
+    times: np.ndarray
     timed: np.ndarray
     present: np.ndarray
     valued: np.ndarray
@@ -111,32 +110,56 @@ class SmoothedRun:
     def ended(self, cells: SmoothedCells) -> SmoothingState:
         """Return the state after the batch, given its cells."""
         slots = self.slots[self.valued]
-        put(self.after.last, slots, (self.values.values[self.values.lasts], np.ones(len(slots), dtype=bool)))
+        lasts = self.values.lasts
+        put(self.after.last, slots, (self.values.values[lasts], np.ones(len(slots), dtype=bool), self.values.times[lasts]))
         self.after.specials[slots] += self.values.specials()
         return attrs.evolve(self.after, cells=cells)
 
-    def in_row_order(self, smoothed: np.ndarray) -> pa.Array:
-        """Return results in row order: the result after each value also applies to the rows that follow it.
+    def in_row_order(self, kind: str, smoothed: np.ndarray, cells: TimeCells) -> pa.Array:
+        """Return results in row order: the result after each value also applies to the rows that follow it, decayed where the kind says so.
 
         The result is missing for rows without a time, and for rows before the first value of their group.
         """
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)
-        before, has_value = self.after.means(self.slots), self.after.last[1][self.slots]
+        last_values = self.after.after_values(self.slots, cells)
+        before, has_value = KINDS[kind].results(last_values), self.after.last[1][self.slots]
         counts = np.cumsum(self.present)
         is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
         # Results from before the batch come first, followed by the results after each value of the batch.
         last = np.where(is_later, counts + (len(before) - 1), groups.group_of_rows())
         result = np.concatenate([before, smoothed])[last]
+        if KINDS[kind].decays:
+            since = np.concatenate([last_values.times, self.values.times])[last]
+            # At the values themselves, and after an infinite one, nothing decays.
+            result = np.where(self.present | ~np.isfinite(result), result, result * decays(since, self.times, cells.half_life) + 0.0)
         missing = ~(np.concatenate([has_value, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
         return pa.array(groups.to_row_order(result), mask=groups.to_row_order(missing), from_pandas=False)
+
+    def at_values(self, smoothed: np.ndarray, is_known: np.ndarray) -> pa.Array:
+        """Return results of the rows with a value, where they are known, in row order; those of all other rows are missing."""
+        result, known = np.zeros(self.groups.rows), np.zeros(self.groups.rows, dtype=bool)
+        result[self.present], known[self.present] = smoothed, is_known
+        return pa.array(self.groups.to_row_order(result), mask=self.groups.to_row_order(~known), from_pandas=False)
+
+    def before_values(self, after: AfterValues) -> tuple[AfterValues, np.ndarray]:
+        """Return what was known before each value, and a mask of those that have an earlier one; ``after`` is what is known after each."""
+        slots, starts = self.slots[self.valued], self.values.starts
+        earlier = np.arange(-1, len(after.times) - 1)
+        result = AfterValues(after.sums[:, earlier], after.values[earlier], after.times[earlier], after.specials[earlier], after.cells)
+        first = self.after.after_values(slots, after.cells)
+        is_known = np.ones(len(earlier), dtype=bool)
+        is_known[starts] = self.after.last[1][slots]
+        result.sums[:, starts], result.values[starts], result.times[starts] = first.sums, first.values, first.times
+        result.specials[starts] = first.specials
+        return result, is_known
 
 
 @register
 @attrs.frozen
 class ExponentialSmoothing(SequentialOperator):
-    """For each row, the weighted mean of all values so far with the same key.
+    """For each row, the weighted mean, or another result, of all values so far with the same key.
 
     A value at time ``t`` before the row has the weight ``0.5 ** (t / half_life)``.
 
@@ -150,6 +173,8 @@ class ExponentialSmoothing(SequentialOperator):
         Positions of the key columns.
     half_life
         The half-life, in the unit of the times (microseconds for date-times).
+    kind
+        Which result: a name in ``KINDS`` or ``KINDS_AT_VALUES``.
     """
 
     name: ClassVar[str] = "exponential_smoothing"
@@ -157,6 +182,7 @@ class ExponentialSmoothing(SequentialOperator):
     time: int = attrs.field(validator=column_positions)
     keys: tuple[int, ...] = attrs.field(validator=column_positions)
     half_life: float = attrs.field(validator=above_zero)
+    kind: str = attrs.field(default="mean", validator=one_of(*KINDS, *KINDS_AT_VALUES))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the float type.
@@ -210,11 +236,17 @@ class ExponentialSmoothing(SequentialOperator):
             cells = self._cells(state)
             run = self._grouped(inputs[0], facts[0].schema, attrs.evolve(state, cells=state.cells.only_last_cells(cells)))
             if not len(run.valued):
-                return Chunk.of([run.in_row_order(np.zeros(0))]), run.after
-            slots = run.slots[run.valued]
-            sums, after = run.values.scanned(slots, *run.after.cells.later.last_of(slots), cells)
-            smoothed = means(sums, run.values.values, run.values.specials_so_far(run.after.specials[slots]))
-            return Chunk.of([run.in_row_order(smoothed)]), run.ended(run.after.cells.with_last_cells(after))
+                nothing = np.zeros(0)
+                return Chunk.of([run.in_row_order(self.kind, nothing, cells) if self.kind in KINDS else run.at_values(nothing, nothing)]), run.after
+            slots, values = run.slots[run.valued], run.values
+            sums, last = values.scanned(slots, *run.after.cells.later.last_of(slots), cells)
+            after = AfterValues(sums, values.values, values.times, values.specials_so_far(run.after.specials[slots]), cells)
+            if self.kind in KINDS:
+                column = run.in_row_order(self.kind, KINDS[self.kind].results(after), cells)
+            else:
+                before, is_known = run.before_values(after)
+                column = run.at_values(*KINDS_AT_VALUES[self.kind](before, is_known, after))
+            return Chunk.of([column]), run.ended(run.after.cells.with_last_cells(last))
 
     def _cells(self, state: SmoothingState) -> TimeCells:
         return TimeCells.of(self.half_life, state.latest[0].dtype)
@@ -230,7 +262,7 @@ class ExponentialSmoothing(SequentialOperator):
         present = groups.along(column.is_valid().to_numpy(zero_copy_only=False)) & timed if column.null_count else timed
         entries, starts, valued = groups.chosen(present)
         values = groups.along(plain_numbers(column).astype(np.float64, copy=False))
-        return SmoothedRun(groups, positions, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
+        return SmoothedRun(groups, positions, after, times, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
 
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
         """Return times in group order, and a mask of the rows that have one."""
@@ -285,18 +317,11 @@ class ExponentialSmoothing(SequentialOperator):
 
     def describe(self) -> str:
         keys = f", keys [{', '.join(f'c{key}' for key in self.keys)}]" if self.keys else ""
-        return f"c{self.value} by c{self.time}, half-life {self.half_life:g}{keys}"
+        kind = "" if self.kind == "mean" else f"{self.kind} of "
+        return f"{kind}c{self.value} by c{self.time}, half-life {self.half_life:g}{keys}"
 
 
 def put(components: Components, positions: np.ndarray, values: Components) -> None:
     """Write entries of all components at some positions."""
     for component, new in zip(components, values, strict=True):
         component[positions] = new
-
-
-def exponential_smoothing(node: PlannerNode, value: int, time: int | None, keys: Sequence[int], half_life: float) -> PlannerNode:
-    """Return a node with smoothed values of a column; without a time column, the number of rows so far within each key serves as the time."""
-    if time is None:
-        time = len(node.schema)
-        node = zip_columns(node, running(node, keys, [Aggregation("count")]) if keys else row_number(node))
-    return ExponentialSmoothing(value, time, tuple(keys), float(half_life)).make_planner_node(node)

@@ -17,7 +17,7 @@ from sframe_spark.engine.execution.materialize_count_and_read_rows import comput
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import task_runners
 from sframe_spark.operators.window import exponentially_decayed_sums
-from sframe_spark.operators.window.smoothing import exponential_smoothing
+from sframe_spark.operators.window.smoothed_column import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle_functions import rows_equal, token
 from tests.examples import examples, square

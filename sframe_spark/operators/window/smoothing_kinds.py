@@ -1,0 +1,110 @@
+"""The results of exponential smoothing: what weighted sums of the values so far say after each value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+
+from sframe_spark.operators.window.exponentially_decayed_sums import TimeCells, decays
+
+
+def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
+    """Return weighted means from weighted sums and sums of weights, given the latest value in each mean, and the sum of its non-finite values."""
+    mean = sums[0] / sums[1]
+    # No result is -0.0, because the sign of a zero sum depends on the boundaries of batches and cells.
+    mean += 0.0
+    # Where the weighted sum is exactly the latest value times the sum of weights, the mean is that value; the quotient could be off by a rounding.
+    np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
+    return np.where(specials == 0, mean, specials) if specials.any() else mean
+
+
+@attrs.frozen(eq=False)
+class AfterValues:
+    """What is known after each of some values of their key: of itself and of those before it.
+
+    Parameters
+    ----------
+    sums
+        Two rows: the weighted sum and the sum of weights, both relative to the cell of the value.
+    values, times
+        The value and its time.
+    specials
+        The sum of the values that are not finite.
+    cells
+        The cells of time.
+    """
+
+    sums: np.ndarray
+    values: np.ndarray
+    times: np.ndarray
+    specials: np.ndarray
+    cells: TimeCells
+
+    def means(self) -> np.ndarray:
+        """Return the weighted means."""
+        return means(self.sums, self.values, self.specials)
+
+    def totals(self) -> np.ndarray:
+        """Return the weighted sums, in which the value itself has the weight one."""
+        weights = self._own_weights()
+        total = self.sums[0] / weights
+        # The sign of a zero sum depends on the boundaries of batches and cells.
+        total += 0.0
+        # The sum of one value is the value.
+        np.copyto(total, self.values, where=self.values * weights == self.sums[0])
+        return np.where(self.specials == 0, total, self.specials) if self.specials.any() else total
+
+    def total_weights(self) -> np.ndarray:
+        """Return the sums of weights, in which the value itself has the weight one."""
+        return self.sums[1] / self._own_weights()
+
+    def _own_weights(self) -> np.ndarray:
+        return self.cells.weights(self.times, self.cells.begins(self.times))
+
+
+@attrs.frozen
+class Kind:
+    """A result that is known after each value, and at the rows that follow it.
+
+    Parameters
+    ----------
+    results
+        Returns the result after each value.
+    decays
+        Whether it becomes less in the time after the value; other results stay.
+    """
+
+    results: Callable[[AfterValues], np.ndarray]
+    decays: bool = False
+
+
+# By name: results of all rows so far. A ``total`` is the sum at the last value.
+KINDS = {"mean": Kind(AfterValues.means), "sum": Kind(AfterValues.totals, decays=True), "total": Kind(AfterValues.totals)}
+
+
+def added_squares(before: AfterValues, is_known: np.ndarray, after: AfterValues) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each value adds to the weighted sum of squared deviations from the mean, and that all of these are known.
+
+    A value ``x`` adds ``(x - mean) ** 2 * weight / (weight + 1)``, where ``mean`` and ``weight`` are of the earlier values: never less than
+    nothing, so nothing cancels. Source: D. H. D. West, Updating mean and variance estimates, Communications of the ACM 22 (1979).
+    """
+    weights = before.total_weights() * decays(before.times, after.times, after.cells.half_life)
+    squares = (after.values - before.means()) ** 2 * (weights / (weights + 1.0))
+    return np.where(np.isfinite(after.values), np.where(is_known, squares, 0.0), np.nan), np.ones(len(squares), dtype=bool)
+
+
+def gaps(before: AfterValues, is_known: np.ndarray, after: AfterValues) -> tuple[np.ndarray, np.ndarray]:
+    """Return the time between each value and the one before it, and whether there is one."""
+    return np.where(before.times == after.times, 0.0, after.times.astype(np.float64) - before.times.astype(np.float64)), is_known
+
+
+def totals_before(before: AfterValues, is_known: np.ndarray, after: AfterValues) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is left at each value of the weighted sum of those before it, and that all of these are known."""
+    totals = before.totals() * decays(before.times, after.times, after.cells.half_life)
+    return np.where(is_known, totals, 0.0), np.ones(len(totals), dtype=bool)
+
+
+# By name: results of rows that have a value, given what is known before it, whether anything is, and what is known after it.
+KINDS_AT_VALUES = {"added_squares": added_squares, "gap": gaps, "total_before": totals_before}
