@@ -65,7 +65,7 @@ class AfterValues:
 
 
 @attrs.frozen
-class Kind:
+class SmoothingKind:
     """A result that is known after each value, and at the rows that follow it.
 
     Parameters
@@ -81,7 +81,7 @@ class Kind:
 
 
 # By name: results of all rows so far. A ``total`` is the sum at the last value.
-KINDS = {"mean": Kind(AfterValues.means), "sum": Kind(AfterValues.totals, decays=True), "total": Kind(AfterValues.totals)}
+KINDS = {"mean": SmoothingKind(AfterValues.means), "sum": SmoothingKind(AfterValues.totals, decays=True), "total": SmoothingKind(AfterValues.totals)}
 
 
 def added_squares(before: AfterValues, is_known: np.ndarray, after: AfterValues) -> tuple[np.ndarray, np.ndarray]:

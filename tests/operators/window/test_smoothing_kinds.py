@@ -139,7 +139,7 @@ def test_tasks_of_spark(kind: str, adjust: bool, spark: Any) -> None:
     sf = SFrame({"k": [choose.choice("abc") for _ in range(100)], "v": values_of(choose, 100)})
     whole = repr(list(sf.exponential_smoothing("v", span=4, by="k", kind=kind, adjust=adjust)))
     with config.using(small_rows=0, default_segments=3):
-        assert repr(list(SFrame(sf.to_spark(ordered=True)).exponential_smoothing("v", span=4, by="k", kind=kind, adjust=adjust))) == whole
+        assert repr(list(SFrame(sf.to_spark()).exponential_smoothing("v", span=4, by="k", kind=kind, adjust=adjust))) == whole
 
 
 @pytest.mark.parametrize("adjust", [True, False])
