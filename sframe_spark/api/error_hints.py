@@ -329,6 +329,7 @@ ARRAY = COMMON | by_name(
         "use cumulative_product()": "cumprod cum_prod",
         "use cumulative_mean(), cumulative_std() and so on": "expanding cumulative_eval",
         "use exponential_smoothing(column, on, half_life=...) of a frame, or span=, com= or alpha= of rows": "ewm ewm_mean ewm_mean_by",
+        "use exponential_smoothing(column, on, half_life=..., kind='std' or 'var') of a frame, or span=, com= or alpha= of rows": "ewm_std ewm_var",
         "use window(on, {'sum': aggregate.SUM('a')}, before='2d') of a frame": "rolling_sum_by rolling_mean_by",
         "use rolling_stdv(start, end)": "rolling_std",
         "use rolling_mean(), rolling_sum(), rolling_min() and so on": "rolling",
