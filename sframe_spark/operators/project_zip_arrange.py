@@ -421,8 +421,10 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
     length, domain, schema = _length_of_both(node.length, column.length), node.facts.domain, node.schema
     if column.facts.domain is not domain:
         domain = RowDomain()
-    if schema[position] != column.schema[0]:
-        schema = with_item(schema, position, column.schema[0])
+    before, after = schema[position], column.schema[0]
+    # Types of ints and of results of comparisons are equal.
+    if before != after or before.is_logical != after.is_logical:
+        schema = with_item(schema, position, after)
     slot = slots[position]
     if inputs[slot].facts.width == 1 and slots.count(slot) == 1:
         # No other column comes from the input of the replaced column.

@@ -121,7 +121,7 @@ def test_columns_are_no_members() -> None:
 
 @pytest.mark.parametrize("value", [FRAME, COLUMN])
 def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
-    for name in ("_repr_png_", "__array_interface__", "__dataframe__", "_ipython_canary_method_should_not_exist_", "nothing"):
+    for name in ("_repr_png_", "__array_interface__", "_ipython_canary_method_should_not_exist_", "nothing"):
         assert not hasattr(value, name)
     assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2
 

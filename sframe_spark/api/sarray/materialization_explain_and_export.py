@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api.interchange.dataframe_libraries import array_of_values, forms_of, stream_of_values
+from sframe_spark.api.interchange.narwhals_plugin import for_narwhals
 from sframe_spark.api.node_value_conversion import array_for_numpy, flat_column_for_numpy, numpy_column
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize, stored_chunks
 from sframe_spark.engine.materialize_options import MaterializeOptions
@@ -228,3 +229,7 @@ class ColumnMaterialization:
             If the values do not fit in memory; the message says how much memory they need.
         """
         return stream_of_values(self._node).__arrow_c_stream__(requested_schema)
+
+    def __narwhals_series__(self) -> Any:
+        """Return the column as narwhals asks for it: ``narwhals.from_native(sa, series_only=True)``; its name is empty."""
+        return for_narwhals(self)

@@ -14,6 +14,7 @@ from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange import dataframe_libraries
 from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
 from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.interchange.narwhals_plugin import for_narwhals
 from sframe_spark.api.interchange.to_spark import register_view, to_spark
 from sframe_spark.api.node_value_conversion import (
     array_for_numpy,
@@ -78,6 +79,28 @@ class Interchange(Columns):
         {'a': [1, None]}
         """
         return dataframe_libraries.stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any:
+        """Return all rows, in memory, as pyarrow's object of the data frame interchange protocol, for libraries that ask for it.
+
+        Raises
+        ------
+        TooLargeError
+            If the rows do not fit in memory; the message says how much memory they need.
+
+        Source: https://data-apis.org/dataframe-protocol/latest/
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"a": [1, None], "b": [2, 3]}).__dataframe__().column_names())
+        ['a', 'b']
+        """
+        return self.to_arrow().__dataframe__(nan_as_null, allow_copy)
+
+    def __narwhals_dataframe__(self) -> Any:
+        """Return the frame as narwhals asks for it: ``narwhals.from_native(sf)``. Rows are taken once, as Arrow data, when narwhals needs them."""
+        return for_narwhals(self)
 
     @call_example("sf.to_pandas()")
     def to_pandas(self, arrow: bool = False) -> Any:

@@ -105,3 +105,11 @@ def test_masks_that_spark_computes(spark: object) -> None:
         frame = _frame()
         mask = (frame["label"] == "a") & (frame["v"] > 1)
         assert ROWS[mask].tolist() == [[6, 7, 8]] and np.asarray(mask).dtype == bool
+
+
+def test_a_column_of_a_frame_is_a_mask_or_ints_as_what_was_assigned_last() -> None:
+    frame = SFrame({"a": [3, None, 1], "b": [1, 0, 1]})
+    frame["b"] = frame["a"] > 2
+    assert np.array([10, 20, 30])[frame["b"]].tolist() == [10]
+    frame["b"] = SArray([1, 0, 1])
+    assert np.array([10, 20, 30])[frame["b"]].tolist() == [20, 10, 20]

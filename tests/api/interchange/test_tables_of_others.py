@@ -232,3 +232,12 @@ def test_columns_with_both_are_joined() -> None:
     both, plain = SFrame({"day": [DAY, DAY.replace(tzinfo=UTC)]}), SFrame({"day": [DAY]})
     assert len(both.join(plain, on="day")) == len(plain.join(both, on="day")) == 1
     assert len(both[:0].join(plain, on="day")) == 0
+
+
+def test_the_interchange_protocol_is_pyarrow_s() -> None:
+    frame = SFrame({"a": [1, None], "b": ["x", "y"]})
+    offered = frame.__dataframe__()
+    assert (list(offered.column_names()), offered.num_rows()) == (["a", "b"], 2)
+    assert offered.get_column_by_name("a").null_count == 1
+    assert pd.api.interchange.from_dataframe(frame)["b"].tolist() == ["x", "y"]
+    assert not hasattr(frame["a"], "__dataframe__")
