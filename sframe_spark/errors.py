@@ -189,7 +189,9 @@ class UserFunctionError(ExecutionError):
 
     def __str__(self) -> str:
         called = self.row is not None or self.traceback_text
-        parts = [self.message, f"input: {self.row!r}"] if called else [self.message]
+        # Code that is given no rows, such as that of a source, has an input that is displayed as nothing.
+        given = repr(self.row) if called else ""
+        parts = [self.message, f"input: {given}"] if given else [self.message]
         if self.traceback_text:
             parts.append(self.traceback_text.rstrip())
         return visible("\n".join(parts), lines=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +26,8 @@ from sframe_spark.plugin import (
     INT,
     Chunk,
     Decomposition,
+    FileSource,
+    Length,
     SequentialOperator,
     aggregate,
     call,
@@ -35,6 +39,7 @@ from sframe_spark.plugin import (
     node_of,
     reduce,
     register,
+    register_source,
 )
 
 VALUES = [None if number % 7 == 0 else number for number in range(5_000)]
@@ -130,6 +135,62 @@ def test_rows_that_an_operator_makes_wrongly(mistake: str) -> None:
     advance, kind, message = WRONG_ROWS[mistake]
     with pytest.raises(kind, match=message):
         list(counting(advance=advance)(SArray(VALUES[:20])))
+
+
+def test_an_operator_that_drops_rows_is_told_of_the_default_that_denies_it() -> None:
+    class Dropping(SequentialOperator):
+        def infer_type(self, inputs: Any) -> Any:
+            return inputs[0].schema
+
+        def initial_state(self, facts: Any) -> Any:
+            return 0
+
+        def summarize(self, inputs: Any, facts: Any) -> Any:
+            return 0
+
+        def combine(self, first: Any, second: Any) -> Any:
+            return 0
+
+        def advance(self, inputs: Any, facts: Any, state: Any) -> Any:
+            return inputs[0].slice(0, 1), 0
+
+    @register
+    @attrs.frozen
+    class ByDefault(Dropping):
+        name: ClassVar[str] = "test_dropping"
+
+    @register
+    @attrs.frozen
+    class OfALength(Dropping):
+        name: ClassVar[str] = "test_dropping_two"
+
+        def infer_length(self, inputs: Any) -> Length:
+            return Length.exactly(2)
+
+    said = "'test_dropping' gave 1 row for 3, and keeps_domain, the default of SequentialOperator, promises one for each: .*keeps_domain = False"
+    with pytest.raises(PlanInvariantError, match=said):
+        list(column_of(ByDefault().make_planner_node(node_of(SArray([1, 2, 3])))))
+    with pytest.raises(PlanInvariantError, match=r"'test_dropping_two' gave 1 row, and its infer_length\(\) says 2: Length.unknown"):
+        list(column_of(OfALength().make_planner_node(node_of(SArray([1, 2, 3])))))
+
+
+@pytest.mark.parametrize("suffix", [".failing", ""])
+def test_a_source_that_fails_is_told_with_its_file(suffix: str, tmp_path: Path) -> None:
+    @register_source
+    class Failing(FileSource):
+        name = "test_failing"
+        suffixes = (".failing",)
+
+        def __init__(self, file: Any) -> None:
+            super().__init__(file)
+            json.loads("no JSON")
+
+    place = tmp_path / f"some{suffix}"
+    place.write_text("x")
+    with pytest.raises(ValueError, match=r"the source test_failing of .*some.* failed with JSONDecodeError: Expecting value") as told:
+        SFrame.read(str(place), "test_failing")
+    assert str(place) in str(told.value) and "input:" not in str(told.value)
+    assert "input:" not in str(pickle.loads(pickle.dumps(told.value)))
 
 
 @pytest.mark.spark

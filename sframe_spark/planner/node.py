@@ -106,6 +106,9 @@ class PlannerNode:
         PlanInvariantError
             If the replacement has a different schema, or a length that is known to differ.
         """
+        if not is_builtin(type(self.operator)) and replacement.operator.is_source and self.length.provably_equals(replacement.length) is False:
+            found, remedy = rows_not_promised(self.operator, self.length, replacement.length)
+            raise PlanInvariantError(f"the operator {self.operator_type!r} {found}: {remedy}")
         check_same_rows(self.facts, replacement.facts, f"splicing {replacement.operator_type} over {self.operator_type}")
         length = replacement.length if replacement.length.rows is not None else self.length
         self.operator = replacement.operator
@@ -162,6 +165,24 @@ def check_same_rows(before: Facts, after: Facts, change: str) -> None:
         raise PlanInvariantError(f"{change} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})")
     if before.length.provably_equals(after.length) is False:
         raise PlanInvariantError(f"{change} changes the number of rows from {before.length} to {after.length}")
+
+
+def rows_not_promised(operator: Operator, promised: Length, given: Length) -> tuple[str, str]:
+    """Return how an operator gave another number of rows than it promises, as a phrase without its name, and what to change."""
+    by = next((flag for flag in ("row_wise", "keeps_domain") if getattr(operator, flag)), None)
+    if by is None or not is_builtin(type(operator).infer_length):
+        return (
+            f"gave {_rows(given)}, and its infer_length() says {promised}",
+            "Length.unknown(at_most=...) says that the number is not known beforehand",
+        )
+    owner = next(cls for cls in type(operator).__mro__ if by in vars(cls))
+    default = f", the default of {owner.__name__}," if owner is not type(operator) else ""
+    remedy = f"an operator that drops rows says {by} = False, and row_choice = RowChoice.OTHER if those that are left are unchanged"
+    return f"gave {_rows(given)} for {promised}, and {by}{default} promises one for each", remedy
+
+
+def _rows(length: Length) -> str:
+    return f"{length} row{'' if length.rows == 1 else 's'}"
 
 
 PACKAGE = __name__.partition(".")[0]

@@ -70,12 +70,16 @@ class Plugin:
 
 @attrs.frozen
 class PluginOutcome:
-    """What became of a package that was to be loaded: the fault is empty if it was. ``lost`` is what it had registered before it failed."""
+    """What became of a package that was to be loaded: the fault is empty if it was.
+
+    ``lost`` is what it had registered before it failed; ``advice`` is what its author should know of a package that was loaded.
+    """
 
     package: PluginPackage
     fault: str = ""
     traceback: str = ""
     lost: tuple[Registration, ...] = ()
+    advice: str = ""
 
 
 class PluginLoader:
@@ -107,7 +111,7 @@ class PluginLoader:
                 if package.key in self._outcomes or is_disabled(package, disabled):
                     continue
                 outcome = self._outcomes[package.key] = _loaded(package, self._namespaces())
-                if outcome.fault:
+                if outcome.fault or outcome.advice:
                     self._unwarned.append(outcome)
             self._complete_without = disabled
         while self._unwarned:
@@ -264,7 +268,20 @@ def _loaded(package: PluginPackage, taken: Mapping[str, str]) -> PluginOutcome:
         lost = () if transaction is None else tuple(transaction.made)
         reason = _reason(error)
         return PluginOutcome(package, f"{doing}fails: {reason}" if doing else reason, "".join(traceback.format_exception(error)), lost)
-    return PluginOutcome(package)
+    return PluginOutcome(package, advice=_advice_on_laws(package))
+
+
+def _advice_on_laws(package: PluginPackage) -> str:
+    """Return which laws of the modules of a package nobody has registered; empty if there are none."""
+    own, registered = modules_of(package), {rule.equation for rule in registered_laws()}
+    modules = [module for name, module in list(sys.modules.items()) if _is_within(name, own)]
+    laws = {item.equation: item for module in modules for item in list(vars(module).values()) if isinstance(item, Law)}
+    idle = [rule for rule in laws.values() if rule.equation not in registered and _is_within(str(rule.rewrite.__module__), own)]
+    if not idle:
+        return ""
+    equations = listed([rule.equation for rule in idle])
+    function = getattr(idle[0].rewrite, "__name__", "...")
+    return f"the plug-in {package} has laws that never apply, {equations}: its module calls register_law({function}), as @law alone registers nothing"
 
 
 def _is_of_another(module: str, package: PluginPackage) -> bool:
@@ -336,6 +353,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _warning(outcome: PluginOutcome) -> str:
+    if outcome.advice:
+        return outcome.advice
     advice = "mend or uninstall it, or switch it off with config.disabled_plugins (SFRAME_SPARK_DISABLED_PLUGINS)"
     return f"the plug-in {outcome.package} is left out: {outcome.fault}; {advice}"
 

@@ -15,7 +15,7 @@ from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.base_and_segment_source import source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.length_and_order_inference import properties_of
-from sframe_spark.planner.node import PlannerNode, domain_of
+from sframe_spark.planner.node import PlannerNode, domain_of, rows_not_promised
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import ALL_ROWS, Operator
 from sframe_spark.planner.operator_capabilities import match_counting_of, operator_for_few_rows, range_split_of
@@ -178,7 +178,8 @@ def check_facts(node: PlannerNode, count: int) -> None:
     ContractBroken
         If a claim is false.
     """
-    demand(node.length.rows in (None, count), node, "the inferred length is the number of rows", f"{node.length}, but {counted(count, 'row')}")
+    found, remedy = rows_not_promised(node.operator, node.length, Length.exactly(count))
+    demand(node.length.rows in (None, count), node, "the inferred length is the number of rows", f"it {found}", remedy[0].upper() + remedy[1:])
     check_bound(node, node.length, count)
     bounded = [unknown_length(child, child.length.rows) for child in node.inputs]
     check_bound(node, node.operator.infer_length(bounded), count)

@@ -35,6 +35,9 @@ class Excerpt(str):
         return str(self)
 
 
+NO_INPUT = Excerpt("")
+
+
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
     """Return the error to raise when a function fails for a value, with the traceback of the user's code and the value."""
     return error_like(type(error), *_described(description, error), displayable(value))
@@ -43,6 +46,11 @@ def user_error(description: str, value: Any, error: BaseException) -> UserFuncti
 def failure(description: str, error: BaseException) -> UserFunctionError:
     """Return the error to raise when a function of whole columns fails, with the traceback of the user's code."""
     return error_like(type(error), *_described(description, error), Excerpt("whole columns"))
+
+
+def failure_without_input(description: str, error: BaseException) -> UserFunctionError:
+    """Return the error to raise when code of a user fails that is given no columns, as a source's is, with the traceback of that code."""
+    return error_like(type(error), *_described(description, error), NO_INPUT)
 
 
 def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:

@@ -91,6 +91,29 @@ def test_a_package_that_fails_is_left_out_whole(fault: str, installed: Installed
     assert plugin_of("sframe-whole").registered == {"scalar functions": ("test_whole",)}
 
 
+LAWS = """
+from sframe_spark.plugin import law, register_law
+
+@law("test_idle(x) = x", stage="pushdown", on="reverse")
+def idle(node):
+    return None
+
+@law("test_busy(x) = x", stage="pushdown", on="reverse")
+def busy(node):
+    return None
+
+register_law(busy)
+"""
+
+
+def test_a_law_that_no_module_registers_is_told_once(installed: InstalledPackages) -> None:
+    installed.install("sframe-laws", PLUGIN.format(namespace="laws", module="laws_one"), laws_one=LAWS)
+    with pytest.warns(PluginWarning, match=r"'test_idle\(x\) = x': its module calls register_law\(idle\)") as told:
+        load_plugins()
+    assert len(told) == 1 and "test_busy" not in str(told[0].message)
+    assert plugin_of("sframe-laws").status == "loaded"
+
+
 ENTRIES = {
     "a vanished module": ("gone = gone_one", "ModuleNotFoundError: No module named 'gone_one'"),
     "a vanished name": ("gone = json:gone", "AttributeError: module 'json' has no attribute 'gone'"),

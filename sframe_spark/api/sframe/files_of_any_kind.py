@@ -276,6 +276,6 @@ def frame_of_files(kind: type[FileSource], files: DataFiles, options: Mapping[st
         for file in files.files:
             state = file.state or unchanged(file.path, None)
             found = SourceFile(file.path, state, file.origin)
-            sources.append(made(kind, f"the source {kind.name}", lambda found=found: kind(found, **options)))  # type: ignore[misc]
+            sources.append(made(kind, f"the source {kind.name} of {file.origin}", lambda found=found: kind(found, **options)))  # type: ignore[misc]
         table = table_of_sources(sources)
     return make_frame(source_node(table, files.holder), list(table.names))

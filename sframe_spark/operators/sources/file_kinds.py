@@ -14,7 +14,7 @@ from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.plugin_loading import hint_of_left_out, load_plugins
 from sframe_spark.planner.registrations import location_of, record
 from sframe_spark.storage.file_writer import FileWriter
-from sframe_spark.udf.function_errors import failure
+from sframe_spark.udf.function_errors import failure_without_input
 
 Kind = TypeVar("Kind", bound=type[FileSource] | type[FileWriter])
 Made = TypeVar("Made")
@@ -192,7 +192,7 @@ def made(kind: Any, what: str, make: Callable[[], Made]) -> Made:
     except Exception as error:
         if is_builtin(kind):
             raise
-        raise failure(what, error) from error
+        raise failure_without_input(what, error) from error
 
 
 def suffix_of(path: str) -> str:

@@ -24,7 +24,7 @@ from sframe_spark.planner.row_sizes import fixed_size
 from sframe_spark.storage.manifest.physical_types import convert_foreign
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.types import ColumnType, type_of_class
-from sframe_spark.udf.function_errors import failure
+from sframe_spark.udf.function_errors import failure_without_input
 from sframe_spark.values.invalid_unicode_errors import column_named
 
 
@@ -259,7 +259,7 @@ def batches_of(source: RowSource, read: Callable[[], Iterable[Rows]]) -> Generat
     except (SFrameError, MemoryError, GeneratorExit):
         raise
     except Exception as error:
-        raise failure(f"the source {source.called()}", error) from error
+        raise failure_without_input(f"the source {source.called()}", error) from error
 
 
 # What sources declare.
@@ -373,7 +373,7 @@ def asked(source: RowSource, name: str, call: Any) -> Any:
     except (SFrameError, MemoryError):
         raise
     except Exception as error:
-        raise failure(f"{name}() of the source {source.called()}", error) from error
+        raise failure_without_input(f"{name}() of the source {source.called()}", error) from error
 
 
 def shown(columns: Mapping[str, ColumnType]) -> str:
