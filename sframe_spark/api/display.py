@@ -179,8 +179,8 @@ def frame_tables(
         return DisplayedRows(table_text([], []), infer_planner_node_length(node), True)
     displayed = list(names[:max_columns])
     # One row more tells whether these are all rows, where nothing else does.
-    looked_at = max_rows + (infer_planner_node_length(node) is None)
-    preview, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), looked_at, displayed)
+    preview_size = max_rows + (infer_planner_node_length(node) is None)
+    preview, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), preview_size, displayed)
     rows: list[Sequence[Any]] = list(preview[:max_rows])
     if len(displayed) < len(names):
         displayed.append(LEFT_OUT)
@@ -189,7 +189,7 @@ def frame_tables(
         table_text([displayed[i] for i in group], [[row[i] for i in group] for row in rows], cell_width)
         for group in fitting_columns(displayed, rows, width, cell_width)
     ]
-    return DisplayedRows("\n".join(tables), known_row_count(node, len(preview), looked_at, fixed), fixed)
+    return DisplayedRows("\n".join(tables), known_row_count(node, len(preview), preview_size, fixed), fixed)
 
 
 def printed_rows(node: PlannerNode, names: Sequence[str], max_rows: int, width: int, cell_width: int, max_columns: int) -> str:

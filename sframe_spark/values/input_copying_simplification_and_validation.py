@@ -153,6 +153,8 @@ def simplify(values: Any) -> SimpleValues:
     """
     if isinstance(values, list):
         return values
+    if _is_array_like(values):
+        values = np.asarray(values)
     if _is_arrow_column(values):
         return pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
     if library_of(values) == "pandas":
@@ -173,6 +175,14 @@ def simplify(values: Any) -> SimpleValues:
         raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
     # An iterator may yield one mutable object repeatedly.
     return list(values) if isinstance(values, tuple) else snapshots(values)
+
+
+def _is_array_like(values: Any) -> bool:
+    """Return whether an object is another library's array that NumPy reads at once: of dask, xarray, jax or torch."""
+    if isinstance(values, np.ndarray) or library_of(values) == "pandas" or not callable(getattr(type(values), "__array__", None)):
+        return False
+    dtype = getattr(values, "dtype", None)
+    return isinstance(dtype, np.dtype) or str(dtype).startswith("torch.")
 
 
 def _is_arrow_column(values: Any) -> bool:

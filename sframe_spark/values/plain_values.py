@@ -10,6 +10,8 @@ import array
 import collections.abc
 import datetime
 import decimal
+import enum
+import logging
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -30,12 +32,22 @@ LARGEST_INT = 2**63 - 1
 _SCALAR_FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((type(None),), MISSING),
     ((bool, int, np.integer, np.bool_), INT_KIND),
-    ((float, np.floating, decimal.Decimal, datetime.timedelta), FLOAT_KIND),
+    ((float, np.floating, decimal.Decimal, datetime.timedelta, datetime.time), FLOAT_KIND),
     ((str, bytes, np.str_, np.bytes_), STR_KIND),
     ((datetime.date, np.datetime64), DATETIME_KIND),
     ((collections.abc.Mapping,), DICT_KIND),
     ((array.array,), ARRAY_KIND),
 )
+
+# Classes whose values are kept as texts, by module and name, as few programs import them: what the text is.
+_KEPT_AS_TEXTS = {
+    ("enum", "Enum"): "the name of each member; .value gives what it stands for",
+    ("uuid", "UUID"): "as str() writes them",
+    ("pathlib", "PurePath"): "as str() writes them",
+    ("pathlib._local", "PurePath"): "as str() writes them",
+    **dict.fromkeys((("ipaddress", "_IPAddressBase"), ("ipaddress", "_BaseNetwork")), "as str() writes them"),
+}
+LOG = logging.getLogger("sframe_spark")
 
 _FAMILY_OF_CLASS: dict[type, str] = {}
 
@@ -52,7 +64,8 @@ def is_number(value: Any) -> bool:
 
 
 def family_of(python_class: Any) -> str:
-    """Return the family of a class: a kind, or ``"missing"``; sequences and sets are of the list family.
+    """Return the family of a class: a kind, or ``"missing"``; sequences and sets are of the list family, and UUIDs, paths and the like are
+    kept as texts, which is logged once for each class.
 
     Raises
     ------
@@ -78,6 +91,12 @@ def _find_family(python_class: type) -> str:
     for classes, family in _SCALAR_FAMILIES:
         if issubclass(python_class, classes):
             return family
+    for above in python_class.__mro__:
+        text = _KEPT_AS_TEXTS.get((above.__module__, above.__name__))
+        if text is not None:
+            # Once for each class, as its family is kept.
+            LOG.warning("values of class %s are kept as texts, %s", python_class.__name__, text)
+            return STR_KIND
     if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
         return LIST_KIND
     # Numpy arrays, pandas series, dict views, SArrays. Only methods of the class and its bases count: an Enum class is iterable by a method of
@@ -137,9 +156,13 @@ def plain_number(value: Any) -> int | float:
     ------
     BeyondRangeError
         If an int is beyond the largest float.
+    SchemaError
+        If a time of day has an offset, which seconds since midnight would not tell.
     """
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
+    if isinstance(value, datetime.time):
+        return _seconds_of_day(value)
     if family_of(type(value)) == FLOAT_KIND:
         return _plain_float(value)
     number = int(value)
@@ -150,6 +173,13 @@ def plain_number(value: Any) -> int | float:
     except OverflowError:
         # Python does not convert ints with thousands of digits to strings.
         raise BeyondRangeError(f"an int of {number.bit_length()} bits is beyond the largest float: give its text, or a float instead") from None
+
+
+def _seconds_of_day(value: datetime.time) -> float:
+    """Return the seconds since midnight, which Arrow's times of day are in a column too."""
+    if value.tzinfo is not None:
+        raise SchemaError(f"the time {value} has an offset, which no column of seconds tells: give its text, str(value)")
+    return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
 
 
 def _plain_float(value: Any) -> float:
@@ -189,7 +219,9 @@ def have_long_doubles(values: Iterable[Any]) -> bool:
 
 
 def plain_text(value: Any) -> str:
-    """Return a str for a value of the str family; bytes are decoded as UTF-8."""
+    """Return a str for a value of the str family; bytes are decoded as UTF-8, and a member of an enum that is no text itself gives its name."""
+    if isinstance(value, enum.Enum) and not isinstance(value, str):
+        return str(value.name)
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 

@@ -13,6 +13,13 @@ from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.error_hints import call_hint
 from sframe_spark.api.interchange.dataframe_libraries import arrow_table, frame_from_arrow, frame_from_pandas, gives_rows
+from sframe_spark.api.interchange.frames_and_records_of_python_libraries import (
+    columns_of_records,
+    is_other_frame,
+    is_record,
+    refusal_of_record,
+    table_of_other_frame,
+)
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.io.csv.options import CsvRequest
 from sframe_spark.api.io.csv.reader import read_csv
@@ -69,10 +76,15 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_pandas(data)
     if is_of_spark(data):
         return frame_from_spark(data)
-    if gives_rows(data):
+    # What xarray streams is one column of structs.
+    if module != "xarray" and gives_rows(data):
         return frame_from_arrow(arrow_table(data))
+    if is_other_frame(data):
+        return frame_from(table_of_other_frame(data))
     if isinstance(data, Mapping):
         return frame_from_columns(data)
+    if is_record(data):
+        raise refusal_of_record(data)
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
     # A DuckDB connection has no rows of its own; a statement gives a relation, which has rows.
@@ -163,6 +175,10 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
         return _frame_of_nodes([item._node for item in items], [f"X{number}" for number in range(1, len(items) + 1)])
     if isinstance(items, list) and any(isinstance(item, SArray) for item in items):
         raise InvalidArgumentError("a list holds columns, each an SArray, or values: not both")
+    columns = columns_of_records(items) if isinstance(items, list) else None
+    if columns is not None:
+        names = list(columns)
+        return _frame_of_nodes([node_from_values(values, name=name) for name, values in columns.items()], names)
     return node_from_values(items, name="X1"), ["X1"]
 
 
