@@ -35,6 +35,17 @@ DIFFERENCES: dict[str, tuple[str, str]] = {
     "covariance with NaN": ("sframe_spark/api/aggregates/statistical.py", "and NaN with an infinity or NaN in one."),
     "shape of equal values": ("sframe_spark/api/aggregates/statistical.py", "For a group of one value, or of equal values, it is NaN, too"),
     "extremes of rows": ("docs/ordered-data.md", "NaN is the extreme where it is the first value of the rows, and is passed over elsewhere"),
+    "NaN counts as missing": ("docs/ordered-data.md", "takes each column from the nearest row that has a value there (NaN counts as missing)"),
+    "intervals that hold nothing": (
+        "docs/ordered-data.md",
+        "An interval that holds nothing (it ends before it starts,",
+    ),
+    "the row in force": ("docs/ordered-data.md", "adds the last row at or before the start of the window, however far away"),
+    "windows without rows": ("docs/aggregates.md", "of no value"),
+    "intervals before the first row": ("docs/ordered-data.md", "also for those that begin before the first row"),
+    "weeks end with a day in pandas": ("docs/porting/pandas.md", "pandas ends them with that day"),
+    "NaN is the last choice": ("docs/aggregates.md", "in `ARGMIN` and `ARGMAX` the last choice"),
+    "zero has no sign": ("docs/aggregates.md", "Sums, products and extremes that are zero are `0.0`, never `-0.0`"),
     "groups ascend": ("docs/porting/polars.md", "Groups come ascending by their keys."),
 }
 

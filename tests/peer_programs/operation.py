@@ -11,6 +11,7 @@ import polars as pl
 
 from sframe_spark import SFrame
 from sframe_spark.types import DATETIME, ZONED_DATETIME, ColumnType
+from tests.peer_programs.differences import differs
 from tests.peer_programs.tables import Table, other_table
 
 FOREVER = 10**9
@@ -64,6 +65,10 @@ class Draw:
         """A column of numbers."""
         return self.choose.choice(list(self.numbers))
 
+    def exact(self) -> str:
+        """A column of numbers that no library has rounded, for what depends on whether values are equal."""
+        return self.choose.choice([name for name in ("x", "n", "w") if name in self.numbers] or list(self.numbers))
+
     def by(self) -> str | None:
         """The key, or none."""
         return self.one("key", "key", None) if self.keyed else None
@@ -96,6 +101,12 @@ class Operation:
 def over(expression: Any, by: str | None) -> Any:
     """An expression of Polars by key."""
     return expression if by is None else expression.over(by)
+
+
+def without_sign(expression: Any) -> Any:
+    """An expression of Polars with zero for -0.0."""
+    differs("zero has no sign")
+    return pl.when(expression == 0).then(0.0).otherwise(expression)
 
 
 def by_key(df: Any, column: str, by: str | None, function: Any) -> Any:

@@ -17,11 +17,12 @@ from sframe_spark import SFrame
 from sframe_spark.config import config
 from tests.peer_programs.differences import differs
 from tests.peer_programs.frame_operations import FRAME_OPERATIONS, Groups, Intervals
+from tests.peer_programs.join_operations import JOIN_OPERATIONS
 from tests.peer_programs.operation import Draw, Operation, Parameters
 from tests.peer_programs.row_operations import ROW_OPERATIONS
 from tests.peer_programs.tables import EPOCH, MICROSECOND, Table, random_table
 
-OPERATIONS = (*ROW_OPERATIONS, *FRAME_OPERATIONS)
+OPERATIONS = (*ROW_OPERATIONS, *FRAME_OPERATIONS, *JOIN_OPERATIONS)
 SEGMENTS = (None, 1, 2, 7)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from sframe_spark import SFrame
 from tests.peer_programs.differences import differs
-from tests.peer_programs.operation import FOREVER, ROW, Draw, Operation, Parameters, beside, by_key, over
+from tests.peer_programs.operation import FOREVER, ROW, Draw, Operation, Parameters, beside, by_key, over, without_sign
 
 
 class Shift(Operation):
@@ -134,7 +134,7 @@ class Rank(Operation):
 
     def draw(self, d: Draw) -> Parameters:
         parts = {"method": d.one("average", "min", "max", "dense", "first"), "ascending": d.one(True, False), "percent": d.one(False, False, True)}
-        return {"to": d.result, "column": d.number(), "by": d.by(), **parts}
+        return {"to": d.result, "column": d.exact(), "by": d.by(), **parts}
 
     def here(self, sf: SFrame, p: Parameters) -> SFrame:
         sf[p["to"]] = sf.rank(p["column"], by=p["by"], method=p["method"], ascending=p["ascending"], percent=p["percent"])
@@ -159,7 +159,7 @@ class Bins(Operation):
     def draw(self, d: Draw) -> Parameters:
         return {
             "to": d.result,
-            "column": d.number(),
+            "column": d.exact(),
             "q": d.one(None, None, 2, 4),
             "edges": d.one([-3, 0, 1, 2, 5], [0.25, 1.0, 7.0]),
             "right": d.one(True, False),
@@ -204,7 +204,7 @@ def extremes_so_far(part: Any, p: Parameters, rows: int, least: int) -> Any:
     differs("extremes of rows")
     column = pl.col(p["column"]).cast(pl.Float64).drop_nulls()
     extreme = pl.when(column.first().is_nan()).then(float("nan")).otherwise(getattr(column.fill_nan(None), p["kind"])())
-    found = pl.when(column.len() >= least).then(extreme).alias(p["to"])
+    found = pl.when(column.len() >= least).then(without_sign(extreme)).alias(p["to"])
     return part.select(pl.int_range(pl.len()).alias(ROW), p["column"]).rolling(ROW, period=f"{rows}i").agg(found).select(p["to"])
 
 
@@ -275,7 +275,7 @@ class Cumulative(Operation):
             spread = {} if p["kind"] == "mean" else {"ddof": 0}
             found = getattr(column, function)(max(df.height, 1), min_samples=1, **spread)
         else:
-            found = getattr(column, f"cum_{CUMULATIVE[p['kind']]}")().forward_fill()
+            found = without_sign(getattr(column, f"cum_{CUMULATIVE[p['kind']]}")()).forward_fill()
         return df.with_columns(over(found, p["by"]).alias(p["to"]))
 
     def pandas(self, df: Any, p: Parameters) -> Any:
@@ -339,4 +339,93 @@ class Sessions(Operation):
         return df.assign(**{p["to"]: by_key(keyed, "long", p["by"], lambda values: values.cumsum())})
 
 
-ROW_OPERATIONS: tuple[Operation, ...] = (Shift(), Change(), Fill(), Interpolate(), Rank(), Bins(), Rolling(), Cumulative(), Smooth(), Sessions())
+class RollingRank(Operation):
+    """``rolling_rank`` of each value in the window that ends with it."""
+
+    def draw(self, d: Draw) -> Parameters:
+        rows, method = d.one(1, 2, 4, 8), d.one("average", "min", "max")
+        ascending, percent = (d.one(True, False), d.one(False, True)) if d.peer == "pandas" else (True, False)
+        column, least = d.exact(), d.one(None, 1, rows)
+        return {
+            "to": d.result,
+            "column": column,
+            "rows": rows,
+            "least": least,
+            "method": method,
+            "ascending": ascending,
+            "percent": percent,
+            "by": d.by(),
+        }
+
+    def here(self, sf: SFrame, p: Parameters) -> SFrame:
+        options = {name: p[name] for name in ("by", "method", "ascending", "percent")}
+        sf[p["to"]] = sf.rolling_rank(p["column"], 1 - p["rows"], p["least"], **options)
+        return sf
+
+    def polars(self, df: Any, p: Parameters) -> Any:
+        least = p["rows"] if p["least"] is None else p["least"]
+
+        def of_part(part: Any) -> Any:
+            column = pl.col(p["column"])
+            known = column.drop_nulls().rank(p["method"]).last().cast(pl.Float64)
+            found = pl.when((column.count() >= least) & column.last().is_not_null()).then(known).alias(p["to"])
+            return part.select(pl.int_range(pl.len()).alias(ROW), p["column"]).rolling(ROW, period=f"{p['rows']}i").agg(found).select(p["to"])
+
+        return beside(df, p["by"], of_part)
+
+    def pandas(self, df: Any, p: Parameters) -> Any:
+        def ranked(values: Any) -> Any:
+            return values.rolling(p["rows"], min_periods=p["least"]).rank(method=p["method"], ascending=p["ascending"], pct=p["percent"])
+
+        return df.assign(**{p["to"]: by_key(df, p["column"], p["by"], ranked)})
+
+
+class FillWithin(Operation):
+    """``fill_forward`` and ``fill_backward`` not further than a duration."""
+
+    def draw(self, d: Draw) -> Parameters | None:
+        limit = d.one(0, 3600, 90_000) if d.dated else d.one(0, 1, 3)
+        return (
+            {"to": d.result, "column": d.number(), "forward": d.one(True, False), "limit": limit, "dated": d.dated, "by": d.by()} if d.timed else None
+        )
+
+    def here(self, sf: SFrame, p: Parameters) -> SFrame:
+        limit = f"{p['limit']}s" if p["dated"] else p["limit"]
+        sf[p["to"]] = (sf.fill_forward if p["forward"] else sf.fill_backward)(p["column"], "time", by=p["by"], limit=limit)
+        return sf
+
+    def polars(self, df: Any, p: Parameters) -> Any:
+        column, time = pl.col(p["column"]), pl.col("time")
+        limit = pl.duration(seconds=p["limit"]) if p["dated"] else p["limit"]
+        fill = "forward_fill" if p["forward"] else "backward_fill"
+        known, at = (over(getattr(values, fill)(), p["by"]) for values in (column, pl.when(column.is_not_null()).then(time)))
+        distance = time - at if p["forward"] else at - time
+        return df.with_columns(pl.coalesce(column, pl.when(distance <= limit).then(known)).alias(p["to"]))
+
+    def pandas(self, df: Any, p: Parameters) -> Any:
+        limit = pd.Timedelta(seconds=p["limit"]) if p["dated"] else p["limit"]
+        fill = "ffill" if p["forward"] else "bfill"
+
+        def filled(values: Any) -> Any:
+            time = df.loc[values.index, "time"]
+            at = getattr(time.where(values.notna()), fill)()
+            distance = time - at if p["forward"] else at - time
+            return values.fillna(getattr(values, fill)().where(distance <= limit))
+
+        return df.assign(**{p["to"]: by_key(df, p["column"], p["by"], filled)})
+
+
+ROW_OPERATIONS: tuple[Operation, ...] = (
+    Shift(),
+    Change(),
+    Fill(),
+    Interpolate(),
+    Rank(),
+    Bins(),
+    Rolling(),
+    Cumulative(),
+    Smooth(),
+    Sessions(),
+    RollingRank(),
+    FillWithin(),
+)

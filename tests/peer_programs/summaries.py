@@ -13,7 +13,7 @@ import polars as pl
 
 from sframe_spark import aggregate as agg
 from tests.peer_programs.differences import differs
-from tests.peer_programs.operation import Draw
+from tests.peer_programs.operation import Draw, without_sign
 
 
 @attrs.frozen
@@ -32,7 +32,6 @@ class Summary:
     polars: Callable[[Any, Any], Any]
     pandas: Callable[[Any, Any], Any] | None = None
     nothing: Any = None
-    positive: bool = False
 
 
 def both(a: Any, b: Any) -> tuple[Any, Any]:
@@ -65,7 +64,9 @@ def _spread(name: str, ddof: int) -> Summary:
 
 def _extreme(which: str) -> Summary:
     request = getattr(agg, which.upper())
-    return Summary(lambda a, b: request(a), lambda a, b: getattr(a.cast(pl.Float64), f"nan_{which}")(), lambda a, b: getattr(a, which)())
+    return Summary(
+        lambda a, b: request(a), lambda a, b: without_sign(getattr(a.cast(pl.Float64), f"nan_{which}")()), lambda a, b: getattr(a, which)()
+    )
 
 
 def _weighted_mean_of_polars(a: Any, b: Any) -> Any:
@@ -116,11 +117,35 @@ def _present(values: Any) -> Any:
     return [float(value) for value in values if not math.isnan(value)]
 
 
+def _weighted_covariance_of_polars(a: Any, b: Any) -> Any:
+    a, b = both(a.cast(pl.Float64), b.cast(pl.Float64))
+    mean_of_a, mean_of_b = ((values * b).sum() / b.sum() for values in (a, b))
+    return pl.when(b.len() > 0).then((b * (a - mean_of_a) * (b - mean_of_b)).sum() / b.sum())
+
+
+def _weighted_covariance_of_pandas(a: Any, b: Any) -> Any:
+    a, b = pairs(a, b)
+    return float(np.cov(np.array([a, b]), aweights=b, ddof=0)[0, 1]) if len(a) else None
+
+
+def _by(a: Any, b: Any, first: bool) -> Any:
+    differs("NaN is the last choice")
+    b = b.cast(pl.Float64)
+    kept, key = b.is_not_null(), b if first else b.fill_nan(float("-inf"))
+    ordered = a.filter(kept).sort_by(key.filter(kept), maintain_order=True)
+    return ordered.first() if first else ordered.last()
+
+
+def _by_of_pandas(a: Any, b: Any, first: bool) -> Any:
+    places = np.argsort(b.to_numpy(), kind="stable")[: b.count()]
+    return a.iloc[places[0 if first else -1]] if len(places) else None
+
+
 SUMMARIES: dict[str, Summary] = {
     "count": Summary(lambda a, b: agg.COUNT(), lambda a, b: pl.len(), lambda a, b: len(a), 0),
     "count of values": Summary(lambda a, b: agg.COUNT(a), lambda a, b: a.count(), lambda a, b: a.count(), 0),
     "sum": Summary(lambda a, b: agg.SUM(a), lambda a, b: a.sum(), lambda a, b: a.sum(), 0),
-    "product": Summary(lambda a, b: agg.PRODUCT(a), lambda a, b: a.cast(pl.Float64).product(), lambda a, b: a.prod(), 1),
+    "product": Summary(lambda a, b: agg.PRODUCT(a), lambda a, b: without_sign(a.cast(pl.Float64).product()), lambda a, b: a.prod(), 1),
     "mean": Summary(lambda a, b: agg.MEAN(a), lambda a, b: a.mean(), lambda a, b: a.mean()),
     "geometric mean": Summary(
         lambda a, b: agg.GEOMETRIC_MEAN(b),
@@ -171,19 +196,36 @@ SUMMARIES: dict[str, Summary] = {
         lambda a, b: agg.COUNT_DISTINCT(a),
         lambda a, b: a.n_unique(),
         lambda a, b: a.nunique(dropna=False),
+        0,
     ),
+    "moment": Summary(
+        lambda a, b: agg.MOMENT(a, 3, central=True),
+        lambda a, b: ((a - a.mean()) ** 3).mean(),
+        lambda a, b: ((a - a.mean()) ** 3).mean(),
+    ),
+    "products": Summary(lambda a, b: agg.DOT_PRODUCT(a, b), lambda a, b: (a * b).sum(), lambda a, b: (a * b).sum(), 0),
+    "weighted covariance": Summary(lambda a, b: agg.WEIGHTED_COVARIANCE(a, b, b), _weighted_covariance_of_polars, _weighted_covariance_of_pandas),
+    "first by": Summary(lambda a, b: agg.FIRST(a, by=b), lambda a, b: _by(a, b, True), lambda a, b: _by_of_pandas(a, b, True)),
+    "last by": Summary(lambda a, b: agg.LAST(a, by=b), lambda a, b: _by(a, b, False), lambda a, b: _by_of_pandas(a, b, False)),
+    "different values": Summary(lambda a, b: agg.DISTINCT(a), lambda a, b: a.unique(maintain_order=True).implode(), None, []),
     "values": Summary(lambda a, b: agg.CONCAT(a), lambda a, b: a.drop_nulls().implode(), lambda a, b: _present(a), []),
 }
 
 
+# Their values jump where two values are equal but for last digits.
+JUMPING = {"distinct", "different values", "skewness", "sample skewness", "kurtosis", "sample kurtosis", "correlation", "zscore"}
+
+
 def draw_summaries(d: Draw) -> dict[str, tuple[str, str, str]]:
-    """Up to three aggregates: names of results, with the aggregate and its columns."""
-    names = [name for name, summary in SUMMARIES.items() if d.peer == "polars" or summary.pandas is not None]
+    """Up to three aggregates: names of results, with the aggregate and its columns, the second of which is a weight where there is one."""
+    weighted = "w" in d.numbers
+    names = [
+        name for name, summary in SUMMARIES.items() if (d.peer == "polars" or summary.pandas is not None) and (weighted or name != "geometric mean")
+    ]
     found = {}
     for number in range(d.one(1, 2, 3)):
-        found[f"{d.result}_{number}"] = (d.choose.choice(names), d.number(), "w" if "w" in d.numbers else d.number())
-        if found[f"{d.result}_{number}"][0] == "geometric mean" and "w" not in d.numbers:
-            found[f"{d.result}_{number}"] = ("count", "x", "x")
+        name = d.choose.choice(names)
+        found[f"{d.result}_{number}"] = (name, d.exact() if name in JUMPING else d.number(), "w" if weighted else d.number())
     return found
 
 
