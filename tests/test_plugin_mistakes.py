@@ -23,10 +23,13 @@ from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.plugin import (
+    FLOAT,
     INT,
     Chunk,
+    ColumnAggregate,
     Decomposition,
     FileSource,
+    FloatSum,
     Length,
     SequentialOperator,
     aggregate,
@@ -41,6 +44,7 @@ from sframe_spark.plugin import (
     register,
     register_source,
 )
+from sframe_spark.testing.contract import Example, check_lowering, check_operator
 
 VALUES = [None if number % 7 == 0 else number for number in range(5_000)]
 MISSING_SO_FAR = np.cumsum([value is None for value in VALUES]).tolist()
@@ -334,3 +338,136 @@ def test_tracebacks_of_users_functions_begin_with_their_own_lines() -> None:
         frames = [line for line in str(found.value).splitlines() if line.strip().startswith("File ")]
         assert "test_plugin_mistakes.py" in frames[0]
         assert package not in frames[0]
+
+
+class Values(FileSource):
+    """A source of one column, for classes that say something wrong."""
+
+    name = "test_values"
+    suffixes = (".values",)
+
+    def columns(self) -> Any:
+        return {"v": INT}
+
+    def length(self) -> int:
+        return 3
+
+    def read(self, start: int, stop: int, columns: Any, predicate: Any) -> Any:
+        yield pa.table({"v": range(start, stop)})
+
+
+WRONG_SOURCES = {
+    "a name as an order": ({"order": lambda self: ["v"]}, r"order\(\) of the source .* gave 'v': it gives pairs of a name and whether it ascends"),
+    "a text as an order": ({"order": lambda self: "v"}, r"order\(\) of the source .* gave 'v': it gives pairs"),
+    "a name as a key": ({"unique": lambda self: ["v"]}, r"unique\(\) of the source .* gave 'v': it gives lists of names"),
+    "no file": ({"__init__": lambda self, file: None}, r"the source Wrong has no file: its __init__\(\) is to call super"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_SOURCES)
+def test_what_a_source_says_in_another_form_is_told(mistake: str, tmp_path: Path) -> None:
+    members, said = WRONG_SOURCES[mistake]
+    register_source(type("Wrong", (Values,), {**members, "__module__": __name__}))
+    place = tmp_path / "some.values"
+    place.write_text("x")
+    with pytest.raises(PlanInvariantError, match=said):
+        SFrame.read(str(place))
+
+
+WRONG_COLUMNS = {
+    "finish without last": (
+        lambda columns: ColumnAggregate((FloatSum(columns[0]),), lambda sums: sums),
+        r"finish\(state1, \*, last\), and cannot be: ",
+    ),
+    "finish of other states": (
+        lambda columns: ColumnAggregate((FloatSum(columns[0]),), lambda sums, more, *, last: sums),
+        r"finish\(\) of the aggregate 'test_wrong_columns' .*'more'",
+    ),
+    "another column": (
+        lambda columns: ColumnAggregate((FloatSum(5),), lambda sums, *, last: sums),
+        r"given the columns \[\d\], and its FloatSum reads column 5",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_COLUMNS)
+def test_state_columns_that_do_not_fit_are_told(mistake: str) -> None:
+    of_columns, said = WRONG_COLUMNS[mistake]
+    define_aggregate("test_wrong_columns", lambda t, p: FLOAT, of_columns=lambda t, columns, p: of_columns(columns), order_sensitive=False)
+    frame = SFrame({"k": [1, 2], "v": [1.0, 2.0]})
+    for use in (lambda: list(frame.groupby("k", {"a": aggregate("test_wrong_columns", "v")})), lambda: reduce("test_wrong_columns", frame["v"])):
+        with pytest.raises(SchemaError, match=said):
+            use()
+
+
+@attrs.frozen
+class Steps(SequentialOperator):
+    """The number of each row; classes change one method."""
+
+    keeps_dense: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Any) -> Any:
+        return (INT,)
+
+    def initial_state(self, facts: Any) -> Any:
+        return [0]
+
+    def summarize(self, inputs: Any, facts: Any) -> Any:
+        return [inputs[0].rows]
+
+    def combine(self, first: Any, second: Any) -> Any:
+        return [first[0] + second[0]]
+
+    def advance(self, inputs: Any, facts: Any, state: Any) -> Any:
+        rows = inputs[0].rows
+        return Chunk((pa.array(np.arange(state[0], state[0] + rows)),), rows), [state[0] + rows]
+
+
+def changing(self: Any, inputs: Any, facts: Any, state: Any) -> Any:
+    found = Steps.advance(self, inputs, facts, state)
+    state[0] += inputs[0].rows
+    return found[0], state
+
+
+WRONG_STEPS: dict[str, tuple[dict[str, Any], str]] = {
+    "a state is changed": ({"advance": changing}, r"advance\(\) does not change the state that it is given: for \d rows? it changes \[0\] to \[\d\]"),
+    "no return": (
+        {"combine": lambda self, first, second: first.append(second[0])},
+        r"combine\(\) returns a state: combine\(\[\d\], \[\d\]\) gives None, and then the operator .* failed",
+    ),
+    "no combine": ({"combine": SequentialOperator.combine}, r"does not combine states: define combine\(\)"),
+    "a list of properties": (
+        {"infer_properties": lambda self, inputs, facts: inputs},
+        r"infer_properties\(\) of the operator 'test_steps' gave a list",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_STEPS)
+def test_the_kit_tells_what_a_method_gives_wrongly(mistake: str) -> None:
+    members, said = WRONG_STEPS[mistake]
+    kind = attrs.frozen(type("WrongSteps", (Steps,), {**members, "__module__": __name__, "name": "test_steps"}))
+    globals()["WrongSteps"] = kind
+    register(kind)
+    example = Example("test_steps", "ints", lambda: kind().make_planner_node(node_of(SArray([1, 2, 3]))))
+    # ContractBroken, and what the engine refuses by itself, have this base class.
+    with pytest.raises(AssertionError, match=said):
+        check_operator(example, expected=lambda rows: list(range(len(rows))), generated=0)
+
+
+@pytest.mark.spark
+def test_a_query_that_is_no_relation_is_told() -> None:
+    @register
+    @attrs.frozen
+    class Bare(Steps):
+        name: ClassVar[str] = "test_bare"
+
+        def plan_to_operator(self, inputs: Any, context: Any) -> Any:
+            return inputs[0].df
+
+    node = Bare().make_planner_node(node_of(SArray([1, 2])))
+    said = r"plan_to_operator\(\) of the operator 'test_bare' gave a DataFrame: it gives a Relation"
+    with pytest.raises(AssertionError, match=said):
+        check_lowering(Example("test_bare", "ints", lambda: node))
+    with pytest.raises(PlanInvariantError, match=said):
+        column_of(node).materialize(naive=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.graph_traversal import fold, postorder, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
@@ -92,7 +94,11 @@ def properties_of(root: PlannerNode) -> RelationProperties:
             operator, before, properties = node.known
             if operator is node.operator and len(before) == len(inputs) and all(a is b for a, b in zip(before, inputs, strict=True)):
                 return properties
-        properties = node.operator.infer_properties(inputs, [child.facts for child in node.inputs])
+        inferred: Any = node.operator.infer_properties(inputs, [child.facts for child in node.inputs])
+        if not isinstance(inferred, RelationProperties):
+            what = f"infer_properties() of the operator {node.operator_type!r} gave a {type(inferred).__name__}"
+            raise PlanInvariantError(f"{what}: it gives one RelationProperties, such as inputs[0] where the rows are in the same order")
+        properties = inferred
         if node.length.at_most is not None and node.length.at_most <= 1 and not properties.order.at_most_one_row:
             properties = properties.reordered(properties.order.add(keys=[()]))
         node.known = (node.operator, tuple(inputs), properties)

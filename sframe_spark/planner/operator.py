@@ -352,11 +352,11 @@ class SequentialOperator(Operator):
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
         """Return the state before the first row, which must be picklable."""
-        raise PlanInvariantError(f"operator {self.name!r} has no initial state")
+        raise PlanInvariantError(f"the operator {self.name!r} has no initial state: define initial_state()")
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
         """Return the state of a range of rows by itself."""
-        raise PlanInvariantError(f"operator {self.name!r} has no summary")
+        raise PlanInvariantError(f"the operator {self.name!r} does not say what the state of a range of rows is: define summarize()")
 
     def ends_suffice(self, state: Any) -> bool:
         """Return whether the state of a range follows from the states of its first and its last rows alone.
@@ -376,14 +376,14 @@ class SequentialOperator(Operator):
 
     def combine(self, first: Any, second: Any) -> Any:
         """Return the state of two adjacent ranges of rows, combined from their states."""
-        raise PlanInvariantError(f"operator {self.name!r} does not combine states")
+        raise PlanInvariantError(f"the operator {self.name!r} does not combine states: define combine(), which gives the state of two ranges")
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
         """Return the output rows of a range and the state after it.
 
         The given state must not be changed: the range may be tried again with fewer rows.
         """
-        raise PlanInvariantError(f"operator {self.name!r} does not advance")
+        raise PlanInvariantError(f"the operator {self.name!r} gives no rows: define advance(), which gives a Chunk and the state after it")
 
     def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
         """Return output rows that are known only after the last input row; None if there are none."""

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.node_facts import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from sframe_spark.planner.operator import Operator
 
 
 @attrs.frozen
@@ -114,6 +117,23 @@ class Relation:
                 hidden.append(self.df[self.position].alias(position))
         key = tuple(KeyColumn(names[column.name], column.ascending) for column in self.key)
         return Relation(self.df.select(*self.columns, *hidden), self.schema, key, position, self.not_missing)
+
+
+def lowered(operator: Operator, inputs: list[Relation], context: LoweringContext) -> Relation:
+    """Return what an operator makes of the relations of its inputs.
+
+    Raises
+    ------
+    PlanInvariantError
+        If it makes something else than a relation.
+    """
+    made: Any = operator.plan_to_operator(inputs, context)
+    if not isinstance(made, Relation):
+        raise PlanInvariantError(
+            f"plan_to_operator() of the operator {operator.name!r} gave a {type(made).__name__}: it gives a Relation, such as "
+            "inputs[0].with_columns(...), or attrs.evolve(inputs[0], df=...) of rows with the same columns"
+        )
+    return made
 
 
 class SummedFloats(Enum):

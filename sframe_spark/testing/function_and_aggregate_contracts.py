@@ -128,7 +128,8 @@ def check_aggregate(
     name
         Name of the aggregate.
     columns
-        For each argument column a list of values, at least six, or a column type, of which values are made.
+        For each argument column a list of values, or a column type, of which values are made. Without made values, ``generated=0``, give six at
+        least: fewer rows are cut into few parts.
     parameters
         Static parameters.
     spark

@@ -11,12 +11,13 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.engine.spark import query
+from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.explain.executed_spark_plans import recorded_plans
 from sframe_spark.explain.verification import query_work
 from sframe_spark.planner.graph_traversal import fold
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import QueryWork
-from sframe_spark.planner.spark_relation import LoweringContext, Relation
+from sframe_spark.planner.spark_relation import LoweringContext, Relation, lowered
 from sframe_spark.session import QuerySize, get_session, is_remote
 from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.session.users_own_spark_session import keeping_active
@@ -98,15 +99,18 @@ def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
     context = LoweringContext(spark)
 
     def lower_node(current: PlannerNode, inputs: list[Relation]) -> Relation:
-        relation = current.operator.plan_to_operator(inputs, context)
+        try:
+            relation = lowered(current.operator, inputs, context)
+        except PlanInvariantError as error:
+            raise ContractBroken(node, "plan_to_operator() gives a Relation", str(error)) from None
         if partitions == 1 and (not current.inputs or current.operator_type == "append"):
             return query.in_one_task(relation)
         return relation if current.inputs else scattered(relation, partitions)
 
     with keeping_active(spark):
-        lowered = fold([node], lower_node)[id(node)]
-    check_shape(node, lowered)
-    return lowered
+        relation = fold([node], lower_node)[id(node)]
+    check_shape(node, relation)
+    return relation
 
 
 def scattered(relation: Relation, partitions: int) -> Relation:

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
+import pyarrow as pa
 
 from sframe_spark.engine.runtime.pipeline import advance, call_operator, combine_parts
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import combined_parts
+from sframe_spark.errors import ContractBroken, UserFunctionError
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
 from sframe_spark.testing.kernel_runs import batch_bounds, called, even_bounds, read_all, sent
-from sframe_spark.testing.row_comparison import Rows, demand, difference, rows_of, same_rows
+from sframe_spark.testing.row_comparison import Rows, counted, demand, difference, rows_of, same_rows, same_value, shown
 from sframe_spark.udf.pickling import fresh
 
 MAX_CUTS = 6
@@ -57,6 +60,7 @@ class _States:
     inputs: Sequence[Chunk]
     facts: Sequence[Facts]
     rows: Rows
+    without_result: list[str] = attrs.Factory(list)
     counts: dict[int, int] = attrs.Factory(dict)
     known: dict[tuple[int, int], Any] = attrs.Factory(dict)
 
@@ -105,17 +109,72 @@ class _States:
         return called(self.node, lambda: self.operator.carried(fresh(state)))
 
     def combine(self, first: Any, second: Any) -> Any:
-        return called(self.node, lambda: self.operator.combine(fresh(first), fresh(second)))
+        """Return the combined state. A function without ``return`` gives None, with which the next call usually fails."""
+        try:
+            found = called(self.node, lambda: self.operator.combine(fresh(first), fresh(second)))
+        except UserFunctionError as error:
+            self.require_result(error)
+            raise
+        if found is None and first is not None and second is not None:
+            self.without_result.append(f"combine({shown(first)}, {shown(second)}) gives None")
+        return found
+
+    def require_result(self, error: UserFunctionError) -> None:
+        if self.without_result:
+            found = f"{self.without_result[0]}, and then {error.message}"
+            raise ContractBroken(self.node, "combine() returns a state", found, "Write return before it") from error
 
     def require(self, state: Any, first: int, wanted: Rows, rule: str, where: str, remedy: str = "") -> None:
         """Require that the rows after a state are the ones of the kernel."""
         rest = [chunk.slice(first, chunk.rows) for chunk in self.inputs]
-        chunk, after = called(self.node, lambda: advance(self.operator, rest, self.facts, state))
+        self.check_unchanged(rest, state)
+        try:
+            chunk, after = called(self.node, lambda: advance(self.operator, rest, self.facts, state))
+        except UserFunctionError as error:
+            self.require_result(error)
+            raise
         final = call_operator(self.operator, lambda: self.operator.finish(self.facts, after))
         found = rows_of(chunk if final is None else joined(chunk, final), self.node.schema)
         if not same_rows(found, wanted):
             text = difference(found, wanted, f"after the {where}, advance()", "one kernel call")
             demand(False, self.node, rule, f"of the rows from {first} on, {text}", remedy)
+
+    def check_unchanged(self, rows: Sequence[Chunk], state: Any) -> None:
+        """Check that ``advance`` leaves the state that it is given as it was."""
+        given, before = sent(state), sent(state)
+        try:
+            self.operator.advance(rows, self.facts, given)
+        except Exception:
+            # What is wrong with it is told where its rows are needed.
+            return
+        found = f"for {counted(rows[0].rows, 'row')} it changes {shown(before)} to {shown(given)}"
+        remedy = "Return another state: the rows may be tried again with the one that was given"
+        demand(same_state(before, given), self.node, "advance() does not change the state that it is given", found, remedy)
+
+
+def same_state(first: Any, second: Any) -> bool:
+    """Return whether a state is as it was, as far as its values tell: an object of a class of its own is compared by its attributes.
+
+    Examples
+    --------
+    >>> same_state([1, {"a": 2.5}], [1, {"a": 2.5}]), same_state([1, {"a": 2.5}], [1, {"a": 3.5}])
+    (True, False)
+    """
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(map(same_state, first, second))
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same_state(value, second[key]) for key, value in first.items())
+    if isinstance(first, np.ndarray):
+        return first.dtype == second.dtype and same_state(first.tolist(), second.tolist())
+    if isinstance(first, (pa.Array, pa.ChunkedArray)):
+        return first.type == second.type and same_state(first.to_pylist(), second.to_pylist())
+    if isinstance(first, (int, float, str, bytes, set, frozenset)):
+        return same_value(first, second)
+    if hasattr(first, "__dict__"):
+        return all(name in vars(second) and same_state(value, vars(second)[name]) for name, value in vars(first).items())
+    return True
 
 
 def check_parts(node: PlannerNode, rows: Rows) -> None:

@@ -33,7 +33,7 @@ from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import has_lowering
-from sframe_spark.planner.spark_relation import LoweringContext, Relation, SummedFloats
+from sframe_spark.planner.spark_relation import LoweringContext, Relation, SummedFloats, lowered
 from sframe_spark.process.directory_trees import remove_all_except
 from sframe_spark.process.interrupt_deferral import interrupts_deferred
 from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote
@@ -92,7 +92,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         return sources.get(key, lambda: in_one_task(build()) if single else build())
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
-        relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, summed, open_source))
+        relation = lowered(node.operator, inputs, LoweringContext(spark, id(node) in observed, summed, open_source))
         # Spark does not infer that a union or a full outer join has one partition if its inputs have one.
         return in_one_task(relation) if single and node.operator.spark_cost.forgets_one_partition else relation
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -307,6 +308,7 @@ class CheckedColumns:
             return None
         if not isinstance(found, ColumnAggregate):
             raise SchemaError(f"of_columns() of the aggregate {self.name!r} gave a {type(found).__name__}: it gives a ColumnAggregate")
+        self._require_states(found, positions)
         column_type = self.infer(types, parameters)
 
         def checked(values: Any, groups: int) -> pa.Array:
@@ -327,6 +329,32 @@ class CheckedColumns:
             of_windows=None if of_windows is None else lambda rows, windows: checked(of_windows(rows, windows), len(windows)),
             finish_of_all=None if of_all is None else of_states(of_all),
         )
+
+    def _require_states(self, found: ColumnAggregate, positions: Sequence[int]) -> None:
+        """Require that the kinds of states that this package has read columns of the aggregate, and that ``finish`` takes what it is called with.
+
+        Raises
+        ------
+        SchemaError
+            If they do not.
+        """
+        for state in found.states:
+            fields = {field.name: getattr(state, field.name) for field in attrs.fields(type(state))} if is_builtin(type(state)) else {}
+            for name in ("column", "columns", "where"):
+                read = fields.get(name, ())
+                for column in read if isinstance(read, tuple) else (read,):
+                    if isinstance(column, int) and column not in positions:
+                        there = f"of_columns() of the aggregate {self.name!r} is given the columns {list(positions)}"
+                        raise SchemaError(f"{there}, and its {type(state).__name__} reads column {column}: take positions from 'columns'")
+        try:
+            inspect.signature(found.finish).bind(*found.states, last=False)
+        except TypeError as error:
+            count = len(found.states)
+            form = f"finish({', '.join(f'state{number}' for number in range(1, count + 1))}, *, last)"
+            raise SchemaError(f"finish() of the aggregate {self.name!r} is called as {form}, and cannot be: {error}") from None
+        except ValueError:
+            # Functions that are not written in Python need not say what they take.
+            pass
 
 
 class CheckedValue:

@@ -356,8 +356,16 @@ def declared_order(source: RowSource, names: list[str]) -> RecordedOrder:
     PlanInvariantError
         If they name a column that it does not have.
     """
-    order = asked(source, "order", lambda: tuple((name, bool(ascending)) for name, ascending in source.order()))
-    keys = asked(source, "unique", lambda: tuple(map(tuple, source.unique())))
+    given, groups = asked(source, "order", lambda: tuple(source.order())), asked(source, "unique", lambda: tuple(source.unique()))
+    for item in given:
+        if not isinstance(item, (tuple, list)) or len(item) != 2 or not isinstance(item[1], (bool, int)):
+            raise PlanInvariantError(
+                f"order() of the source {source.called()} gave {item!r:.80}: it gives pairs of a name and whether it ascends, such as ('time', True)"
+            )
+    for group in groups:
+        if not isinstance(group, (tuple, list)):
+            raise PlanInvariantError(f"unique() of the source {source.called()} gave {group!r:.80}: it gives lists of names, such as [['id']]")
+    order, keys = tuple((name, bool(ascending)) for name, ascending in given), tuple(map(tuple, groups))
     for call, name in [*(("order", name) for name, _ in order), *(("unique", name) for key in keys for name in key)]:
         if name not in names:
             raise PlanInvariantError(f"{call}() of the source {source.called()} names {name!r:.80}, which is none of its columns {listed(names)}")
