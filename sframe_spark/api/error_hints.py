@@ -76,7 +76,8 @@ AGGREGATE = by_name(
 )
 MODULE = MODEL_HINTS | by_name(
     {
-        GRAPHS: "SGraph Edge Vertex connected_components degree_counting graph_analytics graph_coloring kcore label_propagation load_sgraph pagerank"
+        GRAPHS: "SGraph Edge Vertex connected_components degree_counting graph_analytics graph_coloring kcore label_propagation load_graph"
+        " load_sgraph pagerank"
         " shortest_path triangle_counting",
         MEDIA: "Image image_analysis image_classifier image_similarity load_audio load_images object_detector one_shot_object_detector"
         " sound_classifier style_transfer pixel_array_to_image",

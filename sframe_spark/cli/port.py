@@ -34,6 +34,10 @@ _OLD_MEMBERS = {
     "save_reference": "write save(path)",
     "get_column": "write sf[name]",
 }
+# Names of GraphLab Create that have another one here, by their places in the package.
+_OLD_NAMES = {
+    ("text_analytics", "stopwords"): "write text_analytics.stop_words",
+}
 _OLD_KEYWORDS = {
     ("add_column", "name"): "column_name",
     ("add_columns", "namelist"): "column_names",
@@ -68,6 +72,24 @@ _PYTHON_2_METHODS = {
     "setdefaultencoding": "leave it out: text is Unicode",
 }
 _PYTHON_2_MODULES = {
+    "BaseHTTPServer": "http.server",
+    "CGIHTTPServer": "http.server",
+    "Cookie": "http.cookies",
+    "HTMLParser": "html.parser",
+    "SimpleHTTPServer": "http.server",
+    "SocketServer": "socketserver",
+    "Tkinter": "tkinter",
+    "UserDict": "collections",
+    "__builtin__": "builtins",
+    "anydbm": "dbm",
+    "cookielib": "http.cookiejar",
+    "copy_reg": "copyreg",
+    "htmlentitydefs": "html.entities",
+    "md5": "hashlib",
+    "robotparser": "urllib.robotparser",
+    "sha": "hashlib",
+    "thread": "_thread",
+    "xmlrpclib": "xmlrpc.client",
     "ConfigParser": "configparser",
     "Queue": "queue",
     "StringIO": "io",
@@ -79,6 +101,9 @@ _PYTHON_2_MODULES = {
     "urllib2": "urllib.request",
     "urlparse": "urllib.parse",
 }
+# What gives a list in Python 2, and in Python 3 something that has no first item.
+_LISTS_OF_PYTHON_2 = ("filter", "map", "zip")
+_LISTS_OF_DICTS = ("items", "keys", "values")
 _ITERTOOLS = {"izip": "zip", "imap": "map", "ifilter": "filter", "izip_longest": "zip_longest"}
 _ABSTRACT_CLASSES = ("Callable", "Hashable", "Iterable", "Iterator", "Mapping", "MutableMapping", "MutableSequence", "Sequence", "Set", "Sized")
 # A pattern of Python 2, what it becomes so that the rest of the program can be read, and what to write.
@@ -277,6 +302,8 @@ class _ProgramVisitor(ast.NodeVisitor):
         self.names_here: dict[str, tuple[str, ...]] = {}
         self.other_modules: set[str] = set()
         self.is_before_turi = False
+        # Names that the program assigns, or that its functions take.
+        self.bound_names: set[str] = set()
 
     def add(self, node: Any, what: str, advice: str) -> None:
         """Note what must change in the line of a node."""
@@ -320,6 +347,22 @@ class _ProgramVisitor(ast.NodeVisitor):
                     self.add(node, f"collections.{alias.name}", f"write from collections.abc import {alias.name}")
         elif node.module in _PYTHON_2_MODULES:
             self.add(node, f"from {node.module} import", f"Python 3 has {_PYTHON_2_MODULES[node.module]} in its place")
+
+    def visit_Module(self, node: ast.Module) -> None:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                self.bound_names.add(inner.id)
+            elif isinstance(inner, ast.arg):
+                self.bound_names.add(inner.arg)
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        is_list = isinstance(called, ast.Name) and called.id in _LISTS_OF_PYTHON_2
+        is_of_dict = isinstance(called, ast.Attribute) and called.attr in _LISTS_OF_DICTS and not getattr(node.value, "args", [])
+        if is_list or is_of_dict:
+            self.add(node, f"Python 2: {ast.unparse(node):.60}", f"write list({ast.unparse(node.value):.60})[...]")
+        self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
         if node.id in _PYTHON_2_NAMES and isinstance(node.ctx, ast.Load) and node.id not in self.names_here:
@@ -365,6 +408,10 @@ class _ProgramVisitor(ast.NodeVisitor):
                 if replacement is not None and not self._is_of_other_module(node.func):
                     self.add(node, f"{node.func.attr}({keyword.arg}=...)", f"the argument is {replacement}")
         called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if isinstance(node.func, ast.Name) and called == "file" and called not in self.bound_names:
+            self.add(node, "file", "write open")
+        if called in ("range", "xrange") and any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for part in node.args):
+            self.add(node, f"Python 2: {ast.unparse(node):.60}", "write // where ints are divided: / gives a float")
         if called in ("sort", "sorted") and any(keyword.arg == "cmp" for keyword in node.keywords):
             self.add(node, "cmp=", "write key=functools.cmp_to_key(function)")
         self.generic_visit(node)
@@ -383,6 +430,10 @@ class _ProgramVisitor(ast.NodeVisitor):
 
     def _missing(self, node: Any, written: str, names: Sequence[str]) -> bool:
         """Note that a name is not in this package, if so; what is said is what its error says. Return whether it is noted."""
+        for length in range(1, len(names) + 1):
+            if tuple(names[:length]) in _OLD_NAMES:
+                self.add(node, written, _OLD_NAMES[tuple(names[:length])])
+                return True
         here: Any = sframe_spark
         for number, name in enumerate(names):
             try:

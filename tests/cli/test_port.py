@@ -138,3 +138,29 @@ def test_advice_about_imports_can_be_parsed() -> None:
     assert len(written) == 3
     for line in written:
         ast.parse(line)
+
+
+# Lines of public programs for GraphLab Create, as they are, and what the list must say of each.
+PUBLIC_LINES = {
+    "from BaseHTTPServer import HTTPServer": "Python 3 has http.server in its place",
+    "from SocketServer import ThreadingMixIn": "Python 3 has socketserver in its place",
+    "import Cookie": "Python 3 has http.cookies in its place",
+    "n, m = map(int, f.readline().split())[:2]": "write list(map(int, f.readline().split()))[...]",
+    "first = names.keys()[0]": "write list(names.keys())[...]",
+    "s = file(path, 'r').read()": "write open",
+    "parts = range(len(unique) / 25)": "write // where ints are divided: / gives a float",
+    "docs.dict_trim_by_keys(gl.text_analytics.stopwords(), exclude=True)": "write text_analytics.stop_words",
+    "g = gl.load_graph('training.sgraph')": "graphs are out of scope: give edges to networkx or GraphFrames by to_pandas() or to_spark()",
+}
+
+
+@pytest.mark.parametrize("line", PUBLIC_LINES)
+def test_lines_of_public_programs(line: str) -> None:
+    assert PUBLIC_LINES[line] in [change.advice for change in changes_in(f"import graphlab as gl\n{line}\n") if change.line == 2]
+
+
+@pytest.mark.parametrize(
+    "line", ["def copied(file): return file(1)", "file = len; file(x)", "d = list(x.keys())[0]", "f = frame.items(3)[0]", "range(n // 2)"]
+)
+def test_lines_that_run_in_python_3_are_not_told(line: str) -> None:
+    assert not [change for change in changes_in(f"import graphlab as gl\n{line}\n") if change.line == 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import decimal
 import inspect
 import string
 import sys
@@ -37,7 +38,7 @@ from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.chunk import aligned_chunks
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.users_own_spark_session import user_session
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, INT_KIND, LIST_KIND, STR, ColumnType, of_any_offset
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, INT, INT_KIND, LIST_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.invalid_unicode_errors import column_named
 from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, infer_type
 from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
@@ -542,7 +543,7 @@ def read_sql(
         rows = _all_rows(cursor, size, names)
         first = list(islice(rows, inference_rows))
         hinted = _hinted_types(hints, names)
-        types = _types(first, names, hinted)
+        types = _types(first, cursor.description, names, hinted)
         rounded = RoundedNumbers()
         node = node_from_batches(_batches(chain(first, rows), names, types, rounded), types)
         rounded.warn(but={name for name, kind in hinted.items() if kind == FLOAT})
@@ -573,14 +574,27 @@ def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequenc
         yield from (list(run.columns) for run in aligned_chunks(parts))
 
 
-def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hinted: Mapping[str, ColumnType]) -> list[ColumnType]:
-    """Return the column types: the requested type, else that of the column's first value; string for columns without a value in the first rows."""
+def _types(
+    first: Sequence[Sequence[Any]], description: Sequence[Sequence[Any]], names: Sequence[str], hinted: Mapping[str, ColumnType]
+) -> list[ColumnType]:
+    """Return the column types: the requested type, else that of the column's first value; string for columns without a value in the first rows.
+
+    A column of decimals that the database declares to have no digits after the point, as ``NUMERIC(18, 0)``, is one of ints: all digits are kept.
+    """
     types = []
     for index, name in enumerate(names):
         value = next((row[index] for row in first if row[index] is not None), None)
+        if name not in hinted and isinstance(value, decimal.Decimal) and _scale(description[index]) == 0:
+            types.append(INT)
+            continue
         with column_named(name):
             types.append(of_any_offset(hinted.get(name) or (STR if value is None else infer_type([value]))))
     return types
+
+
+def _scale(column: Sequence[Any]) -> int | None:
+    """Return how many digits a column of a cursor's description has after the point; None if the library does not tell it."""
+    return column[5] if len(column) > 5 else None
 
 
 def _hinted_types(hints: Any, names: Sequence[str]) -> dict[str, ColumnType]:

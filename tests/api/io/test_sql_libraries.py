@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import ipaddress
 import re
 import sqlite3
 import sys
@@ -149,6 +150,9 @@ def test_no_more_than_some_rows_are_in_memory(monkeypatch: pytest.MonkeyPatch) -
         (True, None, 1),
         (datetime.date(2024, 2, 29), None, datetime.datetime(2024, 2, 29)),
         (b"abc", None, "abc"),
+        (uuid.UUID(int=5), None, str(uuid.UUID(int=5))),
+        (ipaddress.ip_address("10.0.0.1"), None, "10.0.0.1"),
+        (datetime.time(1, 2, 3), None, 3723.0),
         ([1, 2], {"v": list}, [1, 2]),
         ({"a": 1}, None, {"a": 1}),
     ],
@@ -164,10 +168,10 @@ def test_values_that_libraries_give(value: Any, hints: Any, wanted: Any, monkeyp
 @pytest.mark.parametrize("hints", [None, {"v": str}])
 def test_values_that_no_column_holds_are_told_with_their_column(hints: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Connection("qmark")) as connection:
-        monkeypatch.setattr(Cursor, "fetchmany", lambda self: [] if self._log else self._log.append(1) or [(uuid.UUID(int=5),)])
+        monkeypatch.setattr(Cursor, "fetchmany", lambda self: [] if self._log else self._log.append(1) or [(1j,)])
         monkeypatch.setattr(Cursor, "description", [("v", None)])
         monkeypatch.setattr(Cursor, "execute", lambda self, statement: None)
-        with pytest.raises(TypeError, match=r"column 'v'.*UUID"):
+        with pytest.raises(TypeError, match=r"column 'v'.*complex"):
             SFrame.from_sql(connection, "", dbapi_module=sqlite3, column_type_hints=hints)
 
 
