@@ -227,6 +227,6 @@ class Colour(enum.Enum):
 
 def test_values_whose_class_can_be_gone_through_are_no_lists() -> None:
     """An Enum has members, each of which has none: that was told as an error of Python's within the package."""
-    for values in ([Colour.RED], [[Colour.RED]], [1, Colour.RED]):
-        with pytest.raises(TypeError, match="cannot hold values of class Colour"):
-            SArray(values)
+    assert list(SArray([Colour.RED])) == ["RED"] and list(SArray([[Colour.RED]])) == [["RED"]]
+    with pytest.raises(TypeError, match="no common type"):
+        SArray([1, Colour.RED])
