@@ -94,10 +94,10 @@ def test_one_file_with_two_options_is_two_sources(kind: str, lines: None, tmp_pa
     register_source(ForgetfulLines)
     (tmp_path / "a").write_text("#lines\nx\n")
     first, second = (SFrame.read(str(tmp_path / "a"), format=kind, prefix=prefix) for prefix in ("1", "2"))
+    ours, others = (frame._node.operator.table.sources[0] for frame in (first, second))
+    assert pickle.loads(pickle.dumps(ours)).identity == ours.identity != others.identity
     both = first.append(second)
     assert list(both["line"]) == ["1x", "2x"] and list(first["line"] + second["line"]) == ["1x2x"]
-    again = pickle.loads(pickle.dumps(first._node.operator.table.sources[0]))
-    assert again.identity == first._node.operator.table.sources[0].identity != second._node.operator.table.sources[0].identity
 
 
 @pytest.fixture
