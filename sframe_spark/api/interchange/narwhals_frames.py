@@ -69,6 +69,9 @@ class Delegate:
         return self._held
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("_held", "_arrow", "_native"):
+            # What Python asks for itself, as pickle does before there are attributes.
+            raise AttributeError(name)
         if hasattr(type(self), name):
             # A property of the class has raised an AttributeError: raise it again, as Arrow's member of that name is no answer.
             return object.__getattribute__(self, name)
@@ -155,12 +158,29 @@ class NamespaceForNarwhals(Delegate):
     def _series(self) -> Delegate:
         return Delegate(arrow_classes().series)
 
+    # Files are read by this package, and lazily: narwhals' ``scan_`` and ``read_`` are one.
+
+    def read_csv(self, source: Any, *, separator: str = ",", **options: Any) -> FrameForNarwhals:
+        """Return the rows of a CSV file; options are those of ``SFrame.read_csv``."""
+        options.setdefault("verbose", False)
+        return FrameForNarwhals(ClassRegistry.frame.read_csv(source, delimiter=separator, **options), version=self._version)
+
+    def read_parquet(self, source: Any, **options: Any) -> FrameForNarwhals:
+        """Return the rows of a Parquet file."""
+        return FrameForNarwhals(ClassRegistry.frame.read_parquet(source, **options), version=self._version)
+
+    scan_csv = read_csv
+    scan_parquet = read_parquet
+
+    @property
+    def _version(self) -> Any:
+        return self._target._version
+
     def from_native(self, data: Any, /) -> FrameForNarwhals | SeriesForNarwhals:
         """Return an SFrame or an SArray for narwhals."""
-        version = self._target._version
         if isinstance(data, ClassRegistry.frame):
-            return FrameForNarwhals(data, version=version)
-        return SeriesForNarwhals(data, version=version)
+            return FrameForNarwhals(data, version=self._version)
+        return SeriesForNarwhals(data, version=self._version)
 
 
 class FrameForNarwhals(Delegate):
@@ -297,6 +317,11 @@ class SeriesForNarwhals(Delegate):
         self._native, self._arrow = native, arrow
         self._version = version if arrow is None else arrow._version
         self.name = name if arrow is None else arrow.name
+
+    @classmethod
+    def from_iterable(cls, data: Any, *, context: Any, **options: Any) -> Any:
+        """Return a column of values; narwhals calls this on the class of a column."""
+        return wrapped(arrow_classes().series.from_iterable(unwrapped(data), context=unwrapped(context), **options))
 
     @property
     def _target(self) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame
@@ -178,6 +181,32 @@ def test_frames_in_files(tmp_path: Path) -> None:
     given = nw.from_native(SFrame(str(tmp_path / "a.sframe")))
     assert given.select(nw.col("a").sum()).item() == 499_500
     assert given.filter(nw.col("a") % 100 == 7).to_native()["a"].to_numpy().tolist() == list(range(7, 1000, 100))
+
+
+def test_files_are_read_by_this_package_and_lazily(tmp_path: Path, rows_taken: list[str]) -> None:
+    pq.write_table(pa.table({"a": [1, 2, 3], "b": ["x", "y", None]}), tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("a;b\n1;x\n2;y\n")
+    scanned = nw.scan_parquet(str(tmp_path / "t.parquet"), backend=narwhals_frames)
+    assert isinstance(scanned.to_native(), SFrame) and scanned.collect_schema().names() == ["a", "b"] and rows_taken == []
+    assert scanned.filter(nw.col("a") > 1).collect().rows() == [(2, "y"), (3, None)]
+    assert nw.read_parquet(str(tmp_path / "t.parquet"), backend=narwhals_frames)["a"].sum() == 6
+    assert nw.read_csv(str(tmp_path / "t.csv"), backend=narwhals_frames, separator=";").rows() == [(1, "x"), (2, "y")]
+    assert nw.scan_csv(str(tmp_path / "t.csv"), backend=narwhals_frames, separator=";").collect().shape == (2, 2)
+
+
+def test_frames_of_narwhals_are_copied_and_pickled() -> None:
+    given = nw.from_native(SFrame(ROWS)).with_columns(twice=nw.col("n") * 2)
+    for other in (copy.copy(given), copy.deepcopy(given), pickle.loads(pickle.dumps(given))):
+        assert isinstance(other.to_native(), SFrame) and other["twice"].to_list() == [6, 2, None, 4]
+
+
+def test_narwhals_own_comparison() -> None:
+    from narwhals.testing import assert_frame_equal, assert_series_equal
+
+    given = nw.from_native(SFrame(ROWS))
+    assert_frame_equal(given, nw.from_native(SFrame(ROWS)), check_row_order=False)
+    with pytest.raises(AssertionError):
+        assert_series_equal(given["n"], given["n"] + 1)
 
 
 PLUGIN = """
