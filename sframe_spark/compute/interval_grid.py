@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import attrs
 import numpy as np
 
@@ -43,6 +44,8 @@ class Grid:
             raise InvalidArgumentError(f"the plan's text has intervals of the length {self.every}")
         if self.every is not None and self.calendar is not None:
             raise InvalidArgumentError("the plan's text has intervals both of a length and of the calendar")
+        if not math.isfinite(self.origin):
+            raise InvalidArgumentError(f"the plan's text has intervals from {self.origin} on")
         if isinstance(self.every, int) and isinstance(self.origin, int) and not 0 <= self.origin < self.every:
             raise InvalidArgumentError(f"the plan's text has intervals of the length {self.every} from {self.origin} on")
         return self
