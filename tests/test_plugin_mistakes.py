@@ -470,4 +470,4 @@ def test_a_query_that_is_no_relation_is_told() -> None:
     with pytest.raises(AssertionError, match=said):
         check_lowering(Example("test_bare", "ints", lambda: node))
     with pytest.raises(PlanInvariantError, match=said):
-        column_of(node).materialize(naive=True)
+        frame_of(node, ["a"]).materialize(naive=True)

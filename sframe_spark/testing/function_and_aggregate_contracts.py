@@ -32,7 +32,7 @@ from sframe_spark.testing.generated_inputs import Tables, check_generated, chunk
 from sframe_spark.testing.kernel_runs import in_memory, read_all, run_kernel
 from sframe_spark.testing.order_claims import rank
 from sframe_spark.testing.rewrite_checks import other_orders
-from sframe_spark.testing.row_comparison import Rows, counted, demand, rows_of, same_value, shown
+from sframe_spark.testing.row_comparison import Rows, counted, demand, difference, rows_of, same_value, shown
 from sframe_spark.testing.state_checks import places_to_cut
 from sframe_spark.testing.state_column_checks import check_state_columns, ranges_within
 from sframe_spark.testing.where_kernels_run import check_groups_by_arrow, check_in_other_process, kernel_over, require_no_python_for_each_row
@@ -106,7 +106,7 @@ def check_function(
     some = checks.rows_that_do_not_fail(rows[:: max(1, -(-len(rows) // MAX_SPARK_ROWS))])
     with_subject(lambda: checks.check_where_it_runs(some))
     if spark:
-        with_subject(lambda: check_lowering(Example("generalized_transform", name, lambda: checks.node(some))))
+        with_subject(lambda: check_lowering(Example("generalized_transform", name, lambda: checks.node(some)), checks.difference_by_call))
 
 
 def check_aggregate(
@@ -309,6 +309,13 @@ class _FunctionChecks:
         text = f"{type(failure).__name__}: {failure}"
         raise ContractBroken(self.subject, "it takes rows together that it takes one by one", text, rows=tables_text([rows])) from failure
 
+    def difference_by_call(self, by_kernel: Rows, by_spark: Rows) -> str:
+        """Return the first call of which kernel and Spark expression make different values."""
+        if len(by_kernel) != len(by_spark):
+            return difference(by_kernel, by_spark, "the kernel", "Spark")
+        row, other = next((row, other) for row, other in zip(by_kernel, by_spark, strict=True) if not same_value(row[-1], other[-1]))
+        return f"{self.called(row)} is {shown(row[-1])} by the kernel and {shown(other[-1])} by build()"
+
     def require_some_call(self, rows: Rows, failure: Exception) -> None:
         """Say why every call fails: the engine explains what a kernel gave, and else the number or the types of arguments are wrong."""
         kinds = ", ".join(str(self.schema[o.index] if isinstance(o, Register) else o.type) for o in self.step.operands)
@@ -319,7 +326,8 @@ class _FunctionChecks:
             if is_explained
             else f"it takes {counted(len(self.step.operands), 'argument')} ({kinds})"
         )
-        raise ContractBroken(self.subject, rule, str(failure) if is_explained else text) from failure
+        remedy = "" if is_explained else "arguments= of define_function() says how many it takes, and infer() refuses the types that it does not take"
+        raise ContractBroken(self.subject, rule, str(failure) if is_explained else text, remedy) from failure
 
     def failure_of(self, rows: Rows) -> Exception | None:
         try:
@@ -559,11 +567,15 @@ class _AggregateChecks:
             return parts.lift(chunk.slice(start, stop).columns, stop - start, types, self.parameters)
 
         rule = "parts of runs that are combined are the part of all rows, in any grouping, of no rows too"
+        remedy = "combine() keeps all that finish() needs, such as sums and counts, and finish() divides: no part is a finished value"
         for cut, end in itertools.combinations_with_replacement(places_to_cut(len(rows)), 2):
             runs = [lifted(0, cut), lifted(cut, end), lifted(end, len(rows))]
+            # A function may change its arguments.
+            given = ", ".join(map(shown, runs))
             left = parts.combine(parts.combine(runs[0], runs[1], types), runs[2], types)
             right = parts.combine(runs[0], parts.combine(runs[1], runs[2], types), types)
             for part, way in ((left, "the first two first"), (right, "the last two first")):
                 value = parts.finish(part, types, self.parameters)
-                found = f"parts of rows 0 to {cut}, {cut} to {end} and {end} to {len(rows)}, {way}, give {shown(value)}; all rows {shown(whole)}"
-                demand(same_value(value, whole), self.subject, rule, found)
+                where = f"combine() of the parts of rows 0 to {cut}, {cut} to {end} and {end} to {len(rows)}, {given}, {way}"
+                found = f"{where}, gives {shown(part)}, which finish() makes {shown(value)}; of all rows it is {shown(whole)}"
+                demand(same_value(value, whole), self.subject, rule, found, remedy)

@@ -31,7 +31,7 @@ from pathlib import Path
 
 import attrs
 
-from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, SFrameError
+from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, SFrameError, listed, near_names
 from sframe_spark.message_text import in_full
 from sframe_spark.operators.sort_top_rows_and_assumed_order import AssumeOrder
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
@@ -132,6 +132,21 @@ def _read_case(equation: str, body: str, declared: Declared) -> LawCase:
     return LawCase(equation, title, "\n".join(lines[:-1]), None, declared)
 
 
+def input_plan_of(case: LawCase) -> PlannerNode:
+    """Return the input plan of a case.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no plan, such as one of a column that a table has not; the message names the case.
+    """
+    try:
+        return case.input_plan()
+    except (SFrameError, LookupError) as error:
+        said = str(error) if isinstance(error, SFrameError) else f"a column, or another number, that there is not ({error})"
+        raise InvalidArgumentError(f"the plan of the case {case.title!r} of the law {case.equation!r} is none: {said}") from error
+
+
 def apply_law(rule: Law, root: PlannerNode, stages: Sequence[Stage]) -> PlannerNode:
     """Return the plan after a single law has been applied, in each of its stages, until it changes nothing more."""
     return Optimizer(stages, [rule]).optimize(root)
@@ -163,7 +178,7 @@ def run_case(case: LawCase, laws: Iterable[Law], stages: Sequence[Stage]) -> str
     if result is root:
         return "the law does not fire"
     if whole_text(result) != case.output_text:
-        return f"the law gives another plan:\n{whole_text(result)}"
+        return f"the law gives another plan:\n{whole_text(result)}\nand the case says:\n{case.output_text}"
     return changed_values(root, result)
 
 
@@ -231,12 +246,18 @@ def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
     ------
     PlanInvariantError
         If a law changes the rows of a case.
+    InvalidArgumentError
+        If a case is of an unknown law, or its plan is none.
     """
     head = ("\n" + text).split("\n" + LAW)[0].strip()
     by_name = {rule.equation: rule for rule in laws}
     sections: dict[str, list[str]] = {}
     for case in read_cases(text):
-        root = case.input_plan()
+        if case.equation not in by_name:
+            near = near_names(case.equation, by_name)
+            meant = f", did you mean {listed(near)}?" if near else ": its module calls register_law()"
+            raise InvalidArgumentError(f"no law is named {case.equation!r}{meant}")
+        root = input_plan_of(case)
         result = apply_law(by_name[case.equation], root, stages)
         wrong = None if result is root else changed_values(root, result)
         if wrong is not None:
@@ -255,7 +276,7 @@ def stale_files(directory: Path, laws: Sequence[Law], stages: Sequence[Stage]) -
         text = path.read_text(encoding="utf-8")
         try:
             new = rewritten(text, laws, stages)
-        except PlanInvariantError as error:
+        except (PlanInvariantError, InvalidArgumentError) as error:
             refused[path] = str(error)
         else:
             if new != text:
@@ -272,9 +293,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not any(chosen.directory.glob("*.txt")):
         parser.error(f"there is no fixture file (*.txt) in {chosen.directory}")
     load_plugins()
-    stale, refused = stale_files(chosen.directory, (*builtin_laws(), *active_laws()), STAGES)
+    laws = (*builtin_laws(), *active_laws())
+    stale, refused = stale_files(chosen.directory, laws, STAGES)
     for path, text in stale.items():
         sys.stdout.write(f"{path}: {'rewritten' if chosen.update else 'differs; --update rewrites it'}\n")
+        for case in read_cases(path.read_text(encoding="utf-8")):
+            if (wrong := run_case(case, laws, STAGES)) is not None:
+                sys.stdout.write(f"  the case {case.title!r} of the law {case.equation!r}: {wrong}\n")
         if chosen.update:
             path.write_text(text, encoding="utf-8")
     for path, reason in refused.items():

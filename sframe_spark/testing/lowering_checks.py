@@ -136,9 +136,14 @@ def check_work_in_spark(node: PlannerNode) -> None:
     if not plans:
         return
     ran = QueryWork(plans[-1].count("Exchange"), plans[-1].count("Sort"))
-    found = f"with the result in order at most {work.exchanges} and {work.sorts} are claimed, and {ran.exchanges} and {ran.sorts} ran"
+    found = (
+        f"with the result in order it claims at most {counted(work.exchanges, 'exchange')} and {counted(work.sorts, 'sort')}, "
+        f"{ran.exchanges} and {ran.sorts} ran"
+    )
     holds = ran.exchanges <= work.exchanges and ran.sorts <= work.sorts
-    remedy = "SparkCost(None), the default, claims nothing"
+    said = node.operator.spark_cost.work
+    more = QueryWork(said.exchanges + max(0, ran.exchanges - work.exchanges), said.sorts + max(0, ran.sorts - work.sorts)) if said else None
+    remedy = f"Say SparkCost(QueryWork({more.exchanges}, {more.sorts})), or leave spark_cost out, which claims nothing" if more else ""
     demand(holds, node, f"its query has no more exchanges and sorts than spark_cost says, {node.operator.spark_cost.work}", found, remedy)
 
 

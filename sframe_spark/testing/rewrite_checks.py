@@ -135,7 +135,13 @@ def check_row_range(node: PlannerNode, rows: Rows) -> None:
     wanted = rows_of(read_all(node.inputs[0]), node.inputs[0].schema)[kept.start : kept.stop : kept.step]
     rule = f"rows are those of the input that row_range says, {kept.start}:{'' if kept.stop is None else kept.stop}:{kept.step}"
     if not same_rows(rows, wanted):
-        demand(False, node, rule, difference(rows, wanted, "the kernel", "that range of the input"))
+        demand(
+            False,
+            node,
+            rule,
+            difference(rows, wanted, "the kernel", "that range of the input"),
+            "row_range gives the slice that the kernel keeps, or None",
+        )
 
 
 # A filter of the output, and the same filter of the input.

@@ -20,7 +20,7 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.api.sframe.file_io import form_of_files
 from sframe_spark.config import config
 from sframe_spark.engine.execution.export import write_whole
-from sframe_spark.errors import ContractBroken, InvalidArgumentError, SFrameError, UncheckedWarning, UserFunctionError, users_level
+from sframe_spark.errors import ContractBroken, InvalidArgumentError, SchemaError, SFrameError, UncheckedWarning, UserFunctionError, users_level
 from sframe_spark.operators.sources.row_source import RowSource
 from sframe_spark.operators.sources.rows_of_sources import source_node
 from sframe_spark.operators.sources.source_predicate import Predicate
@@ -180,20 +180,22 @@ def _opened(source: RowSource) -> _SourceCheck:
     table = table_of_sources([source])
     length = table.lengths[0]
     stop = len(table.parts[0]) if length is None else length
-    rows = _failing(source, "rows are of the declared columns and types", lambda: read_rows(source, table, 0, stop, table.names, None))
+    remedy = "columns() says one type, and read() yields another: cast the values, or declare their type"
+    rows = _failing(source, "rows are of the declared columns and types", lambda: read_rows(source, table, 0, stop, table.names, None), remedy)
     starts = range(len(table.parts[0]) + 1) if length is None else table.part_starts
     near = {0, 1, 2, stop // 3, stop // 2, stop - 2, stop - 1, stop, *starts[:MAX_READ_ALONE], *starts[-MAX_READ_ALONE:]}
     return _SourceCheck(source, table, rows, sorted(bound for bound in near if 0 <= bound <= stop))
 
 
-def _failing(source: RowSource, rule: str, read: Callable[[], Rows]) -> Rows:
+def _failing(source: RowSource, rule: str, read: Callable[[], Rows], remedy: str = "") -> Rows:
     """Return what is read; an error is that a rule does not hold."""
     try:
         return read()
     except ContractBroken:
         raise
     except Exception as error:
-        raise ContractBroken(f"the source {type(source).__name__}", rule, f"read() raises {type(error).__name__}: {error}") from error
+        remedy = remedy if isinstance(error, SchemaError) else ""
+        raise ContractBroken(f"the source {type(source).__name__}", rule, f"read() raises {type(error).__name__}: {error}", remedy) from error
 
 
 def _check_declared_rows(checked: _SourceCheck) -> None:
@@ -241,17 +243,18 @@ def _check_again(checked: _SourceCheck) -> None:
 def _check_ranges(checked: _SourceCheck) -> None:
     """Check that neighbouring ranges add up to all rows."""
     rule = f"neighbouring ranges of {checked.what} add up"
+    remedy = f"read(start, stop, ...) yields the {checked.what} from start on, and not that at stop: stop is exclusive"
     last = checked.bounds[-1]
     for bound in checked.bounds:
         none = _failing(checked.source, rule, partial(checked.read, bound, bound))
-        checked.demand(not none, rule, f"read({bound}, {bound}, ...) yields {counted(len(none), 'row')}: {shown_rows(none)}")
+        checked.demand(not none, rule, f"read({bound}, {bound}, ...) yields {counted(len(none), 'row')}: {shown_rows(none)}", remedy)
     cuts = [[0, bound, last] for bound in checked.bounds] + [list(checked.bounds), [0, *range(1, min(last, MAX_READ_ALONE)), last]]
     for cut in cuts:
         ranges = [pair for pair in pairwise(sorted(cut)) if pair[0] < pair[1]]
         parts = [_failing(checked.source, rule, partial(checked.read, *pair)) for pair in ranges]
         found = [row for part in parts for row in part]
         names = " and ".join(f"read({start}, {stop}, ...)" for start, stop in ranges[:3]) + (" and so on" if len(ranges) > 3 else "")
-        checked.demand(same_rows(checked.rows, found), rule, _shown_difference(found, checked.rows, names, f"read(0, {last}, ...)"))
+        checked.demand(same_rows(checked.rows, found), rule, _shown_difference(found, checked.rows, names, f"read(0, {last}, ...)"), remedy)
 
 
 def _check_columns(checked: _SourceCheck) -> None:
@@ -267,9 +270,15 @@ def _check_columns(checked: _SourceCheck) -> None:
 
 def _check_claims(checked: _SourceCheck) -> None:
     """Check what order() and unique() say."""
-    found = false_claims(properties_of(source_node(checked.table)), checked.rows)
-    named = re.sub(r"column (\d+)", lambda match: f"{checked.table.names[int(match[1])]!r}", "; ".join(found))
-    checked.demand(not found, "what order() and unique() say is true", named)
+    found, names = false_claims(properties_of(source_node(checked.table)), checked.rows), checked.table.names
+    if not found:
+        return
+    named = re.sub(r"column (\d+)", lambda match: repr(names[int(match[1])]), found[0])
+    named = re.sub(r"columns \[([\d, ]+)\]", lambda match: "columns " + ", ".join(repr(names[int(number)]) for number in match[1].split(",")), named)
+    numbers = re.match(r"rows (\d+) and (\d+)", named)
+    rows = "" if numbers is None else f": {shown_rows([checked.rows[int(number)] for number in numbers.groups()])}"
+    remedy = "Leave out of order() and unique() what is not true of every file: a sort is left out where they say that rows are in order"
+    checked.demand(False, "what order() and unique() say is true", named + rows, remedy)
 
 
 def _check_predicates(checked: _SourceCheck) -> None:
@@ -290,7 +299,9 @@ def _check_predicates(checked: _SourceCheck) -> None:
             checked.demand(lost is None, rule, f"{what} it leaves out {shown_rows([lost or ()])}", "Ranges include both of their ends")
             made = _not_within(found, every)
             others = "with a predicate there are no other rows, and no other order"
-            checked.demand(made is None, others, f"{what} it yields {shown_rows([made or ()])}")
+            checked.demand(
+                made is None, others, f"{what} it yields {shown_rows([made or ()])}", "Yield rows in the order in which they are without it"
+            )
 
 
 def predicates_of(table: SourceTable, rows: Rows) -> Iterator[Predicate]:
@@ -426,7 +437,8 @@ def check_writer(
     types = {name: kind if isinstance(kind, ColumnType) else type_of_class(kind) for name, kind in columns.items()}
     schema = tuple(types.values())
     made = [tuple(values) for values in zip(*[_cycled(values_of(kind), 17) for kind in schema], strict=True)]
-    tried = [list(map(tuple, rows)), [], made[:1], made, *([row] for row in made)]
+    # Single rows come first: of many rows that come back otherwise, a message shows the first one.
+    tried = [list(map(tuple, rows)), [], *([row] for row in made), made]
     written = 0
     with tempfile.TemporaryDirectory() as directory:
         for number, table in enumerate(tried):
@@ -458,15 +470,16 @@ def _written_and_read(
                 for batch in batches:
                     for table in groups(form, [chunk_of(batch, schema).columns]):
                         writer.write(table)
-    except ContractBroken:
-        raise
     except Exception as error:
-        if isinstance(error.__cause__, ContractBroken):
-            raise error.__cause__ from None
+        # The engine wraps it as an error of the writer, which is of its class too.
+        broken = error.__cause__ if isinstance(error.__cause__, ContractBroken) else error
+        if isinstance(broken, ContractBroken):
+            raise broken from None
         if isinstance(error, SFrameError) and not isinstance(error, UserFunctionError):
             return False
         reason = str(error).splitlines()[0] if isinstance(error, SFrameError) else f"write() raises {type(error).__name__}: {error}"
-        raise ContractBroken(subject, "it writes rows, or refuses them by an error of this package", reason, rows=shown) from error
+        remedy = "Write them, or raise InvalidArgumentError with what such files do not hold; check() refuses columns of other types"
+        raise ContractBroken(subject, "it writes rows, or refuses them by an error of this package", reason, remedy, shown) from error
     rule = f"rows come back as they were written, by {count} of write()"
     try:
         found = _rows_read(read(path), list(form.names))
@@ -474,7 +487,8 @@ def _written_and_read(
         raise ContractBroken(subject, rule, f"reading raises {type(error).__name__}: {error}", rows=shown) from error
     wanted = [tuple(expected(row)) for row in rows]
     if not same_rows(found, wanted):
-        raise ContractBroken(subject, rule, _shown_difference(found, wanted, "what is read", "the frame"), rows=shown)
+        remedy = "write() is called for each batch: it goes on where the last call has ended" if len(batches) > 1 else ""
+        raise ContractBroken(subject, rule, _shown_difference(found, wanted, "what is read", "the frame"), remedy, shown)
     return True
 
 

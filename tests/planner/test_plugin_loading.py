@@ -50,7 +50,7 @@ FAULTS = {
     "a test's end": ("import pytest\npytest.skip('not here', allow_module_level=True)", "Skipped: not here"),
     "a missing dependency": ("import there_is_none", "ModuleNotFoundError: No module named 'there_is_none'"),
     "a syntax error": ("def", "SyntaxError: invalid syntax"),
-    "a name of ours": (FUNCTION.format(name="add"), "the name 'add' is taken by the scalar function of sframe_spark."),
+    "a name of ours": (FUNCTION.format(name="add"), "the name 'add' is taken by a built-in scalar function"),
     "an operator of ours": (KINDS.format(name="sort"), "the operator name 'sort' is taken by sframe_spark.operators."),
     "a law of ours": (
         "from sframe_spark.plugin import *\nregister_law(law('reverse(reverse(x)) = x', stage='pushdown', on='reverse')(lambda node: None))",

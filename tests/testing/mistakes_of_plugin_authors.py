@@ -701,7 +701,10 @@ def message_of(made: Mistake) -> str:
             warnings.simplefilter("ignore", UncheckedWarning)
             made.make()
     except Exception as error:
-        return re.sub(r"0\.\d{6,}", "0.123", str(error)).replace(f"{ROOT}/", "")
+        # Random numbers are others each time; those that differ are shown as numbers that do.
+        names: dict[str, str] = {}
+        shown = re.sub(r"0\.\d{6,}", lambda match: names.setdefault(match[0], f"0.{123 + 333 * len(names)}"), str(error))
+        return shown.replace(f"{ROOT}/", "")
     return ""
 
 

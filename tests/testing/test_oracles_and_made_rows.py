@@ -176,6 +176,27 @@ def test_a_file_with_a_case_whose_rows_change_is_not_rewritten(
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == text
 
 
+def test_the_command_says_which_case_differs_and_what_is_wrong_with_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @law("reverse(reverse(x)) = x", stage="pushdown", on="reverse")
+    def rule(node: Any) -> Any:
+        return None
+
+    monkeypatch.setattr("sframe_spark.testing.golden_plans_of_laws.builtin_laws", lambda: (rule,))
+    monkeypatch.setattr("sframe_spark.testing.golden_plans_of_laws.active_laws", lambda: ())
+    source = "r0 := segment_source[a, columns [0], rows 0..10]()  # (int) x 10"
+    text = f"table a(int) x 10\n\n## reverse(reverse(x)) = x\n-- once\n{source}\nr1 := reverse[](r0)  # (int) x 10\n=>\n{source}\n"
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "b.txt").write_text(text.replace("columns [0]", "columns [7]"), encoding="utf-8")
+    (tmp_path / "c.txt").write_text(text.replace("## reverse(", "## revers("), encoding="utf-8")
+    assert main([str(tmp_path)]) == 3
+    said = capsys.readouterr().out
+    assert "the case 'once' of the law 'reverse(reverse(x)) = x': the law does not fire" in said
+    assert "b.txt: the plan of the case 'once' of the law 'reverse(reverse(x)) = x' is none" in said
+    assert "c.txt: no law is named 'revers(reverse(x)) = x', did you mean 'reverse(reverse(x)) = x'?" in said
+
+
 def test_plans_of_many_steps_are_written_and_read_in_full() -> None:
     steps = "; ".join(f"v{number + 1} := add(v{number}, 1)" for number in range(9))
     plan = f"r1 := generalized_transform[{steps}; [v9]](r0)  # (int) x 10"

@@ -60,9 +60,7 @@ class FunctionTable(dict[str, Entry]):
             raise errors.InvalidArgumentError(f"a {self.kind} is named as variables are, by letters, digits and underscores, not {entry.name!r:.80}")
         holder = self.get(entry.name)
         if holder is not None and (entry.name in self._built_in or location_of(holder.infer) != location_of(entry.infer)):
-            raise errors.InvalidArgumentError(
-                f"the name {entry.name!r} is taken by the {self.kind} of {location_of(holder.infer)}: choose another name"
-            )
+            raise errors.InvalidArgumentError(f"the name {entry.name!r} is taken by {self._holder(holder)}: choose another name")
         self[entry.name] = entry
         if self._built_in:
             record(self.kind, entry.name, entry, lambda: self._restore(entry, holder))
@@ -162,6 +160,9 @@ class FunctionTable(dict[str, Entry]):
             return self._receive, ({entry.name: self._packed(entry) for entry in self.added()},)
         finally:
             self._packing.is_active = False
+
+    def _holder(self, entry: Entry) -> str:
+        return f"a built-in {self.kind}" if entry.name in self._built_in else f"the {self.kind} of {location_of(entry.infer)}"
 
     def why_not_sent(self, name: str) -> str | None:
         """Return why a plug-in's entry cannot be sent to other processes; None if it can, or is built in."""
