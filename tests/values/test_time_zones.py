@@ -170,6 +170,7 @@ def test_a_rule_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_zones_of_the_package_where_the_system_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tzdata")
     monkeypatch.setattr(zoneinfo, "TZPATH", ())
     alone = zone_named.__wrapped__("America/New_York")
     assert alone.starts[-4:].tolist() == zone_named("America/New_York").starts[-4:].tolist()
