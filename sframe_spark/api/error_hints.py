@@ -360,7 +360,7 @@ ARRAY = COMMON | by_name(
         "use plot()": "hist",
         "use item_length(), contains(), element_slice() and apply(function)": "list arr",
         "use unpack()": "struct unnest",
-        "use element_slice(0, n)": "substr",
+        "use sf['a'].str.slice(0, n)": "substr",
         "use str_pad(width)": "pad_start lpad rjust",
         "use str_pad(width, 'right')": "pad_end rpad ljust",
         "use str_pad(width, 'both')": "center",

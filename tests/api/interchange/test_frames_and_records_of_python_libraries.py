@@ -48,7 +48,7 @@ LIBRARIES = {
     "cudf": {"to_arrow": lambda self: TABLE},
     "datatable": {"to_arrow": lambda self: TABLE},
     "vaex": {"to_arrow_table": lambda self: TABLE},
-    "another": {"__dataframe__": lambda self, **options: FRAME.__dataframe__(**options)},
+    "another": {"__dataframe__": lambda self, **options: TABLE.__dataframe__(**options)},
 }
 
 

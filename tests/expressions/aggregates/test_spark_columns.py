@@ -150,7 +150,8 @@ def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:
     return True
 
 
-ONE_COLUMN = sorted(name for name, function in AGGREGATES.items() if function.arguments[0] <= 1)
+# Other tests of this process may have added some.
+ONE_COLUMN = sorted(name for name in AGGREGATES._built_in if AGGREGATES[name].arguments[0] <= 1)
 
 
 def usable(kind: ColumnType, case: tuple[Any, ...]) -> list[list[list[Any]]]:

@@ -165,7 +165,7 @@ def test_spark_dataframes_that_frames_became_stay_readable(spark: Any, tmp_path:
 @pytest.mark.spark
 def test_others_dataframes_are_asked_for_no_files(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Any] = []
-    monkeypatch.setattr("sframe_spark.storage.filesystem.format_recognition._is_frame", lambda directory: looked.append(directory))
+    monkeypatch.setattr("sframe_spark.storage.filesystem.format_recognition.is_saved_frame", lambda directory: looked.append(directory))
     frame()[["n"]].write_parquet(tmp_path / "others")
     read = spark.read.parquet(str(tmp_path / "others"))
     jobs = spark.sparkContext.statusTracker()
