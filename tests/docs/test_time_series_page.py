@@ -127,8 +127,10 @@ def test_tasks_are_short() -> None:
     assert {number: ratio for number, ratio in ratios.items() if ratio > MAX_RATIO} == {}
 
 
-def test_values_are_those_of_polars(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_are_those_of_polars(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     polars = pytest.importorskip("polars")
+    # The page saves a picture.
+    monkeypatch.chdir(tmp_path)
     data, tasks = blocks()
     ours: dict[str, Any] = {"__name__": "page"}
     exec(data, ours)
