@@ -35,7 +35,7 @@ _OLD_MEMBERS = {
     "get_column": "write sf[name]",
 }
 # Names of GraphLab Create that have another one here, by their places in the package.
-_OLD_NAMES = {
+_OLD_NAMES: dict[tuple[str, ...], str] = {
     ("text_analytics", "stopwords"): "write text_analytics.stop_words",
 }
 _OLD_KEYWORDS = {

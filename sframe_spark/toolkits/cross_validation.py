@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.api.column_names import unique_names
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.message_text import brief
@@ -38,9 +39,7 @@ def shuffle(sf: SFrame, random_seed: int | None = None) -> SFrame:
     [1, 2, 3]
     """
     _require_frame(sf)
-    name = "order"
-    while name in sf.column_names():
-        name += "_"
+    name = unique_names([*sf.column_names(), "order"])[-1]
     numbered = sf.add_row_number(name)
     seed = 0 if random_seed is None else random_seed
     numbered[name] = numbered[name].apply(_Draw(seed), float)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api import aggregate
+from sframe_spark.api.column_names import unique_names
 from sframe_spark.api.error_hints import add_call_hints
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
@@ -59,9 +60,7 @@ def random_split_by_user(
         raise SchemaError(f"item_test_proportion is a number from 0 to 1, not {brief(item_test_proportion)}")
     if not 0 <= item_test_proportion <= 1:
         raise UnsupportedOperationError(f"item_test_proportion is a number from 0 to 1, not {item_test_proportion!r}")
-    number = "row number"
-    while number in dataset.column_names():
-        number += "_"
+    number = unique_names([*dataset.column_names(), "row number"])[-1]
     rows = candidates = dataset.add_row_number(number)
     if max_num_users is not None and max_num_users >= 0:
         users = dataset[[user_id]].unique().sort(user_id)

@@ -18,9 +18,8 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.io.path_arguments import path_text
 from sframe_spark.api.io.saved_frames import COLUMN_NAME, load_frame, save_node
-from sframe_spark.api.node_value_conversion import collect_chunks
 from sframe_spark.config import config
-from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
+from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.paths_and_uris import normalised
@@ -126,9 +125,8 @@ class NeverPickled:
 
 def _few_rows(node: PlannerNode) -> bytes | None:
     """Evaluate a node, and return its rows as a stream of Arrow; None if they have more than ``MAX_PICKLED_BYTES``."""
-    materialize(node)
     chunks, size = [], 0
-    for chunk in collect_chunks(node):
+    for chunk in iterate(node):
         size += chunk.size
         if size > MAX_PICKLED_BYTES:
             return None

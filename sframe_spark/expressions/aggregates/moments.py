@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -152,7 +153,7 @@ def infinite(number: Any) -> float:
     return math.inf if number > 0 else -math.inf
 
 
-class Moments:
+class Moments(ABC):
     """What a formula reads: the same for pairs of floats of many groups and for fractions of one group.
 
     Attributes
@@ -183,25 +184,25 @@ class Moments:
         width = len(next(iter(self.sums)))
         return self.ratio(self.sums[tuple(int(other == variable) for other in range(width))], self.total)
 
+    @abstractmethod
     def ratio(self, numerator: Any, denominator: Any) -> Any:
         """Return a quotient; of zero it is infinite, or NaN."""
-        raise NotImplementedError
 
+    @abstractmethod
     def root_ratio(self, numerator: Any, denominator: Any) -> Any:
         """Return a number divided by the root of another one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def without_noise(self, number: Any, scale: Any) -> Any:
         """Return a difference of numbers of some size: zero if it is smaller than their rounding errors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def or_nan(self, number: Any, scale: Any) -> Any:
         """Return a difference of numbers of some size; NaN if it is zero or smaller than their rounding errors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def root(self, number: Any) -> Any:
         """Return the square root of a number."""
-        raise NotImplementedError
 
 
 def multiplied_moment(power: Powers, total: Any, sums: Mapping[Powers, Any]) -> tuple[Any, list[Any], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO, ClassVar
@@ -96,7 +97,7 @@ def batch_lengths(file: SourceFile) -> list[int]:
     return rows
 
 
-class ArrowSource(FileSource):
+class ArrowSource(FileSource, ABC):
     """What files and streams have in common."""
 
     threads: ClassVar[bool] = True
@@ -117,9 +118,9 @@ class ArrowSource(FileSource):
                 types[field.name] = arrow_column_type(field.type)
         return types
 
+    @abstractmethod
     def _reader(self, stream: Any, columns: Sequence[str] | None) -> Any:
         """Return pyarrow's reader of some columns."""
-        raise NotImplementedError
 
     def _options(self, columns: Sequence[str] | None) -> pa.ipc.IpcReadOptions:
         fields = [] if columns is None else [self._schema.get_field_index(name) for name in columns]
