@@ -5,7 +5,7 @@ Examples
 >>> import sframe_spark
 >>> sframe_spark.SFrame({"user": ["ann", "bob"], "stars": [5, 3]})["stars"].sum()
 8
->>> sframe_spark.version_info >= (0, 1), sframe_spark.__version__.count(".")
+>>> sframe_spark.version_info >= (0, 2), sframe_spark.__version__.count(".")
 (True, 2)
 """
 
@@ -19,8 +19,8 @@ from sframe_spark.config import config
 if TYPE_CHECKING:
     from sframe_spark.public_api import *
 
-__version__ = "0.1.0"
-version_info = (0, 1, 0)
+__version__ = "0.2.0"
+version_info = (0, 2, 0)
 
 __all__ = [
     "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "__version__", "aggregate", "config", "cross_validation",

@@ -75,7 +75,7 @@ def test_the_list_is_the_one_that_is_loaded() -> None:
 
 def test_an_import_alone_loads_little() -> None:
     heavy = "'numpy', 'pyarrow', 'pyspark', 'networkx', 'sframe_spark.public_api', 'sframe_spark.planner'"
-    assert printed(f"import sys, sframe_spark; print({{{heavy}}} & set(sys.modules), sframe_spark.version_info)") == "set() (0, 1, 0)\n"
+    assert printed(f"import sys, sframe_spark; print({{{heavy}}} & set(sys.modules), sframe_spark.version_info)") == "set() (0, 2, 0)\n"
 
 
 def test_processes_for_works_load_no_api() -> None:

@@ -225,9 +225,9 @@ assert v1.from_native(frame).to_native().num_rows() == 2
 
 def test_the_entry_point(tmp_path: Path) -> None:
     """Told by a program of its own, as entry points are read once; an installed package has them beside it."""
-    metadata = tmp_path / "sframe_spark-0.1.0.dist-info"
+    metadata = tmp_path / "sframe_spark-0.2.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sframe_spark\nVersion: 0.1.0\n")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sframe_spark\nVersion: 0.2.0\n")
     module = "sframe_spark.api.interchange.narwhals_plugin"
     assert f'[project.entry-points."narwhals.plugins"]\nsframe_spark = "{module}"' in Path("pyproject.toml").read_text(encoding="utf-8")
     (metadata / "entry_points.txt").write_text(f"[narwhals.plugins]\nsframe_spark = {module}\n")
