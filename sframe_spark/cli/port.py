@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 import sframe_spark
+from sframe_spark.api.model_hints import MODEL_HINTS
 from sframe_spark.errors import SFrameError
 
 CLEAN, MUST_CHANGE, UNREADABLE = 0, 1, 2
@@ -45,6 +46,9 @@ _OLD_KEYWORDS = {
     ("groupby", "key_columns"): "key_column_names",
     ("sort", "sort_columns"): "key_column_names",
     ("pack_columns", "columns"): "column_names",
+    ("pack_columns", "column_prefix"): "column_name_prefix",
+    ("apply", "skip_undefined"): "skip_na",
+    ("filter", "skip_undefined"): "skip_na",
     ("unpack", "unpack_column"): "column_name",
     ("split_datetime", "expand_column"): "column_name",
     ("split_datetime", "tzone"): "timezone",
@@ -434,6 +438,11 @@ class _ProgramVisitor(ast.NodeVisitor):
             if tuple(names[:length]) in _OLD_NAMES:
                 self.add(node, written, _OLD_NAMES[tuple(names[:length])])
                 return True
+        # A model may stand in a module of others, such as classifier.random_forest_classifier: the inner name says which it is.
+        model = next((name for name in reversed(names) if name in MODEL_HINTS), None)
+        if model is not None:
+            self.add(node, written, MODEL_HINTS[model])
+            return True
         here: Any = sframe_spark
         for number, name in enumerate(names):
             try:

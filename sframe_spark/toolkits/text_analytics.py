@@ -33,7 +33,7 @@ _ID, _DOCUMENT, _WORD, _COUNT = "id", "document", "word", "count"
 
 
 def count_words(text: SArray, to_lower: bool = True, delimiters: Sequence[str] | None = DELIMITERS) -> SArray:
-    """Return for each document a dict from its words to how often they occur, as floats; a missing document stays missing.
+    """Return for each document a dict from its words to how often they occur; a missing document stays missing.
 
     Parameters
     ----------
@@ -43,6 +43,11 @@ def count_words(text: SArray, to_lower: bool = True, delimiters: Sequence[str] |
         Whether letters of ASCII become lower case.
     delimiters
         The characters between words. None: the rules of the Penn Treebank, by which punctuation and ``n't`` are words.
+
+    Returns
+    -------
+    SArray
+        Of class dict. Counts are floats; with ``delimiters=None`` those of texts and lists are ints.
 
     Raises
     ------

@@ -37,6 +37,9 @@ def test_imports(source: str, expected: str) -> None:
     [
         ("gl.linear_regression.create(sf, target='y')", "sklearn.linear_model.Ridge"),
         ("gl.recommender.create(sf)", "pyspark.ml.recommendation.ALS"),
+        ("gl.classifier.random_forest_classifier.create(sf, target='y')", "RandomForestClassifier"),
+        ("gl.boosted_trees.create(sf, target_column='y')", "HistGradientBoostingRegressor"),
+        ("gl.feature_engineering.create(sf)", "sklearn.preprocessing"),
         ("gl.SGraph()", "graphs are out of scope"),
         ("gl.canvas.set_target('ipynb')", "visualization.set_target()"),
         ("gl.aggregate.NOTHING()", "NOTHING"),
@@ -45,6 +48,8 @@ def test_imports(source: str, expected: str) -> None:
         ("other = sf.add_column(column, 'a')", "write sf = sf.add_column(...) first"),
         ("sf = sf.add_column(column, name='a')", "the argument is column_name"),
         ("sf.groupby(key_columns=['a'], operations={})", "the argument is key_column_names"),
+        ("sf.pack_columns(column_prefix='a', dtype=dict)", "the argument is column_name_prefix"),
+        ("sf['a'].apply(len, skip_undefined=False)", "the argument is skip_na"),
         ("sf['a'].topk_index(5)", "is_topk()"),
     ],
 )

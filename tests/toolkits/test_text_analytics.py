@@ -43,6 +43,14 @@ def test_a_word_counts_as_often_as_the_weight_of_its_text_says() -> None:
     assert list(text_analytics.drop_words(SArray([{"A": 1, "a": 2, "b": 2}, None, {}]), 3)) == [{"a": 3}, None, {}]
 
 
+def test_the_rules_of_the_treebank_count_in_ints_and_delimiters_in_floats() -> None:
+    text = SArray(["a b a", None])
+    assert text_analytics.count_words(text, delimiters=None)[0] == {"a": 2, "b": 1}
+    for documents, delimiters, expected in [(text, None, int), (SArray([["a b"]]), None, int), (text, [" "], float)]:
+        counts = SFrame({"counts": text_analytics.count_words(documents, delimiters=delimiters)}).stack("counts", ["word", "count"])
+        assert counts["count"].dtype is expected
+
+
 @pytest.mark.parametrize(
     "documents",
     [[["a", 1]], [["a", None]], [{1: 2}], [{"a": "x"}], [{"a": None}], [{"a": [1]}], [["a", ["b"]]]],

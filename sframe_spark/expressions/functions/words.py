@@ -248,16 +248,16 @@ def _compute_tokens(arguments: Sequence[Argument], types: Sequence[ColumnType], 
 
 
 def _infer_word_counts(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Return the type of the result. Parameters: as of ``tokens``."""
+    """Return the type of the result. Parameters: as of ``tokens``. The rules of the Penn Treebank count in ints, delimiters in floats, as Turi Create."""
     _require_documents("counts of words", types, _ALL_KINDS)
-    return dict_of(STR, FLOAT)
+    return dict_of(STR, INT if parameters[1] is None and types[0].kind != DICT_KIND else FLOAT)
 
 
 def _compute_word_counts(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
     to_lower, delimiters = parameters
     documents = documents_of(array_of(arguments[0], rows), types[0])
     documents = documents.with_words(words_of(documents.texts, delimiters))
-    return counted(attrs.evolve(documents, texts=_lowered(documents.texts, to_lower)), dict_of(STR, FLOAT))
+    return counted(attrs.evolve(documents, texts=_lowered(documents.texts, to_lower)), _infer_word_counts(types, parameters))
 
 
 def _infer_item_counts(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
