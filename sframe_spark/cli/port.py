@@ -25,6 +25,7 @@ OLD_PACKAGES = ("graphlab", "sframe", "turicreate")
 # Before Turi Create these changed the frame and returned it; since then they return another one.
 IN_PLACE = ("add_column", "add_columns", "remove_column", "remove_columns", "rename", "swap_columns")
 _OLD_MEMBERS = {
+    "__materialize__": "write materialize()",
     "num_cols": "write num_columns()",
     "sketch_summary": "write summary()",
     "topk_index": "write is_topk()",
