@@ -33,7 +33,7 @@ _OTHERS = {
     "activity_classifier": "make features of windows, by sf.window() or groupby(), and train sklearn.ensemble.RandomForestClassifier on them",
     "distances": "distances of numbers are scipy.spatial.distance.cdist(sf[names].to_numpy(), other.to_numpy())",
     "drawing_classifier": "train a network of torch on batches of sf[names].to_numpy()",
-    "feature_engineering": "columns are computed by expressions and apply(), or transformed by classes of sklearn.preprocessing and pyspark.ml.feature",
+    "feature_engineering": "expressions and apply() compute columns; sklearn.preprocessing and pyspark.ml.feature have classes for the rest",
     "extensions": "a function of your own is applied by apply(), or is a plug-in (docs/extending.md)",
     "load_model": "models of Turi Create are read by Turi Create alone: train one of scikit-learn or pyspark.ml, and keep it by joblib or its save()",
     "text_classifier": "sklearn.feature_extraction.DictVectorizer().fit_transform(text_analytics.count_words(sf['text'])) gives features of texts for"

@@ -248,7 +248,7 @@ def _compute_tokens(arguments: Sequence[Argument], types: Sequence[ColumnType], 
 
 
 def _infer_word_counts(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Return the type of the result. Parameters: as of ``tokens``. The rules of the Penn Treebank count in ints, delimiters in floats, as Turi Create."""
+    """Return the type of the result. Parameters: as of ``tokens``. As in Turi Create, only delimiters count in floats."""
     _require_documents("counts of words", types, _ALL_KINDS)
     return dict_of(STR, INT if parameters[1] is None and types[0].kind != DICT_KIND else FLOAT)
 
