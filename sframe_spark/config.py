@@ -31,7 +31,7 @@ from sframe_spark.paths_and_uris import is_in_process_memory, location_of, norma
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
 
 # Converters: each takes an assigned value, or the string of an environment variable, and returns the value of the option. If the given value is
-# not allowed, it raises an error that says which values are.
+# not allowed, it raises an error that says which values are. The page of options shows its docstring as what is allowed.
 
 Value = TypeVar("Value")
 
@@ -39,21 +39,29 @@ Value = TypeVar("Value")
 def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[Any], int]:
     """Return a converter to an integer from ``minimum`` to ``maximum``; ``of`` is a part of the error message, such as "of bytes"."""
 
+    allowed = f"a whole number {of}from {minimum} to {maximum}"
+
     def convert(value: Any) -> int:
         try:
             number = None if isinstance(value, bool | float) else int(value)
         except ValueError:
             number = None
         if number is None or not minimum <= number <= maximum:
-            raise ValueError(f"must be a whole number {of}from {minimum} to {maximum}")
+            raise ValueError(f"must be {allowed}")
         return number
 
+    convert.__doc__ = allowed
     return convert
 
 
 def optional(convert: Callable[[Any], Value]) -> Callable[[Any], Value | None]:
     """Return a converter that returns None for None, and calls another converter for all other values."""
-    return lambda value: None if value is None else convert(value)
+
+    def optionally(value: Any) -> Value | None:
+        return None if value is None else convert(value)
+
+    optionally.__doc__ = f"None, or {convert.__doc__}"
+    return optionally
 
 
 def one_of(*allowed: str) -> Callable[[Any], str]:
@@ -61,21 +69,22 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
 
     def convert(value: Any) -> str:
         if value not in allowed:
-            raise ValueError(f"must be one of {', '.join(allowed)}")
+            raise ValueError(f"must be {convert.__doc__}")
         return str(value)
 
+    convert.__doc__ = f"one of {', '.join(allowed)}"
     return convert
 
 
 def path_text(value: Any) -> str:
-    """Return a path or ``file:`` URI as an absolute path, with a leading ``~`` expanded; raise if it is empty or not local."""
+    """a path or ``file:`` URI on this machine; it becomes an absolute path, with a leading ``~`` expanded"""
     if not os.fspath(value):
         raise ValueError("the path is empty")
     return normalised(value)
 
 
 def place_text(value: Any) -> str:
-    """Return a local location as an absolute path, or a remote location as a canonical URI; raise if other processes cannot reach it."""
+    """a path or URI that other processes reach, too; a path becomes absolute"""
     if not os.fspath(value):
         raise ValueError("the path is empty")
     location = location_of(value)
@@ -85,7 +94,7 @@ def place_text(value: Any) -> str:
 
 
 def set_of_names(value: Any) -> frozenset[str]:
-    """Return names as a frozen set. A string, such as the value of an environment variable, is split at ``;``."""
+    """names; a string, such as the value of an environment variable, is split at ``;``"""
     names: Iterable[Any] = value.split(";") if isinstance(value, str) else value
     return frozenset(str(name).strip() for name in names if str(name).strip())
 

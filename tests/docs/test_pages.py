@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs import reference
-from tests.docs.layers import diagram
+from tests.docs.layers import PICTURE, drawn
 from tests.docs.pictures import MAX_BYTES, PICTURES
 from tests.docs.test_code import MADE, blocks_of
 from tests.examples import in_one_test
@@ -72,8 +72,7 @@ def test_each_way_to_extend_is_a_screen_long() -> None:
 
 
 def test_the_picture_of_the_layers_is_made_of_the_imports() -> None:
-    drawn = (PAGES / "design.md").read_text(encoding="utf-8")
-    assert diagram() in drawn, "python -m tests.docs.layers prints what belongs into docs/design.md"
+    assert PICTURE.read_text(encoding="utf-8") == drawn(), "python -m tests.docs.layers draws it anew"
 
 
 @pytest.mark.parametrize("name", reference.PAGES)

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import sframe_spark
-from sframe_spark import SArray, SFrame, Sketch, aggregate, util, visualization
+from sframe_spark import SArray, SFrame, Sketch, aggregate, config, util, visualization
+from sframe_spark.config import Option
 from sframe_spark.data_structures import serialization
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,46 @@ def test_every_member_has_a_place_in_the_reference() -> None:
     pages = module_at(ROOT / "docs" / "site" / "reference.py").pages()
     for kind in (SFrame, SArray, Sketch):
         listed = {name for page in pages.values() for name in re.findall(rf"sframe_spark\.{kind.__name__}\.(\w+)", page)}
-        assert listed == {name for name in dir(kind) if not name.startswith("_")}
+        assert {name for name in listed if not name.startswith("_")} == {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_what_people_type_without_a_name_has_a_place_in_the_reference() -> None:
+    reference = module_at(ROOT / "docs" / "site" / "reference.py")
+    pages = reference.pages()
+    for kind, language in ((SFrame, reference.FRAME_LANGUAGE), (SArray, reference.ARRAY_LANGUAGE)):
+        own = kind.__name__.lower()
+        assert set(language) == {"__getitem__", "__contains__", "__len__", "__iter__", *(["__setitem__", "__delitem__"] if kind is SFrame else [])}
+        for member in language:
+            assert (
+                f"sframe_spark.{kind.__name__}.{member}>`" in pages[own] and f"~sframe_spark.{kind.__name__}.{member}\n" in pages[f"{own}/brackets"]
+            )
+            assert "Examples" in (inspect.getdoc(getattr(kind, member)) or "")
+    signs = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and": "&", "or": "|", "invert": "~"}
+    signs |= {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "abs": "abs", "neg": "-"}
+    listed = " ".join(reference.OPERATORS).split()
+    assert set(listed) == set(signs.values()) and all(callable(getattr(SArray, f"__{name}__")) for name in signs)
+
+
+def test_each_option_tells_default_allowed_values_and_variable() -> None:
+    text = module_at(ROOT / "docs" / "site" / "reference.py").pages()["config"]
+    options = {name: option for name, option in vars(type(config)).items() if isinstance(option, Option)}
+    for name, option in options.items():
+        told = text.partition(f"py:attribute:: sframe_spark.config.{name}\n")[2].partition("```")[0]
+        assert option.__doc__ in told and ":Default: ``" in told and re.search(r":Allowed: \S+ \S+", told), name
+        assert (f"``{option.variable}``" in told) or option.variable is None
+    assert len(options) > 15
+
+
+def test_signatures_are_those_that_people_call() -> None:
+    reference = module_at(ROOT / "docs" / "site" / "reference.py")
+    shown = {
+        name: reference.public_signature(str(inspect.signature(getattr(SFrame, name))))
+        for name in dir(SFrame)
+        if not name.startswith("_") and inspect.isfunction(getattr(SFrame, name))
+    }
+    assert len(shown) > 100 and [name for name, signature in shown.items() if re.search(r"[(,] *_", signature)] == []
+    assert shown["read_csv"].startswith("(url") if "read_csv" in shown else True
+    assert reference.lines_of("sframe_spark", "SFrame.groupby").startswith("sframe_spark/api/sframe/sort_group_append_filter_and_sample.py#L")
 
 
 def test_every_public_function_has_a_place_in_the_reference() -> None:
@@ -49,7 +89,8 @@ def contents_of(text: str) -> list[str]:
 def test_every_page_is_told_of_where_it_is_listed() -> None:
     """A bare list of titles tells a newcomer nothing."""
     made = module_at(ROOT / "docs" / "site" / "reference.py").pages()
-    texts = {page: page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")}
+    built = ROOT / "docs" / "reference"
+    texts = {page: page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md") if built not in page.parents}
     for where, text in {**texts, "reference": made["index"]}.items():
         items = re.split(r"\n(?=\n|[*|]|\d\.)", CONTENTS.sub("", text))
         for name in contents_of(text):

@@ -49,6 +49,23 @@ class Arithmetic:
 
     A numpy array, Polars Series or Arrow array is treated as a column, whose rows are paired by position; but with a column of arrays it is one
     value. A pandas Series is treated as one value, as in Turi Create; ``SArray(series)`` makes a column of it.
+
+    Missing values stay missing; ``== None`` and ``!= None`` find them.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, SFrame
+    >>> sf = SFrame({"lots": [5, 3, None], "price": [2.0, 3.5, 1.0]})
+    >>> list(sf["lots"] * sf["price"]), list(1 - sf["lots"])
+    ([10.0, 10.5, None], [-4, -2, None])
+    >>> list(sf["lots"] // 2), list(sf["lots"] % 2), list(sf["lots"] ** 2)
+    ([2, 1, None], [1, 1, None], [25.0, 9.0, None])
+    >>> list(sf["lots"] > 3), list(sf["lots"] == None), list(~(sf["price"] > 2))
+    ([1, 0, None], [0, 0, 1], [1, 0, 1])
+    >>> list((sf["lots"] > 3) & (sf["price"] < 3)), list((sf["lots"] > 3) | (sf["price"] > 3))
+    ([1, 0, None], [1, 1, None])
+    >>> list(SArray(["a", "b"]) + "!"), list(abs(SArray([-1, 2])))
+    (['a!', 'b!'], [1, 2])
     """
 
     _node: PlannerNode

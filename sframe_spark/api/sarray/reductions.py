@@ -235,7 +235,14 @@ class Reductions:
         return int(self._reduce("count_missing"))
 
     def __contains__(self, item: Any) -> bool:
-        """Return whether at least one row has the given value."""
+        """Return whether at least one row has the given value.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> 3 in SArray([5, 3, None]), None in SArray([5, 3, None]), 4 in SArray([5, 3, None])
+        (True, True, False)
+        """
         literal, column_type = literal_of(item), self._node.schema[0]
         if literal.value is None:
             return self.countna() > 0
@@ -527,5 +534,12 @@ class Reductions:
         return float(middle) if approximate and middle is not None else middle
 
     def __len__(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows. Where it is not known, rows are counted, but not kept.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> len(SArray([5, 3, None]))
+        3
+        """
         return row_count(self._node)

@@ -224,7 +224,13 @@ class SArray(
         return (len(self),)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the values in row order; they are read in batches."""
+        """Iterate over the values in row order; they are read in batches.
+
+        Examples
+        --------
+        >>> [stars + 1 for stars in SArray([5, 3])]
+        [6, 4]
+        """
         return (values[0] for values in iterate_tuples(self._node))
 
     @overload
@@ -232,7 +238,28 @@ class SArray(
     @overload
     def __getitem__(self, key: int | np.integer[Any]) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
-        """Return a value by row number, the rows of a slice, or the rows in which a mask (an SArray or array of Booleans of equal length) is true."""
+        """Return a value by row number, the rows of a slice, or the rows in which a mask (an SArray or array of Booleans of equal length) is true.
+
+        Parameters
+        ----------
+        key
+            An int, of which negative ones count from the end; a slice, as of a list; or a mask, which has one value for each row.
+
+        Raises
+        ------
+        IndexError
+            If there is no row of that number, or a mask has another length.
+        TypeError
+            If the key is of another kind.
+
+        Examples
+        --------
+        >>> stars = SArray([5, 3, 4])
+        >>> stars[0], stars[-1]
+        (5, 4)
+        >>> list(stars[1:]), list(stars[stars > 3])
+        ([3, 4], [5, 4])
+        """
         if (cached := self._cached_row(key)) is not None:
             return cached[0]
         key = one_value(key)

@@ -104,6 +104,14 @@ class Columns:
         super().__setattr__(name, value)
 
     def __contains__(self, name: object) -> bool:
+        """Return whether there is a column of that name.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> "stars" in SFrame({"name": ["ann"], "stars": [5]})
+        True
+        """
         return name in self._names
 
     def select_column(self, column_name: str) -> SArray:
@@ -178,7 +186,37 @@ class Columns:
         return make_frame(columns_of(self._node, [self._position(name) for name in names]), names)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Assign a column: an SArray or other values, one per row, or one value for all rows. With a list of names, assign several columns."""
+        """Assign a column: an SArray or other values, one per row, or one value for all rows. With a list of names, assign several columns.
+
+        Parameters
+        ----------
+        key
+            The name of a new column, which becomes the last one, or of a column that is replaced where it is; or a list of new names.
+        value
+            For a name: an SArray or other values, one for each row, or one value for all rows. For a list: a frame, or a list of columns.
+
+        Raises
+        ------
+        RuntimeError
+            If the numbers of rows differ, or a name of a list is taken.
+        TypeError
+            If the key is neither a name nor a list of names. Rows are not changed in place.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> sf["half"] = sf["stars"] / 2
+        >>> sf["kind"] = "user"
+        >>> print(sf)
+        +------+-------+------+------+
+        | name | stars | half | kind |
+        +------+-------+------+------+
+        | ann  |   5   | 2.5  | user |
+        | bob  |   3   | 1.5  | user |
+        +------+-------+------+------+
+        [2 rows x 4 columns]
+        """
         if isinstance(key, list):
             if isinstance(value, Columns) and (used := [name for name in value._names if name in self._names]):
                 advice = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
@@ -352,6 +390,26 @@ class Columns:
         return self._with(node, names) if inplace else make_frame(node, names)
 
     def __delitem__(self, key: Any) -> None:
+        """Remove a column from this frame; frames and columns made of it before keep it.
+
+        Parameters
+        ----------
+        key
+            The name of the column.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> del sf["name"]
+        >>> sf.column_names()
+        ['stars']
+        """
         self.remove_column(key, inplace=True)
 
     @call_example("sf.rename({'old': 'new'})")

@@ -174,7 +174,14 @@ class SFrame(
     __hash__ = object.__hash__
 
     def __len__(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows. Where it is not known, rows are counted, but not kept.
+
+        Examples
+        --------
+        >>> sf = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> len(sf), len(sf[sf["stars"] > 3])
+        (2, 1)
+        """
         return row_count(self._node)
 
     def num_rows(self) -> int:
@@ -199,7 +206,15 @@ class SFrame(
         return (len(self), len(self._names))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows in order, as dicts; they are read in batches."""
+        """Iterate over the rows in order, as dicts; they are read in batches.
+
+        Examples
+        --------
+        >>> for row in SFrame({"name": ["ann", "bob"], "stars": [5, 3]}):
+        ...     print(row)
+        {'name': 'ann', 'stars': 5}
+        {'name': 'bob', 'stars': 3}
+        """
         return named_rows(self._names, iterate_tuples(self._node, self._names))
 
     @overload
@@ -209,7 +224,52 @@ class SFrame(
     @overload
     def __getitem__(self, key: SArray | np.ndarray[Any, Any] | slice | list[Any] | tuple[Any, ...] | type[Any]) -> SFrame: ...
     def __getitem__(self, key: Any) -> Any:
-        """Return a column by name, a frame of several columns, a row by number, the rows of a slice, or the rows in which a mask is true."""
+        """Return a column by name, a frame of several columns, a row by number, the rows of a slice, or the rows in which a mask is true.
+
+        Parameters
+        ----------
+        key
+            What is asked for:
+
+            * a name: that column, an :class:`~sframe_spark.SArray`
+            * a list of names, or of Python's types of values: a frame of these columns
+            * a mask, such as ``sf["stars"] > 3``: a frame of the rows where it is neither 0 nor missing; it has one value for each row
+            * an int: that row as a dict; negative ones count from the end
+            * a slice: a frame of these rows, as of a list
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        IndexError
+            If there is no row of that number, or a mask has another length.
+        TypeError
+            If the key is of another kind.
+
+        Examples
+        --------
+        >>> sf = SFrame({"name": ["ann", "bob", "cyd"], "stars": [5, 3, 4]})
+        >>> list(sf["stars"])
+        [5, 3, 4]
+        >>> sf[0], sf[-1]["name"]
+        ({'name': 'ann', 'stars': 5}, 'cyd')
+        >>> print(sf[sf["stars"] > 3])
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | ann  |   5   |
+        | cyd  |   4   |
+        +------+-------+
+        [2 rows x 2 columns]
+        >>> print(sf[["stars"]][1:])
+        +-------+
+        | stars |
+        +-------+
+        |   3   |
+        |   4   |
+        +-------+
+        [2 rows x 1 columns]
+        """
         if (cached := self._cached_row(key)) is not None:
             return dict(zip(self._names, cached, strict=True))
         key = one_value(key)
