@@ -28,8 +28,8 @@ SHOWN = re.compile(r"!\[[^\]]+\]\((?:\.\./)*pictures/([\w-]+\.svg)\)")
 
 
 def figures_of(page: Path) -> list[str]:
-    """The files of the figures that a page shows, in its order."""
-    return SHOWN.findall(page.read_text(encoding="utf-8"))
+    """The files of the figures that a page shows, in its order; the layers are no chart."""
+    return [name for name in SHOWN.findall(page.read_text(encoding="utf-8")) if name != "layers.svg"]
 
 
 @contextlib.contextmanager
