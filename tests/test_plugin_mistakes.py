@@ -32,12 +32,14 @@ from sframe_spark.plugin import (
     FloatSum,
     Length,
     SequentialOperator,
+    StateColumn,
     aggregate,
     call,
     column_of,
     define_aggregate,
     define_function,
     frame_of,
+    frame_of_source,
     law,
     node_of,
     reduce,
@@ -45,6 +47,7 @@ from sframe_spark.plugin import (
     register_source,
 )
 from sframe_spark.testing.contract import Example, check_lowering, check_operator
+from sframe_spark.testing.source_and_writer_contracts import check_source
 
 VALUES = [None if number % 7 == 0 else number for number in range(5_000)]
 MISSING_SO_FAR = np.cumsum([value is None for value in VALUES]).tolist()
@@ -374,6 +377,45 @@ def test_what_a_source_says_in_another_form_is_told(mistake: str, tmp_path: Path
         SFrame.read(str(place))
 
 
+def test_a_source_without_its_file_is_told_by_the_kit_and_where_a_frame_is_made() -> None:
+    kind = type("Wrong", (Values,), {"__init__": lambda self, file: None, "__module__": __name__})
+    for use in (check_source, frame_of_source):
+        with pytest.raises(PlanInvariantError, match=r"the source Wrong has no file: its __init__\(\) is to call super"):
+            use(kind("some.values"))
+
+
+@attrs.frozen
+class CountOfAuthor(StateColumn):
+    """The number of values."""
+
+    column: int
+
+    def empty(self, groups: int) -> Any:
+        return np.zeros(groups, dtype=np.int64)
+
+    def lift(self, rows: Any, groups: Any) -> Any:
+        return groups.totals(rows.column(self.column).is_valid().to_numpy(zero_copy_only=False))
+
+    def merge(self, state: Any, groups: Any) -> Any:
+        return groups.totals(state)
+
+
+@attrs.frozen
+class CountFromEnd(StateColumn):
+    """The same of a column that it counts from the end, in a field whose name says nothing."""
+
+    place: int
+
+    def empty(self, groups: int) -> Any:
+        return np.zeros(groups, dtype=np.int64)
+
+    def lift(self, rows: Any, groups: Any) -> Any:
+        return groups.totals(rows.column(-self.place).is_valid().to_numpy(zero_copy_only=False))
+
+    def merge(self, state: Any, groups: Any) -> Any:
+        return groups.totals(state)
+
+
 WRONG_COLUMNS = {
     "finish without last": (
         lambda columns: ColumnAggregate((FloatSum(columns[0]),), lambda sums: sums),
@@ -382,6 +424,14 @@ WRONG_COLUMNS = {
     "finish of other states": (
         lambda columns: ColumnAggregate((FloatSum(columns[0]),), lambda sums, more, *, last: sums),
         r"finish\(\) of the aggregate 'test_wrong_columns' .*'more'",
+    ),
+    "another column of a kind of the author's": (
+        lambda columns: ColumnAggregate((CountOfAuthor(5),), lambda counts, *, last: pa.array(counts)),
+        r"given the columns \[\d\], and its CountOfAuthor reads column 5",
+    ),
+    "a column that the author's kind counts from the end": (
+        lambda columns: ColumnAggregate((CountFromEnd(5),), lambda counts, *, last: pa.array(counts)),
+        r"a state column of an aggregate reads column -5, and aggregates are given the columns \[.*\] of the rows: of_columns\(\) takes",
     ),
     "another column": (
         lambda columns: ColumnAggregate((FloatSum(5),), lambda sums, *, last: sums),

@@ -31,7 +31,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, has_lowering
 from sframe_spark.planner.operator_capabilities import operator_for_few_rows, range_split_of
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
-from sframe_spark.testing.generated_inputs import Tables, check_generated, chunk_of, tables_text
+from sframe_spark.testing.generated_inputs import Tables, check_generated, chunk_of, fixed_tables, tables_text
 from sframe_spark.testing.kernel_checks import (
     check_again,
     check_claims,
@@ -109,6 +109,8 @@ def check_contract(example: Example, *, expected: Expected | None = None, genera
     """
     check_operator(example, expected=expected, generated=generated)
     check_lowering(example)
+    if generated:
+        check_lowering_over_made_rows(example, expected or example.expected)
 
 
 def check_operator(example: Example, *, expected: Expected | None = None, generated: int = RANDOM_TABLES) -> None:
@@ -176,13 +178,19 @@ def rows_check(node: PlannerNode, expected: Expected | None) -> Callable[[Tables
     """Return a check of the operator of a node on the rows of other tables; tables that the operator refuses are passed over."""
 
     def check(tables: Tables) -> None:
-        try:
-            other = over_rows(node, [chunk_of(rows, child.schema) for rows, child in zip(tables, node.inputs, strict=True)])
-        except SFrameError:
-            return
-        check_rows(other, expected)
+        other = node_over(node, tables)
+        if other is not None:
+            check_rows(other, expected)
 
     return check
+
+
+def node_over(node: PlannerNode, tables: Tables) -> PlannerNode | None:
+    """Return the operator of a node over other rows; None if it refuses them."""
+    try:
+        return over_rows(node, [chunk_of(rows, child.schema) for rows, child in zip(tables, node.inputs, strict=True)])
+    except SFrameError:
+        return None
 
 
 def is_aligned(node: PlannerNode) -> bool:
@@ -256,7 +264,8 @@ def compare_with_expected(node: PlannerNode, rows: Rows, wanted: Any) -> None:
     demand(wrong is None, node, "expected() gives tuples with a value for each column", f"{shown(wrong)} for {width} columns")
     as_rows = [tuple(as_column(value, kind.kind) for value, kind in zip(row, node.schema, strict=True)) for row in as_rows]
     if not same_rows(rows, as_rows):
-        demand(False, node, "rows are the expected ones", difference(rows, as_rows, "the kernel", "expected()"))
+        remedy = "Let the kernel give these rows, or expected() if the kernel is right"
+        demand(False, node, "rows are the expected ones", difference(rows, as_rows, "the kernel", "expected()"), remedy)
 
 
 def as_column(value: Any, kind: str) -> Any:
@@ -298,13 +307,21 @@ def check_all(node: PlannerNode, chunk: Chunk, rows: Rows) -> None:
         check_order_needs(node, rows, kernel_rows)
         check_declared_rewrites(node, chunk, rows)
     except UserFunctionError as error:
-        raise ContractBroken(node, "the kernel takes any part of the rows that it takes, also no rows", str(error)) from error
+        remedy = "Test inputs[0].rows first where the kernel reads single values, and give columns without rows, such as pa.array([], type)"
+        raise ContractBroken(node, "the kernel takes any part of the rows that it takes, also no rows", str(error), remedy) from error
 
 
-def check_lowering(example: Example, difference_of: Callable[[Rows, Rows], str] | None = None) -> None:
+def check_lowering(example: Example, difference_of: Callable[[Rows, Rows], str] | None = None, lowering: str = "plan_to_operator()") -> None:
     """Check the Spark lowering: types, order, claims, rows, and that the number of partitions does not matter.
 
-    ``difference_of`` says how the rows of the kernel and those of Spark differ; by default by row and column.
+    Parameters
+    ----------
+    example
+        The example.
+    difference_of
+        Says how the rows of the kernel and those of Spark differ; by default by row and column.
+    lowering
+        What an author leaves out where only the kernel is right.
 
     Raises
     ------
@@ -322,12 +339,47 @@ def check_lowering(example: Example, difference_of: Callable[[Rows, Rows], str] 
         found = kernel_rows(node)
         if not same_rows(found, rows):
             text = difference(found, rows, "the kernel", "Spark") if difference_of is None else difference_of(found, rows)
-            demand(False, node, "kernel and Spark lowering give the same rows", text)
+            remedy = f"The kernel is right where expected= was given: mend the other one, or leave {lowering} out, and the kernel computes all rows"
+            demand(False, node, "kernel and Spark lowering give the same rows", text, remedy)
     else:
         check_facts(node, len(rows))
         check_claims(node, rows)
         check_few_rows(node, rows)
         check_order_needs(node, rows, lambda other: run_lowering(other, PARTITIONS[1]))
+
+
+def check_lowering_over_made_rows(example: Example, expected: Expected | None = None) -> None:
+    """Check the Spark lowering over rows of all kinds, made from the types of the inputs: the most that the kernel takes, and ``expected`` too.
+
+    Raises
+    ------
+    ContractBroken
+        If the operator does not do what it declares; the message has the rows.
+    MissingLibraryError
+        If Hypothesis is not installed.
+    """
+    node = example.node()
+    if not (node.inputs and runs_as_kernel(node) and has_lowering(node.operator)):
+        return
+    schemas = [child.schema for child in node.inputs]
+    made = sorted(fixed_tables(schemas, is_aligned(node)), key=lambda tables: min(map(len, tables)), reverse=True)
+    for tables in made:
+        over = node_over(node, tables)
+        if over is not None and takes_rows(over, tables, expected):
+            try:
+                check_lowering(Example(example.operator, example.title, lambda over=over: over))
+            except ContractBroken as error:
+                raise error.of(rows=tables_text(tables)) from error.__cause__
+            return
+
+
+def takes_rows(node: PlannerNode, tables: Tables, expected: Expected | None) -> bool:
+    """Return whether an operator takes the rows of its inputs, and ``expected``, if it is given, says what becomes of them."""
+    try:
+        run_kernel(node)
+        return expected is None or expected(*tables) is not NotImplemented
+    except Exception:
+        return False
 
 
 def limit_without_lowering(node: PlannerNode) -> str:

@@ -106,7 +106,7 @@ def check_function(
     some = checks.rows_that_do_not_fail(rows[:: max(1, -(-len(rows) // MAX_SPARK_ROWS))])
     with_subject(lambda: checks.check_where_it_runs(some))
     if spark:
-        with_subject(lambda: check_lowering(Example("generalized_transform", name, lambda: checks.node(some)), checks.difference_by_call))
+        with_subject(lambda: check_lowering(Example("generalized_transform", name, lambda: checks.node(some)), checks.difference_by_call, "build="))
 
 
 def check_aggregate(
@@ -162,11 +162,14 @@ def check_aggregate(
         warn_unchecked(f"values of the aggregate {name!r} were compared with no others: expected= takes a plain Python function of a group's rows")
     if generated or not rows:
         with_subject(lambda: check_generated(checks.check, [schema], False, generated, to_add=True))
-        rows = rows or max((made[0] for made in fixed_tables([schema], False, to_add=True)), key=len)[:MAX_SPARK_ROWS]
+        made = max((made[0] for made in fixed_tables([schema], False, to_add=True)), key=len)
+        # Groups on Spark have the values of the example, and, if the aggregate takes them together, values of all kinds.
+        both = [*rows, *made[:: max(1, -(-len(made) // MAX_SPARK_ROWS))]]
+        rows = both if not rows or checks.takes(both) else rows
     with_subject(lambda: checks.check_where_it_runs(rows))
     if spark:
-        with_subject(lambda: check_lowering(Example("reduce", name, lambda: checks.reduced(rows))))
-        with_subject(lambda: check_lowering(Example("group_by", name, lambda: checks.grouped(rows))))
+        with_subject(lambda: check_lowering(Example("reduce", name, lambda: checks.reduced(rows)), lowering="column= and exact="))
+        with_subject(lambda: check_lowering(Example("group_by", name, lambda: checks.grouped(rows)), lowering="column= and exact="))
 
 
 def given_rows(columns: Sequence[Any]) -> tuple[Rows, Schema]:
@@ -232,15 +235,19 @@ def _compared(subject: str, call: str, found: Any, expected: Expected, arguments
     try:
         wanted = expected(*arguments)
     except Exception as error:
-        rule = "a value is the expected one"
-        raise ContractBroken(subject, rule, f"{call} is {shown(found)}, and expected() raises {type(error).__name__}: {error}") from error
+        text = f"{call} is {shown(found)}, and expected() raises {type(error).__name__}: {error}"
+        raise ContractBroken(subject, "a value is the expected one", text, "Raise an error there too, or let expected() return a value") from error
     if wanted is NotImplemented:
         return
     wanted = as_column(wanted, column_type.kind)
     if column_type.kind == INT_KIND and type(wanted) is int and not -(2**63) <= wanted < 2**63:
         # Ints have 64 bits; what becomes of larger ones is not the author's to say.
         return
-    demand(same_value(found, wanted), subject, "a value is the expected one", f"{call} is {shown(found)}, and expected() gives {shown(wanted)}")
+    remedy = "Let the code give this value, or expected() if the code is right"
+    if wanted is None or found is None or any(value is None or value != value for value in arguments):
+        remedy += ". Arrow's functions differ in what they make of missing values and NaN: skip_nulls=, min_count= and pc.if_else() change it"
+    text = f"{call} is {shown(found)}, and expected() gives {shown(wanted)}"
+    demand(same_value(found, wanted), subject, "a value is the expected one", text, remedy)
 
 
 # Scalar functions.
@@ -383,7 +390,11 @@ class _FunctionChecks:
             node = self.node([row])
             alone = rows_of(run_kernel(node), node.schema)[0][-1]
             found = f"{self.called(row)} is {shown(value)} among {len(rows)} rows, and {shown(alone)} alone"
-            demand(same_value(alone, value), self.subject, "a value is made of its own row", found, "A kernel may be given any rows, in any batches")
+            remedy = (
+                "A kernel may be given any rows, in any batches: make each value of the arguments of its row alone. What needs other rows is an "
+                "aggregate, or an operator"
+            )
+            demand(same_value(alone, value), self.subject, "a value is made of its own row", found, remedy)
 
     def check_where_it_runs(self, rows: Rows) -> None:
         """Check the function in another process, and that it runs no Python for each row if it says so."""
@@ -567,7 +578,10 @@ class _AggregateChecks:
             return parts.lift(chunk.slice(start, stop).columns, stop - start, types, self.parameters)
 
         rule = "parts of runs that are combined are the part of all rows, in any grouping, of no rows too"
-        remedy = "combine() keeps all that finish() needs, such as sums and counts, and finish() divides: no part is a finished value"
+        remedy = (
+            "combine() keeps of both parts all that finish() needs, such as sums and counts, also where a part has only missing values, or no rows; "
+            "finish() divides: no part is a finished value"
+        )
         for cut, end in itertools.combinations_with_replacement(places_to_cut(len(rows)), 2):
             runs = [lifted(0, cut), lifted(cut, end), lifted(end, len(rows))]
             # A function may change its arguments.

@@ -142,9 +142,8 @@ def input_plan_of(case: LawCase) -> PlannerNode:
     """
     try:
         return case.input_plan()
-    except (SFrameError, LookupError) as error:
-        said = str(error) if isinstance(error, SFrameError) else f"a column, or another number, that there is not ({error})"
-        raise InvalidArgumentError(f"the plan of the case {case.title!r} of the law {case.equation!r} is none: {said}") from error
+    except SFrameError as error:
+        raise InvalidArgumentError(f"the plan of the case {case.title!r} of the law {case.equation!r} is none: {error}") from error
 
 
 def apply_law(rule: Law, root: PlannerNode, stages: Sequence[Stage]) -> PlannerNode:

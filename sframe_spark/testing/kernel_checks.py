@@ -213,7 +213,8 @@ def check_claims(node: PlannerNode, rows: Rows) -> None:
         If a claim is false.
     """
     wrong = false_claims(properties_of(node), rows)
-    demand(not wrong, node, "what infer_properties() claims is true", f"{'; '.join(wrong)}, in {shown_rows(rows)}")
+    remedy = "Leave out of infer_properties() what does not follow for all inputs: sorts and exchanges are left out where it is believed"
+    demand(not wrong, node, "what infer_properties() claims is true", f"{'; '.join(wrong)}, in {shown_rows(rows)}", remedy)
 
 
 def check_useful_orders(node: PlannerNode) -> None:

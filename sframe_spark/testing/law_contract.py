@@ -41,6 +41,8 @@ RANDOM_HISTORIES = 40
 OTHER_INTS = (0, 1, 2, 3, 7)
 """Values that int parameters of operators are given in turn, besides those of the author."""
 MAX_STEPS = 3
+REMEDY = "Return None for nodes like this one, or build the plan that the equation means"
+REMEDY_OF_TYPES = "A law gives a plan with the columns and types of the node that it is given: return that, or None"
 
 
 def check_law(rule: Law, builds: Build | Sequence[Build], *inputs: ColumnType | Schema, generated: int = RANDOM_HISTORIES) -> None:
@@ -149,20 +151,20 @@ class _LawChecks:
         try:
             after = rewrite()
         except Exception as error:
-            raise ContractBroken(self.subject, rule, f"{type(error).__name__}: {error}", _text(plan)) from error
+            raise ContractBroken(self.subject, rule, f"{type(error).__name__}: {error}", f"{_text(plan)}\n{REMEDY}") from error
         if after is None or after is plan:
             return False
         plans = f"{_text(plan)}\nbecomes\n{_text(after)}"
         if after.schema != plan.schema:
             found = f"({', '.join(map(str, plan.schema))}) becomes ({', '.join(map(str, after.schema))})"
-            raise ContractBroken(self.subject, rule, f"by {what} {found}", plans)
+            raise ContractBroken(self.subject, rule, f"by {what} {found}", f"{plans}\n{REMEDY_OF_TYPES}")
         wanted = self.rows(plan, plans, "without the law")
         rows = self.rows(after, plans, f"by {what}")
         if rows is not None and wanted is not None and not same_rows(rows, wanted):
-            raise ContractBroken(self.subject, rule, difference(rows, wanted, f"by {what} the plan", "without it the plan"), plans)
+            raise ContractBroken(self.subject, rule, difference(rows, wanted, f"by {what} the plan", "without it the plan"), f"{plans}\n{REMEDY}")
         wrong = false_claims(properties_of(after), rows) if rows is not None else []
         if wrong:
-            raise ContractBroken(self.subject, "what is known of the rewritten plan is true", "; ".join(wrong), plans)
+            raise ContractBroken(self.subject, "what is known of the rewritten plan is true", "; ".join(wrong), f"{plans}\n{REMEDY}")
         return True
 
     def rows(self, plan: PlannerNode, plans: str, how: str) -> Rows | None:
@@ -171,7 +173,7 @@ class _LawChecks:
             return rows_of_plan(plan)
         except Exception as error:
             text = f"{how} the plan fails with {type(error).__name__}: {error}"
-            raise ContractBroken(self.subject, "plans run with the law and without it", text, plans) from error
+            raise ContractBroken(self.subject, "plans run with the law and without it", text, f"{plans}\n{REMEDY}") from error
 
     def variants(self, build: Build, generated: int) -> Iterator[Build]:
         """Yield plans with other int parameters, and with steps below, between and above their operators."""

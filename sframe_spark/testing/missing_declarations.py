@@ -23,9 +23,11 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.testing.contract import Example
-from sframe_spark.testing.kernel_runs import kernel_rows, read_all, runs_as_kernel
-from sframe_spark.testing.row_comparison import Rows, multiset, rows_of, same_rows
+from sframe_spark.testing.contract import Example, is_aligned
+from sframe_spark.testing.generated_inputs import chunk_of, fixed_tables
+from sframe_spark.testing.kernel_runs import kernel_rows, over_rows, read_all, runs_as_kernel
+from sframe_spark.testing.rewrite_checks import filters_below
+from sframe_spark.testing.row_comparison import Rows, multiset, same_rows
 from sframe_spark.testing.where_kernels_run import kernel_over, runs_python_for_each_row
 
 # An output with fewer rows is not counted as evidence.
@@ -102,16 +104,29 @@ def is_unread(trial: Trial, slot: int, column: int) -> bool:
     return same_rows(trial.with_input(slot, Chunk((*chunk.columns[:column], moved, *chunk.columns[column + 1 :]), chunk.rows)), trial.rows)
 
 
-def is_filtered_first(trial: Trial, slot: int, column: int, output: int) -> bool:
-    """Return whether filtering an input by a column has the same result as filtering the output by its copy of the column.
+def is_filtered_first(trial: Trial, slot: int) -> bool:
+    """Return whether filters of all columns that are columns of an input may go below, on these rows and on others made from the types.
 
-    The filter drops the rows with one value. False if it drops no row of the input, or all.
+    False if no filter drops some rows and keeps others: then nothing is known.
     """
-    chunk, dropped = trial.inputs[slot], trial.rows[len(trial.rows) // 2][output]
-    values = [row[0] for row in rows_of(Chunk.of([chunk.columns[column]]), (trial.node.inputs[slot].schema[column],))]
-    indices = [index for index, value in enumerate(values) if value != dropped]
-    rows = trial.with_input(slot, chunk.rows_at(pa.array(indices, pa.int64())))
-    return 0 < len(indices) < len(values) and same_rows(rows, [row for row in trial.rows if row[output] != dropped])
+    node, schemas = trial.node, [child.schema for child in trial.node.inputs]
+    of_example = list(filters_below(node, trial.rows, slot))
+    if not any(0 < len(tried.wanted) < len(trial.rows) for tried in of_example):
+        return False
+    return all(same_rows(tried.found, tried.wanted) for tried in of_example) and not any(
+        _changed_by_filters(node, [chunk_of(rows, schema) for rows, schema in zip(tables, schemas, strict=True)], slot)
+        for tables in fixed_tables(schemas, is_aligned(node))
+    )
+
+
+def _changed_by_filters(node: PlannerNode, inputs: Sequence[Chunk], slot: int) -> bool:
+    """Return whether a filter below an operator gives other rows than one above it; False where the operator refuses the rows."""
+    try:
+        other = over_rows(node, inputs)
+        rows = kernel_rows(other)
+    except Exception:
+        return False
+    return any(not same_rows(tried.found, tried.wanted) for tried in filters_below(other, rows, slot))
 
 
 def questions(node: PlannerNode) -> dict[str, Question]:
@@ -142,11 +157,9 @@ def questions_of_input(node: PlannerNode, slot: int) -> dict[str, Question]:
         candidates[f"requires({slot}): INHERITED will do"] = partial(is_indifferent_to_order, slot=slot, need=Need.INHERITED)
     for column in operator.input_columns(range(len(node.schema)), facts)[slot]:
         candidates[f"input_columns: column {column} of input {slot} is not read"] = partial(is_unread, slot=slot, column=column)
-    if not operator.row_wise and slot not in operator.filtered_slots:
-        for output, columns in enumerate(operator.column_origins(facts)):
-            for column in (column for origin, column in columns if origin == slot):
-                question = partial(is_filtered_first, slot=slot, column=column, output=output)
-                candidates[f"filtered_slots: input {slot} may be filtered first"] = question
+    copies = any(origin == slot for columns in operator.column_origins(facts) for origin, _ in columns)
+    if copies and not (operator.row_wise or is_aligned(node)) and slot not in operator.filtered_slots:
+        candidates[f"filtered_slots: input {slot} may be filtered first"] = partial(is_filtered_first, slot=slot)
     return candidates
 
 

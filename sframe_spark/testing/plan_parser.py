@@ -34,6 +34,8 @@ COLUMN = re.compile(
     + "|".join(map(re.escape, sorted(TYPES_BY_NAME, key=len, reverse=True)))
     + r")(?:, |$)"
 )
+# A column as parameters of operators name it, outside of texts.
+NAMED_COLUMN = re.compile(r"(?<!['\"\w])c(\d+)\b(?!['\"])")
 OPERAND_NAME = re.compile(r"v\d+|nan|inf")
 
 
@@ -234,7 +236,31 @@ def _segments(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
         tables = ", ".join(declared.tables)
         raise InvalidArgumentError(f"a {described.name.replace('_', ' ')} is written 'table, columns [0], rows 0..9'; tables: {tables}")
     ranges = tuple(tuple(map(int, part.split(".."))) for part in match[3].split(", "))
-    return declared.tables[match[1]], _numbers(match[2]), ranges
+    table, positions = declared.tables[match[1]], _numbers(match[2])
+    require_columns(positions, len(table.types), f"the table {match[1]}")
+    if any(not 0 <= start <= stop <= table.rows for start, stop in ranges):
+        raise InvalidArgumentError(f"the table {match[1]} has the rows 0..{table.rows}, and not {match[3]}")
+    return table, positions, ranges
+
+
+def require_columns(positions: Iterable[int], width: int, what: str) -> None:
+    """Require that positions are those of columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such column; the message names it.
+
+    Examples
+    --------
+    >>> require_columns([0, 5], 2, "r0")
+    Traceback (most recent call last):
+    ...
+    sframe_spark.errors.InvalidArgumentError: r0 has no column 5: it has 2 columns, counted from 0
+    """
+    wrong = [position for position in positions if not 0 <= position < width]
+    if wrong:
+        raise InvalidArgumentError(f"{what} has no column {wrong[0]}: it has {width} column{'' if width == 1 else 's'}, counted from 0")
 
 
 def _segment_source(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
@@ -527,8 +553,18 @@ def _read_line(line: str, nodes: dict[str, PlannerNode], declared: Declared) -> 
     facts = FACTS.match(line.rsplit("  # ", 1)[1].strip()) if "  # " in line else None
     types = read_types(facts["types"]) if facts is not None else None
     described = OperatorText(match["operator"], match["parameters"], tuple(node.schema for node in inputs), types)
+    widest = max((len(node.schema) for node in inputs), default=0)
+    about = " and ".join(names)
     try:
+        if inputs:
+            require_columns(map(int, NAMED_COLUMN.findall(match["parameters"])), widest, about)
         node = PlannerNode(read_operator(described, declared), inputs)
+    except IndexError as error:
+        numbers = [number for number in map(int, re.findall(r"\d+", match["parameters"])) if number >= widest]
+        which = (
+            f"{about} has {widest} columns, counted from 0, and the step names {', '.join(map(str, numbers))}" if inputs and numbers else str(error)
+        )
+        raise InvalidArgumentError(f"{line!r} cannot be read: {which}") from error
     except (InvalidArgumentError, TypeError, ValueError, KeyError, SyntaxError) as error:
         raise InvalidArgumentError(f"{line!r} cannot be read: {error}") from error
     if facts is not None and (types != node.schema or facts["length"] != str(node.length)):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import ContractBroken
@@ -124,7 +125,8 @@ def check_groups_alone(node: PlannerNode, keys: Sequence[int], rows: Rows, rule:
         found = kernel_rows(over_rows(node, [below.rows_at(pa.array(places, pa.int64()))]))
         is_one = len(found) == 1 and any(same_rows(found[0], row) for row in rows)
         text = f"the rows {shown_rows([rows_of(below, node.inputs[0].schema)[place] for place in places])} alone give {shown_rows(found)}"
-        demand(is_one, node, rule, f"{text}, all rows {shown_rows(rows)}", "A row of the output is made of the rows of its group")
+        remedy = "A row of the output is made of the rows of its group alone: leave group_keys out where other groups change it"
+        demand(is_one, node, rule, f"{text}, all rows {shown_rows(rows)}", remedy)
 
 
 def check_row_range(node: PlannerNode, rows: Rows) -> None:
@@ -171,24 +173,42 @@ def _is_more(key: Any, value: Any) -> bool:
 
 def check_filters_below(node: PlannerNode, rows: Rows) -> None:
     """Check that filtering an input gives the rows that filtering the output gives, for the inputs in ``filtered_slots``."""
-    operator, facts = node.operator, [child.facts for child in node.inputs]
-    origins, inputs = operator.column_origins(facts), [read_all(child) for child in node.inputs]
-    for slot in operator.filtered_slots:
+    for slot in node.operator.filtered_slots:
         demand(0 <= slot < len(node.inputs), node, "filtered_slots are inputs", f"{slot} of {len(node.inputs)}")
-        given = rows_of(inputs[slot], node.inputs[slot].schema)
-        for output, sources in enumerate(origins[: len(node.schema)]):
-            columns = [column for origin, column in sources if origin == slot]
-            if not columns or (operator.group_keys is not None and node.schema[output] not in IDENTICAL_IF_EQUAL):
-                continue
-            for text, test in tests_of([row[output] for row in rows]):
-                kept = [number for number, row in enumerate(given) if test(row[columns[0]])]
-                chunk = inputs[slot].rows_at(pa.array(kept, pa.int64()))
-                found = kernel_rows(over_rows(node, [chunk if place == slot else other for place, other in enumerate(inputs)]))
-                wanted = [row for row in rows if test(row[output])]
-                if not same_rows(found, wanted):
-                    what = difference(found, wanted, f"the operator over input {slot} where column {columns[0]} {text}", "the filtered output")
-                    rule = f"a filter on column {output} may go below, since filtered_slots has {slot} and column_origins() says column {columns[0]}"
-                    demand(False, node, rule, what, "Leave filtered_slots out where the rows that a filter drops change other rows")
+        for tried in filters_below(node, rows, slot):
+            if not same_rows(tried.found, tried.wanted):
+                below = f"the operator over input {slot} where column {tried.column} {tried.text}"
+                what = difference(tried.found, tried.wanted, below, "the filtered output")
+                rule = (
+                    f"a filter on column {tried.output} may go below, since filtered_slots has {slot} and column_origins() says column {tried.column}"
+                )
+                demand(False, node, rule, what, "Leave filtered_slots out where the rows that a filter drops change other rows")
+
+
+@attrs.frozen(eq=False)
+class FilterTried:
+    """A filter of one output column, below an operator and above it: the column, that of the input, the filter as text, and the rows of both."""
+
+    output: int
+    column: int
+    text: str
+    found: Rows
+    wanted: Rows
+
+
+def filters_below(node: PlannerNode, rows: Rows, slot: int) -> Iterator[FilterTried]:
+    """Try filters of each output column that is a column of an input, which laws move below an operator if its ``filtered_slots`` has the input."""
+    operator, inputs = node.operator, [read_all(child) for child in node.inputs]
+    given = rows_of(inputs[slot], node.inputs[slot].schema)
+    for output, sources in enumerate(operator.column_origins([child.facts for child in node.inputs])[: len(node.schema)]):
+        columns = [column for origin, column in sources if origin == slot]
+        if not columns or (operator.group_keys is not None and node.schema[output] not in IDENTICAL_IF_EQUAL):
+            continue
+        for text, test in tests_of([row[output] for row in rows]):
+            kept = [number for number, row in enumerate(given) if test(row[columns[0]])]
+            chunk = inputs[slot].rows_at(pa.array(kept, pa.int64()))
+            found = kernel_rows(over_rows(node, [chunk if place == slot else other for place, other in enumerate(inputs)]))
+            yield FilterTried(output, columns[0], text, found, [row for row in rows if test(row[output])])
 
 
 # Columns that nobody reads.
@@ -239,7 +259,10 @@ def _about_columns(node: PlannerNode, outputs: Sequence[int]) -> tuple[str, str]
     changed = node.operator.over_columns(outputs, read, facts)
     says = "None" if changed is None else f"{changed[0].name}[{changed[0].describe()}] with the columns {list(changed[1])}"
     rule = f"the output columns {list(outputs)} are the same if no others are computed"
-    remedy = f"input_columns({list(outputs)}) says that they need the columns {read} of the inputs; over_columns() gives {says}"
+    remedy = (
+        f"input_columns({list(outputs)}) says that they need the columns {read} of the inputs; over_columns() gives {says}. "
+        "Name all columns of which they are made, or leave both methods out: then all columns are read"
+    )
     return rule, remedy
 
 

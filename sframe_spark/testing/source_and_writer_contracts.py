@@ -203,14 +203,19 @@ def _check_declared_rows(checked: _SourceCheck) -> None:
     length, at_most, count = checked.table.lengths[0], checked.table.at_most, len(checked.rows)
     if length is not None:
         rule = f"it has {counted(length, 'row')}, as length() says"
-        checked.demand(count == length, rule, f"read(0, {length}, ...) yields {counted(count, 'row')}")
+        remedy = "length() gives the number of rows that read() yields, or None where it is not known beforehand"
+        checked.demand(count == length, rule, f"read(0, {length}, ...) yields {counted(count, 'row')}", remedy)
     elif at_most is not None:
-        checked.demand(count <= at_most, f"it has at most {counted(at_most, 'row')}, as at_most() says", f"it has {counted(count, 'row')}")
+        remedy = "at_most() gives a number that no source of the kind exceeds, or None"
+        rule = f"it has at most {counted(at_most, 'row')}, as at_most() says"
+        checked.demand(count <= at_most, rule, f"it has {counted(count, 'row')}", remedy)
     for number, rows in enumerate(checked.table.parts[0] if length is None else ()):
         if rows is not None:
             found = len(checked.read(number, number + 1))
             rule = f"part {number} has {counted(rows, 'row')}, as parts() says"
-            checked.demand(found == rows, rule, f"it has {counted(found, 'row')}")
+            checked.demand(
+                found == rows, rule, f"it has {counted(found, 'row')}", "parts() gives None for a part whose rows are not known beforehand"
+            )
 
 
 def _check_expected(checked: _SourceCheck, expected: Iterable[Any] | Callable[[], Iterable[Any]] | None) -> None:
@@ -221,7 +226,7 @@ def _check_expected(checked: _SourceCheck, expected: Iterable[Any] | Callable[[]
     given = list(expected() if callable(expected) else expected)
     wanted = [(row,) if checked.table.names[1:] == () and not isinstance(row, tuple) else tuple(row) for row in given]
     found = difference(checked.rows, wanted, "read()", "expected") if not same_rows(checked.rows, wanted) else ""
-    checked.demand(not found, "rows are the expected ones", found)
+    checked.demand(not found, "rows are the expected ones", found, "Let read() yield these rows, or change expected= if read() is right")
 
 
 def _check_again(checked: _SourceCheck) -> None:
@@ -487,7 +492,12 @@ def _written_and_read(
         raise ContractBroken(subject, rule, f"reading raises {type(error).__name__}: {error}", rows=shown) from error
     wanted = [tuple(expected(row)) for row in rows]
     if not same_rows(found, wanted):
-        remedy = "write() is called for each batch: it goes on where the last call has ended" if len(batches) > 1 else ""
+        remedy = (
+            "write() is called for each batch: it goes on where the last call has ended"
+            if len(batches) > 1
+            else "Write values so that reading tells them apart, missing ones too, or refuse them by an InvalidArgumentError; expected= of "
+            "check_writer() says what becomes of values that such files do not hold"
+        )
         raise ContractBroken(subject, rule, _shown_difference(found, wanted, "what is read", "the frame"), remedy, shown)
     return True
 

@@ -28,6 +28,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.process.python_worker_pool_and_message_channel import can_start
+from sframe_spark.testing.changed_globals import changed_globals
 from sframe_spark.testing.kernel_runs import inputs_of_kernel, over_rows, read_all
 from sframe_spark.testing.row_comparison import Rows, demand, difference, rows_of, same_rows
 
@@ -70,6 +71,8 @@ def check_in_other_process(node: PlannerNode, rows: Rows, difference_of: Callabl
     found = rows_of(read_all(result), node.schema)
     if not same_rows(found, rows):
         text = difference(found, rows, "a new process", "this one") if difference_of is None else difference_of(found)
+        changed = changed_globals(node.operator)
+        text = f"{text}: {changed}" if changed else text
         demand(False, node, rule, text, remedy)
 
 

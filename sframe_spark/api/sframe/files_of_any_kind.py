@@ -18,7 +18,7 @@ from sframe_spark.api.io.saved_frames import load_frame
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.file_io import FrameFiles, form_of_files, write_directory
 from sframe_spark.engine.execution.export import write_whole
-from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError, listed
+from sframe_spark.errors import InvalidArgumentError, StorageError, listed
 from sframe_spark.message_text import visible
 from sframe_spark.operators.sources.file_kinds import SOURCES, WRITERS, made, require_options, suffix_of
 from sframe_spark.operators.sources.row_source import FileSource, SourceFile
@@ -277,8 +277,6 @@ def frame_of_files(kind: type[FileSource], files: DataFiles, options: Mapping[st
             state = file.state or unchanged(file.path, None)
             found = SourceFile(file.path, state, file.origin)
             source = made(kind, f"the source {kind.name} of {file.origin}", lambda found=found: kind(found, **options))  # type: ignore[misc]
-            if not hasattr(source, "file"):
-                raise PlanInvariantError(f"the source {kind.__name__} has no file: its __init__() is to call super().__init__(file)")
             sources.append(source)
         table = table_of_sources(sources)
     return make_frame(source_node(table, files.holder), list(table.names))

@@ -331,7 +331,9 @@ class CheckedColumns:
         )
 
     def _require_states(self, found: ColumnAggregate, positions: Sequence[int]) -> None:
-        """Require that the kinds of states that this package has read columns of the aggregate, and that ``finish`` takes what it is called with.
+        """Require that states read columns of the aggregate, and that ``finish`` takes what it is called with.
+
+        The fields ``column``, ``columns`` and ``where`` of all kinds of states are positions; rows refuse others when they are read.
 
         Raises
         ------
@@ -339,7 +341,7 @@ class CheckedColumns:
             If they do not.
         """
         for state in found.states:
-            fields = {field.name: getattr(state, field.name) for field in attrs.fields(type(state))} if is_builtin(type(state)) else {}
+            fields = {field.name: getattr(state, field.name) for field in attrs.fields(type(state))} if attrs.has(type(state)) else {}
             for name in ("column", "columns", "where"):
                 read = fields.get(name, ())
                 for column in read if isinstance(read, tuple) else (read,):

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.compute.key_runs import plain_numbers
+from sframe_spark.errors import SchemaError
 
 # A range of rows, or their positions.
 ChosenRows = slice | np.ndarray
@@ -52,11 +53,20 @@ class InputRows:
         return sum(column.nbytes for column in self.columns if column is not None)
 
     def column(self, position: int) -> pa.Array:
-        """Return a column."""
+        """Return a column.
+
+        Raises
+        ------
+        SchemaError
+            If the aggregate that reads it was not given the column.
+        """
         if self._source is not None:
             return self.once(("column", position), lambda: self.values(position, None))
-        column = self.columns[position]
-        assert column is not None
+        column = self.columns[position] if 0 <= position < len(self.columns) else None
+        if column is None:
+            given = [number for number, column in enumerate(self.columns) if column is not None]
+            what = f"a state column of an aggregate reads column {position}, and aggregates are given the columns {given} of the rows"
+            raise SchemaError(f"{what}: of_columns() takes positions from 'columns'")
         return column
 
     def values(self, position: int, rows: np.ndarray | None) -> pa.Array:

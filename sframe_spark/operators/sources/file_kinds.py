@@ -60,11 +60,13 @@ class KindTable(Generic[Kind]):
         if before is not None and location_of(before) != location_of(kind):
             raise PlanInvariantError(f"the name {kind.name!r} is taken by the {self.word} {location_of(before)}: choose another name")
         suffixes = {suffix.lower() for suffix in kind.suffixes}
+        way_out = f": choose another one, or none, as format={kind.name!r} finds it too"
         for suffix in sorted(suffixes & self._taken):
-            raise PlanInvariantError(f"the suffix {suffix!r} of the {self.word} {kind.name!r} is taken by this package itself")
+            raise PlanInvariantError(f"the suffix {suffix!r} of the {self.word} {kind.name!r} is taken by this package itself{way_out}")
         for other in others:
             if common := sorted(suffixes & {suffix.lower() for suffix in other.suffixes}):
-                raise PlanInvariantError(f"the suffix {common[0]!r} of the {self.word} {kind.name!r} is taken by the {self.word} {other.name!r}")
+                taken = f"the suffix {common[0]!r} of the {self.word} {kind.name!r} is taken by the {self.word} {other.name!r}"
+                raise PlanInvariantError(f"{taken}{way_out}")
             if getattr(kind, "beginning", b"") and getattr(kind, "beginning", b"") == getattr(other, "beginning", b""):
                 raise PlanInvariantError(f"files of {kind.name!r} begin with the same bytes as those of {other.name!r}: nothing tells them apart")
         self._kinds[kind.name] = kind

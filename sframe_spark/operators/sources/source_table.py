@@ -16,7 +16,7 @@ from sframe_spark.cached_property_without_lock import cached_property
 from sframe_spark.config import config
 from sframe_spark.errors import PlanInvariantError, SchemaError, SFrameError, listed
 from sframe_spark.message_text import visible
-from sframe_spark.operators.sources.row_source import Rows, RowSource
+from sframe_spark.operators.sources.row_source import FileSource, Rows, RowSource
 from sframe_spark.operators.sources.source_predicate import Predicate
 from sframe_spark.planner.chunk import Chunk, combine, concatenate
 from sframe_spark.planner.node_facts import Schema
@@ -271,10 +271,13 @@ def table_of_sources(sources: Sequence[RowSource]) -> SourceTable:
     Raises
     ------
     PlanInvariantError
-        If what a source declares contradicts itself.
+        If what a source declares contradicts itself, or a source of a file has none.
     SchemaError
         If the sources have no columns, or different ones.
     """
+    for source in sources:
+        if isinstance(source, FileSource) and not hasattr(source, "file"):
+            raise PlanInvariantError(f"the source {type(source).__name__} has no file: its __init__() is to call super().__init__(file)")
     columns = [declared_columns(source) for source in sources]
     for source, other in zip(sources, columns, strict=True):
         if list(other.items()) != list(columns[0].items()):
