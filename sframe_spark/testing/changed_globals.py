@@ -20,12 +20,14 @@ from sframe_spark.operators.user_function_calls_and_result_memos import plugin_c
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.row_comparison import shown
-from sframe_spark.udf.captured_variables import meanings, parts
+from sframe_spark.udf.captured_variables import attributes_of, meanings, parts
 from sframe_spark.udf.code_analysis import CACHED, cells_of, functions_of, is_class, is_full, names_in
 from sframe_spark.udf.user_module_detection_and_reached_variables import users_module
 
 # Code that reaches more objects, or reads more globals, is not followed to the end: a message names a few.
 MAX_REACHED, MAX_COMPARED = 2_000, 30
+# Objects of this package hold an author's functions within a few others.
+MAX_DEPTH = 6
 _ABSENT = object()
 
 
@@ -81,15 +83,18 @@ def code_of(operator: Operator) -> list[types.FunctionType]:
     return [function for function in found if root_of(function.__module__) != root_of(__name__)]
 
 
-def functions_in(value: Any) -> list[types.FunctionType]:
-    """Return a function itself, or those that objects of attrs, methods and partial functions hold."""
+def functions_in(value: Any, depth: int = MAX_DEPTH) -> list[types.FunctionType]:
+    """Return a function itself, or those that methods, partial functions and objects of this package's classes hold."""
     if isinstance(value, types.FunctionType):
         return [value]
     if isinstance(value, (types.MethodType, functools.partial)):
-        return [function for part in parts(value) for function in functions_in(part)]
-    if attrs.has(type(value)):
-        return [function for field in attrs.fields(type(value)) for function in functions_in(getattr(value, field.name))]
-    return []
+        held = list(parts(value))
+    elif is_builtin(type(value)) and not isinstance(value, type):
+        held = list(attributes_of(value).values())
+        held += [getattr(value, field.name) for field in attrs.fields(type(value))] if attrs.has(type(value)) else []
+    else:
+        return []
+    return [function for item in held for function in functions_in(item, depth - 1)] if depth else []
 
 
 def root_of(module: str | None) -> str:

@@ -329,6 +329,11 @@ def _step(text: str, declared: Declared) -> Step:
 def read_program(text: str, width: int, declared: Declared) -> Program:
     """Parse a printed program over ``width`` columns.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If a step, or an output, is of a value that no column or earlier step has.
+
     Examples
     --------
     >>> read_program("v1 := add(v0, 1); [v1, v0]", 1, Declared()).describe()
@@ -338,7 +343,12 @@ def read_program(text: str, width: int, declared: Declared) -> Program:
     shown = ast.parse(outputs, mode="eval").body
     if not isinstance(shown, ast.List):
         raise InvalidArgumentError(f"a program ends with its outputs, as in '[v0, v1]', not with {outputs!r}")
-    return Program(width, tuple(_step(step, declared) for step in steps), tuple(_operand(output) for output in shown.elts))
+    made, given = [_step(step, declared) for step in steps], tuple(_operand(output) for output in shown.elts)
+    for number, operands in enumerate([*(step.operands for step in made), given]):
+        unknown = [operand.index for operand in operands if isinstance(operand, Register) and operand.index >= width + number]
+        if unknown:
+            raise InvalidArgumentError(f"there is no v{unknown[0]} yet: v0 to v{width - 1} are the columns, and each step makes one more")
+    return Program(width, tuple(made), given)
 
 
 NOTATIONS: dict[str, Callable[[OperatorText, Declared], tuple[Any, ...]]] = {

@@ -104,12 +104,17 @@ def shared(tmp_path: Path) -> Path:
 def packages(tmp_path: Path) -> Path:
     """A directory with the package that says where it is from."""
     place = tmp_path / "packages"
-    metadata = place / "sframe_origin-1.0.dist-info"
+    install_origin(place, "1.0")
+    return place
+
+
+def install_origin(place: Path, version: str) -> None:
+    """Write a version of the package that says where it is from."""
+    metadata = place / f"sframe_origin-{version}.dist-info"
     metadata.mkdir(parents=True)
     (place / "sframe_origin.py").write_text(ORIGIN_MODULE, encoding="utf-8")
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sframe-origin\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sframe-origin\nVersion: {version}\n", encoding="utf-8")
     (metadata / "entry_points.txt").write_text("[sframe_spark.plugins]\norigin = sframe_origin\n", encoding="utf-8")
-    return place
 
 
 @pytest.mark.cluster
@@ -126,6 +131,19 @@ def test_other_packages_are_told_in_one_line(tmp_path: Path, shared: Path) -> No
         ):
             _, said = ending(cluster.url, shared, without_project(python))
             assert said.startswith("NotSharedError") and told in said, said
+
+
+@pytest.mark.cluster
+def test_another_version_of_a_plug_in_on_a_standalone_cluster(tmp_path: Path, shared: Path, packages: Path) -> None:
+    """Plans that use the plug-in are refused by name; others run there."""
+    python = bare_python(tmp_path / "bare")
+    (of_executors,) = (tmp_path / "bare").glob("lib/python*/site-packages")
+    install_origin(of_executors, "2.0")
+    with standalone_cluster(tmp_path, shared, [True]) as cluster:
+        _, said = ending(cluster.url, shared, without_project(python), "file_programs:origin_of_plugins", packages)
+        assert said.startswith("NotSharedError") and "sframe-origin 2.0" in said and "1.0" in said and "install the same version" in said, said
+        kind, said = ending(cluster.url, shared, without_project(python), PROGRAM, packages)
+        assert kind == RIGHT, said
 
 
 def doctor(url: str, settings: Mapping[str, str], **variables: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
+from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.planner.law import Stage
 from sframe_spark.planner.node_facts import Length
 from sframe_spark.planner.optimizer import Optimizer, Trace
@@ -84,3 +86,36 @@ def test_names_of_columns_stand_before_their_types_and_are_read_back() -> None:
     numbers = "r0 := range_source[start=0, rows=3, step=1]()  # ({} int) x 3"
     for name in ("day", "'a, b'", '"it\'s"', "'x) int'"):
         assert plan_text(read_plan(numbers.format(name))) == "r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3"
+
+
+TABLE = "table a(int, str) x 10\n"
+SOURCE = TABLE + "r0 := segment_source[a, columns [0, 1], rows 0..10]()\n"
+WITHOUT_SUCH_A_COLUMN = {
+    "a source of a column": (
+        TABLE + "r0 := segment_source[a, columns [0, 7], rows 0..10]()",
+        ".*the table a has no column 7: it has 2 columns",
+    ),
+    "a source of rows": (
+        TABLE + "r0 := segment_source[a, columns [0], rows 0..100]()",
+        r".*the table a has the rows 0\.\.10, and not 0\.\.100",
+    ),
+    "a projection": (SOURCE + "r1 := project[0, 5](r0)", "r0 has 2 columns, counted from 0, and the step names 5"),
+    "a sort": (SOURCE + "r1 := sort[c9 asc](r0)", "r1 := .*r0 has no column 9: it has 2 columns, counted from 0"),
+    "an aggregate": (SOURCE + "r1 := group_by[[c0]; sum(c4)](r0)", "r1 := .*r0 has no column 4"),
+    "a value": (
+        SOURCE + "r1 := generalized_transform[v2 := add(v0, v6); [v2]](r0)",
+        "r0 has 2 columns, counted from 0, and the step names 6",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_SUCH_A_COLUMN)
+def test_a_column_that_there_is_not_is_told_with_its_step(kind: str) -> None:
+    text, said = WITHOUT_SUCH_A_COLUMN[kind]
+    with pytest.raises(InvalidArgumentError, match=said):
+        read_plan(text)
+
+
+def test_texts_are_no_columns() -> None:
+    text = SOURCE + "r1 := generalized_transform[v2 := equal(v1, 'c9'); [v2]](r0)"
+    assert read_plan(text).length.rows == 10

@@ -287,6 +287,15 @@ class WrongPosition(Doubled):
 
 
 @attrs.frozen
+class MissingIsZero(Doubled):
+    """Doubles what is missing to zero, in its lowering."""
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        doubled = super().plan_to_operator(inputs, context)
+        return attrs.evolve(doubled, df=doubled.df.fillna(0, "c0"))
+
+
+@attrs.frozen
 class PartitionNumber(Doubled):
     """Shows where a row lies."""
 
@@ -442,6 +451,18 @@ def test_rows_are_tried_in_two_partitions_where_seven_may_leave_each_alone() -> 
     counts = {rows: partitions_for(slice_rows(range_source(0, rows), 0, 1, 1)) for rows in (0, 7, 8)}
     assert counts == {0: (1, 2, 7), 7: (1, 2, 7), 8: (1, 7)}
     assert [partitions_for(range_source(0, rows)) for rows in (7, 8)] == [(1, 2, 7), (1, 7)]
+
+
+@pytest.mark.spark
+def test_rows_that_the_kit_makes_are_tried_on_spark(spark: Any) -> None:
+    register(MissingIsZero)
+    rows = node_of(SFrame({"a": [3, 1, 2]}))
+    of_ints = Example(MissingIsZero.name, "no missing value", lambda: MissingIsZero().make_planner_node(rows))
+    check_lowering(of_ints)
+    with pytest.raises(
+        ContractBroken, match=r"(?s)kernel and Spark lowering .*the kernel gives None, Spark gives 0.*or leave plan_to_operator\(\) out"
+    ):
+        check_contract(of_ints, generated=1)
 
 
 @pytest.mark.spark

@@ -50,6 +50,11 @@ def test_the_page_has_the_mistakes_and_no_others() -> None:
     assert re.findall(r"(?m)^## (.*)$", PAGE.read_text(encoding="utf-8")) == [made.title for made in MISTAKES]
 
 
+def test_the_global_that_another_process_lacks_is_named() -> None:
+    (made,) = [made for made in MISTAKES if made.title == "A function reads what only this process has"]
+    assert f"RATES of {made.make.__module__} is {{'dollar': 2.0}} here, and {{}} there" in message_of(made)
+
+
 def test_messages_say_what_to_change() -> None:
     marks = [made.mark for made in MISTAKES]
     assert min(marks) >= 4 and sum(marks) / len(marks) >= 4.5
