@@ -104,7 +104,7 @@ WITHOUT_SUCH_A_COLUMN = {
     "an aggregate": (SOURCE + "r1 := group_by[[c0]; sum(c4)](r0)", "r1 := .*r0 has no column 4"),
     "a value": (
         SOURCE + "r1 := generalized_transform[v2 := add(v0, v6); [v2]](r0)",
-        "r0 has 2 columns, counted from 0, and the step names 6",
+        "there is no v6 yet: v0 to v1 are the columns",
     ),
 }
 
