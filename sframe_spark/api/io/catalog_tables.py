@@ -18,7 +18,7 @@ import attrs
 
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark_within
-from sframe_spark.api.io.databases import MODES, require_choice
+from sframe_spark.api.io.jdbc import MODES, require_choice
 from sframe_spark.engine.execution.materialize_count_and_read_rows import materialize
 from sframe_spark.engine.spark.error_translation import in_one_line, is_of_spark, run_spark
 from sframe_spark.engine.spark.shared_file_and_row_count_checks import require_writable

@@ -30,17 +30,20 @@ class FrameDatabases(Columns):
         Parameters
         ----------
         conn
-            A connection of a library that follows Python's DB-API, such as ``sqlite3``.
+            A connection of a library that follows Python's DB-API, such as ``sqlite3``, or of ADBC; or an engine, connection, session or URL of
+            SQLAlchemy, also as a string.
         sql_statement
-            The query.
+            The query; for SQLAlchemy also a statement of its, such as ``select()`` or ``text()``.
         params
-            Values for the placeholders in the query.
+            Values for the placeholders in the query, as the library of the database has them.
         type_inference_rows
-            The type of a column is that of its first value that is not missing, among this number of first rows; string if there is none.
+            The type of a column is that of its first value that is not missing, among this number of first rows; if there is none, that of the
+            library's type code, or string. Libraries that give Arrow batches (ADBC, DuckDB) tell the types themselves.
         dbapi_module
             The library that made the connection; needed only if it cannot be found by the connection's class.
         column_type_hints
-            A class for all columns, a list of classes, or a dict from column name to class.
+            A class for all columns, a list of classes, or a dict from column name to class. Without a hint, decimals without a fraction are ints,
+            other decimals floats, and times of day, UUIDs and network addresses strings.
         cursor_arraysize
             Number of rows to fetch at a time.
 
@@ -65,52 +68,71 @@ class FrameDatabases(Columns):
         ...     list(SFrame.from_sql(conn, "select * from t where id > ?", params=[1]))
         [{'id': 2, 'name': None}]
         """
-        from sframe_spark.api.io.databases import read_sql
+        from sframe_spark.api.io.databases import QueryRequest, read_sql
 
-        return make_frame(*read_sql(conn, sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize))
+        request = QueryRequest(sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize)
+        return make_frame(*read_sql(conn, request))
 
     def to_sql(
-        self, conn: Any, table_name: str, dbapi_module: Any = None, use_python_type_specifiers: bool = False, use_exact_column_names: bool = True
+        self,
+        conn: Any,
+        table_name: str,
+        dbapi_module: Any = None,
+        use_python_type_specifiers: bool = False,
+        use_exact_column_names: bool = True,
+        *,
+        if_exists: str = "append",
     ) -> None:
         """Insert all rows into a table of a database, and commit them; either all rows are inserted or none.
 
+        If there is no such table, it is made, with column types that hold the values. Rows are inserted batch by batch, and are never all in memory.
+
         On a connection in autocommit mode, a transaction that the program has begun stays open, with the rows in it. If an error occurs, earlier
         statements that are not committed yet are kept, if the database has savepoints. All of this depends on what the connection reveals of its
-        state; a connection that reveals nothing is assumed not to be in autocommit mode, as the standard requires.
+        state; a connection that reveals nothing is assumed not to be in autocommit mode, as the standard requires. Connections and sessions of SQLAlchemy keep
+        an open transaction open, with the rows in it. MySQL and MariaDB commit an open transaction when a table is made; a table that was made for
+        rows that could not be inserted is dropped again.
 
         Parameters
         ----------
         conn
-            A connection of a library that follows Python's DB-API.
+            A connection of a library that follows Python's DB-API, or of ADBC; or an engine, connection, session or URL of SQLAlchemy, also as a string.
         table_name
-            Name of an existing table, with its schema if necessary; parts are separated by dots, and quoted in the statement.
+            Name of the table, with its schema if necessary; parts are separated by dots, and quoted in the statement.
         dbapi_module
             The library that made the connection; needed only if it cannot be found by the connection's class.
         use_python_type_specifiers
             Whether the placeholders for numbers are ``%d`` and ``%f``, if the library uses ``%s``.
         use_exact_column_names
             Whether the statement names the columns, as the frame does; otherwise values are inserted in the order of the table's columns.
+        if_exists
+            What to do if the table exists: ``append`` rows to it, ``fail``, ``replace`` it by a new table, or ``delete_rows`` first.
 
         Raises
         ------
         AttributeError
             If ``conn`` is not a connection.
         TypeError
-            If a column holds lists, arrays or dicts.
+            If a column holds lists, arrays or dicts, or date-times with an offset for a database that does not keep offsets.
+        ValueError
+            If the table exists and ``if_exists`` is ``fail``.
+        RuntimeError
+            If the connection commits each statement and cannot begin a transaction, or no table can be made in a database of its kind.
 
         Examples
         --------
         >>> import contextlib, sqlite3
         >>> from sframe_spark import SFrame
         >>> with contextlib.closing(sqlite3.connect(":memory:")) as conn:
-        ...     _ = conn.execute("create table t(id integer)")
+        ...     SFrame({"id": range(3)}).to_sql(conn, "t")
         ...     SFrame({"id": range(3)}).to_sql(conn, "t")
         ...     conn.execute("select sum(id) from t").fetchone()
-        (3,)
+        (6,)
         """
-        from sframe_spark.api.io.databases import write_sql
+        from sframe_spark.api.io.databases import TableRequest, write_sql
 
-        write_sql(self._node, self._names, conn, table_name, dbapi_module, use_python_type_specifiers, use_exact_column_names)
+        request = TableRequest(table_name, dbapi_module, use_python_type_specifiers, use_exact_column_names, if_exists)
+        write_sql(self._node, self._names, conn, request)
 
     @staticmethod
     def read_jdbc(
@@ -163,7 +185,7 @@ class FrameDatabases(Columns):
         >>> list(SFrame.read_jdbc("jdbc:derby:memory:shop", "users", order_by="id"))  # doctest: +SKIP
         [{'id': 1, 'name': 'ann'}, {'id': 2, 'name': 'bob'}]
         """
-        from sframe_spark.api.io.databases import JdbcRequest, read_jdbc
+        from sframe_spark.api.io.jdbc import JdbcRequest, read_jdbc
 
         if not order_by:
             raise InvalidArgumentError("rows of a table have no order: name the columns that tell it, such as order_by='id'")
@@ -202,7 +224,7 @@ class FrameDatabases(Columns):
         >>> from sframe_spark import SFrame
         >>> SFrame({"id": [2, 1]}).write_jdbc("jdbc:derby:memory:shop;create=true", "numbers", mode="overwrite")  # doctest: +SKIP
         """
-        from sframe_spark.api.io.databases import write_jdbc
+        from sframe_spark.api.io.jdbc import write_jdbc
 
         write_jdbc(self._node, self._names, url, table, mode, properties)
 

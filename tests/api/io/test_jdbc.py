@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.api.io.databases import JdbcRequest, _bounds, _source, errors_of_database, options_of
+from sframe_spark.api.io.jdbc import JdbcRequest, _bounds, _source, errors_of_database, options_of
 from sframe_spark.errors import ExecutionError, SFrameError
 from sframe_spark.session.users_own_spark_session import user_session
 from tests.derby import DRIVER, address, keep_quiet

@@ -117,9 +117,9 @@ async def _later(self: Any, *given: Any) -> None:
 @pytest.mark.parametrize(
     ("conn", "told"),
     [
-        ("postgresql://ann:secret@host/shop", "not str: connect with the library"),
+        ("ann:secret@host/shop", "not str: connect with the library"),
         ("jdbc:postgresql://host/shop", r"read_jdbc\(\)"),
-        (made("sqlalchemy.engine", raw_connection=lambda self: None), r"raw_connection\(\) returns"),
+        (made("sqlalchemy.ext.asyncio", connect=_later), "whose calls return when they are done"),
         (made("asyncpg", cursor=lambda self: None, commit=_later), "is asynchronous"),
         (made("other", cursor=_later), "is asynchronous"),
         (None, "DB-API"),

@@ -104,14 +104,14 @@ def test_what_databases_do_not_take_is_refused(conn: sqlite3.Connection) -> None
 def test_marks_and_quotes_are_those_of_the_library() -> None:
     def statement(name: str, style: str, specifiers: bool = False) -> str:
         library: Any = SimpleNamespace(__name__=name, paramstyle=style)
-        return _insert(library, ["a", "b%"], [INT, FLOAT], "s.t", specifiers, True)
+        return _insert(library, ["a", "b%"], [INT, FLOAT], ["s", "t"], specifiers, True)
 
     assert statement("sqlite3", "qmark") == 'INSERT INTO "s"."t" ("a", "b%") VALUES (?, ?)'
     assert statement("psycopg2", "pyformat") == 'INSERT INTO "s"."t" ("a", "b%%") VALUES (%s, %s)'
     assert statement("oracledb", "named") == 'INSERT INTO "s"."t" ("a", "b%") VALUES (:p1, :p2)'
     assert statement("x", "numeric") == 'INSERT INTO "s"."t" ("a", "b%") VALUES (:1, :2)'
     assert statement("pymysql", "pyformat", True) == "INSERT INTO `s`.`t` (`a`, `b%%`) VALUES (%d, %f)"
-    assert _insert(SimpleNamespace(__name__="x", paramstyle="format"), ["a"], [STR], "t", True, False) == 'INSERT INTO "t" VALUES (%s)'  # type: ignore[arg-type]
+    assert _insert(SimpleNamespace(__name__="x", paramstyle="format"), ["a"], [STR], ["t"], True, False) == 'INSERT INTO "t" VALUES (%s)'  # type: ignore[arg-type]
 
 
 def test_date_times_and_bytes(conn: sqlite3.Connection) -> None:

@@ -1,0 +1,340 @@
+"""Values from databases as columns, whether a library gives rows of Python values or Arrow batches; and what kinds of columns tables get."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from itertools import chain, islice
+from types import ModuleType
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.api import node_value_conversion
+from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
+from sframe_spark.api.io.database_tables import ZONED
+from sframe_spark.api.node_value_conversion import node_from_batches
+from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate, materialize
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.message_text import brief, visible
+from sframe_spark.operators.project_zip_arrange import column_of
+from sframe_spark.planner.chunk import aligned_chunks
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, INT_KIND, STR, STR_KIND, ColumnType, of_any_offset
+from sframe_spark.values.arrow_to_column_types import arrow_column_type, normalized_parts, warn_of_long_decimals
+from sframe_spark.values.datetimes import warn_of_nanoseconds
+from sframe_spark.values.input_copying_simplification_and_validation import require_valid_arrow
+from sframe_spark.values.invalid_unicode_errors import column_named
+from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, infer_type
+from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
+from sframe_spark.values.single_value_conversion import construct_value
+
+
+@attrs.frozen
+class QueryRequest:
+    """A query, and how its rows are read; the parameters are those of ``SFrame.from_sql``."""
+
+    statement: Any
+    params: Any
+    inference_rows: Any
+    module: Any
+    hints: Any
+    rows_at_once: Any
+
+    def require_valid(self) -> None:
+        """Raise an error if a number of rows is none.
+
+        Raises
+        ------
+        SchemaError
+            If it is not an int, or negative.
+        """
+        for name, value in (("type_inference_rows", self.inference_rows), ("cursor_arraysize", self.rows_at_once)):
+            if not isinstance(value, int) or value < 0:
+                raise SchemaError(f"{name} is a number of rows, not {value!r:.60}")
+
+    @property
+    def batch_size(self) -> int:
+        """How many rows are fetched at a time."""
+        return max(self.rows_at_once, 1)
+
+
+def column_names(names: Iterable[Any]) -> list[str]:
+    """Return the names of a query's columns, which must be distinct; columns without a name get one."""
+    result = with_automatic_names(map(str, names))
+    require_distinct(result)
+    require_unicode(result)
+    return result
+
+
+def no_rows_error(statement: Any) -> InvalidArgumentError:
+    """Return the error for a statement that is no query."""
+    return InvalidArgumentError(f"the statement {visible(brief(statement))} gives no rows: from_sql() takes a query")
+
+
+def hinted_types(hints: Any, names: Sequence[str]) -> dict[str, ColumnType]:
+    """Return the types that the user requests, by column name; ``hints`` is a class, a list of classes, or a dict of them.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If a dict has a name that is not in ``names``.
+    SchemaError
+        If ``hints`` is something else, or a list is longer than ``names``.
+    """
+    if isinstance(hints, Mapping):
+        for name in hints:
+            if name not in names:
+                raise ColumnNotFoundError(name, names)
+    elif isinstance(hints, type):
+        hints = dict.fromkeys(names, hints)
+    elif hints is not None and (not isinstance(hints, (list, tuple)) or len(hints) > len(names)):
+        raise SchemaError(f"column_type_hints is a class, a list of classes, one for each column at most, or a dict of them, not {hints!r:.60}")
+    else:
+        hints = dict(zip(names, hints or (), strict=False))
+    return {name: of_any_offset(column_type_for(hint)) for name, hint in hints.items()}
+
+
+# Rows of Python values
+
+
+def node_of_rows(
+    rows: Iterator[Sequence[Any]],
+    description: Sequence[Sequence[Any]],
+    names: Sequence[str],
+    request: QueryRequest,
+    module: ModuleType | None,
+) -> PlannerNode:
+    """Return rows of Python values as a source, in batches.
+
+    Parameters
+    ----------
+    rows
+        The rows, as sequences of values.
+    description
+        The description of the DB-API cursor.
+    names
+        The column names.
+    request
+        The query.
+    module
+        The DB-API module, whose type objects tell the types of columns without a value in the first rows; None if it is not known.
+
+    Raises
+    ------
+    SchemaError
+        If a value does not fit the type of its column.
+    """
+    first = list(islice(rows, request.inference_rows))
+    hinted = hinted_types(request.hints, names)
+    types = _types(first, description, names, hinted, module)
+    rounded = RoundedNumbers()
+    node = node_from_batches(_batches(chain(first, rows), names, types, rounded), types)
+    rounded.warn(but={name for name, kind in hinted.items() if kind == FLOAT})
+    return node
+
+
+def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
+    """Yield batches of rows as lists of columns; numbers that are rounded are recorded in ``rounded``."""
+    numbered = enumerate(rows)
+    while batch := list(islice(numbered, node_value_conversion.ROWS_PER_BATCH)):
+        for number, row in batch:
+            if len(row) != len(types):
+                raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
+        first, columns = batch[0][0], zip(*(row for _, row in batch), strict=True)
+        parts = [
+            encode_parts(_fitting_values(column, kind, name, first, rounded), kind) for column, kind, name in zip(columns, types, names, strict=True)
+        ]
+        yield from (list(run.columns) for run in aligned_chunks(parts))
+
+
+def _types(
+    first: Sequence[Sequence[Any]],
+    description: Sequence[Sequence[Any]],
+    names: Sequence[str],
+    hinted: Mapping[str, ColumnType],
+    module: ModuleType | None,
+) -> list[ColumnType]:
+    """Return the column types: the requested type, else that of the column's first value, else that of its type code, else string.
+
+    A column of decimals that the database declares to have no digits after the point, as ``NUMERIC(18, 0)``, is one of ints: all digits are kept.
+    Times of day are strings.
+    """
+    types = []
+    for index, name in enumerate(names):
+        value = next((row[index] for row in first if row[index] is not None), None)
+        if name in hinted:
+            types.append(hinted[name])
+        elif value is None:
+            types.append(of_any_offset(_type_of_code(module, *description[index][1:2]) or STR))
+        elif isinstance(value, datetime.time):
+            types.append(STR)
+        elif isinstance(value, decimal.Decimal) and _scale(description[index]) == 0:
+            types.append(INT)
+        else:
+            with column_named(name):
+                types.append(of_any_offset(infer_type([value])))
+    return types
+
+
+def _type_of_code(module: ModuleType | None, code: Any = None) -> ColumnType | None:
+    """Return the column type of a type code, by the type objects of a DB-API module; None if it has none for the code."""
+    if module is None or code is None:
+        return None
+    return next((kind for name, kind in _TYPE_OBJECTS.items() if code == getattr(module, name, None)), None)
+
+
+def _scale(column: Sequence[Any]) -> int | None:
+    """Return how many digits a column of a cursor's description has after the point; None if the library does not tell it."""
+    return column[5] if len(column) > 5 else None
+
+
+# Type objects of DB-API modules, which are equal to type codes, and the types of columns without values.
+_TYPE_OBJECTS = {"NUMBER": FLOAT, "DATETIME": DATETIME, "ROWID": INT}
+# Classes whose values need no conversion, by kind of column; ints that are too large are found when they are encoded.
+_EXACT = {INT_KIND: {int, type(None)}, STR_KIND: {str, type(None)}, "float": {float, type(None)}}
+
+
+def _fitting_values(values: Sequence[Any], kind: ColumnType, name: str, first: int, rounded: RoundedNumbers) -> Sequence[Any]:
+    """Return values as plain values of a column type; ``first`` is the number of the first one's row."""
+    exact = _EXACT.get(kind.kind)
+    if exact is not None and set(map(type, values)) <= exact and not (kind == INT and _is_any_too_large(values)):
+        return values
+    return [_fitting(value, kind, name, number, rounded) for number, value in enumerate(values, first)]
+
+
+def _is_any_too_large(values: Sequence[Any]) -> bool:
+    return any(value is not None and not -(2**63) <= value < 2**63 for value in values)
+
+
+def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: RoundedNumbers) -> Any:
+    try:
+        if isinstance(value, datetime.time) and kind == STR:
+            return value.isoformat()
+        with rounded.of(name) if may_be_rounded(value) else nullcontext():
+            converted = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
+        if kind.kind == INT_KIND and converted is not None and not isinstance(value, datetime.datetime) and converted != value:
+            raise SchemaError(f"as an int it would be {converted}")
+        return converted
+    except (SFrameError, UnicodeDecodeError) as error:
+        problem = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
+        hint = f"{{{name!r}: {'float' if isinstance(value, float) else 'str'}}}"
+        raise SchemaError(f"{problem}: give column_type_hints={hint}, or convert it in the query") from error
+
+
+# Arrow batches
+
+
+def node_of_arrow(batches: Iterable[pa.RecordBatch], schema: pa.Schema, request: QueryRequest) -> tuple[PlannerNode, list[str]]:
+    """Return Arrow batches as a source, and the column names; types are those of the schema, unless the user requests others.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold the type of a column, or a value does not fit the type that the user requests.
+    """
+    names = column_names(schema.names)
+    hinted = hinted_types(request.hints, names)
+    types = []
+    for name, field in zip(names, schema, strict=True):
+        with column_named(name):
+            types.append(_type_of_field(field.type, hinted.get(name)))
+    rounded = RoundedNumbers()
+    node = node_from_batches(_batches_of_arrow(batches, names, types, rounded), types)
+    rounded.warn(but={name for name, kind in hinted.items() if kind == FLOAT})
+    return node, names
+
+
+def _type_of_field(data_type: pa.DataType, hinted: ColumnType | None) -> ColumnType:
+    """Return the requested type, or the type that fits: ints for all decimals without a fraction, and strings for times of day."""
+    if pa.types.is_decimal(data_type) and data_type.scale == 0:
+        return hinted or INT
+    if pa.types.is_time(data_type) or pa.types.is_null(data_type):
+        return hinted or STR
+    if hinted is not None and hinted.kind != DATETIME_KIND:
+        return hinted
+    natural = arrow_column_type(data_type)
+    return natural if hinted in (None, of_any_offset(natural)) else hinted
+
+
+def _batches_of_arrow(
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers
+) -> Iterator[list[pa.Array]]:
+    first = 0
+    for batch in batches:
+        if batch.num_rows:
+            parts = []
+            for values, kind, name in zip(batch.columns, types, names, strict=True):
+                with column_named(name):
+                    parts.append(_parts_of_arrow(values, kind, name, first, rounded))
+            yield from (list(run.columns) for run in aligned_chunks(parts))
+        first += batch.num_rows
+
+
+def _parts_of_arrow(values: pa.Array, kind: ColumnType, name: str, first: int, rounded: RoundedNumbers) -> list[pa.Array]:
+    require_valid_arrow(values)
+    if pa.types.is_time(values.type) and kind == STR:
+        # As Python writes them: without a fraction that is zero.
+        return [pc.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")]
+    if pa.types.is_decimal(values.type) and kind == INT:
+        try:
+            return [values.cast(pa.int64())]
+        except pa.ArrowInvalid:
+            # Some value has a fraction, or is beyond 64 bits: the conversion of single values names it.
+            return list(encode_parts(_fitting_values(values.to_pylist(), kind, name, first, rounded), kind))
+    if arrow_column_type(values.type) != kind:
+        return list(encode_parts(_fitting_values(values.to_pylist(), kind, name, first, rounded), kind))
+    warn_of_nanoseconds(values, name)
+    warn_of_long_decimals([(name, values)])
+    return normalized_parts(values)[0]
+
+
+# Columns of tables
+
+
+def columns_of_table(node: PlannerNode, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the name and the kind of each column, for making a table; the kind of date-times is ``ZONED`` if their values have offsets.
+
+    Raises
+    ------
+    SchemaError
+        If only some date-times of a column have an offset.
+    """
+    columns = enumerate(zip(names, node.schema, strict=True))
+    return [(name, _kind_of_datetimes(node, index, name) if kind.is_zoned else kind.kind) for index, (name, kind) in columns]
+
+
+def require_no_offsets(database: str, node: PlannerNode, names: Sequence[str]) -> None:
+    """Raise an error if date-times have an offset, which a database does not keep.
+
+    Raises
+    ------
+    SchemaError
+        If date-times of a column have an offset.
+    """
+    for index, (name, kind) in enumerate(zip(names, node.schema, strict=True)):
+        if kind.is_zoned and _has_offsets(node, index)[0]:
+            raise SchemaError(f"column {name!r} has date-times with an offset, which {database} does not keep: astype(str) makes texts of them")
+
+
+def _kind_of_datetimes(node: PlannerNode, index: int, name: str) -> str:
+    some_with, some_without = _has_offsets(node, index)
+    if some_with and some_without:
+        raise SchemaError(f"column {name!r} has date-times with and without an offset, and a table one of them: astype(str) makes texts of them")
+    return ZONED if some_with else DATETIME_KIND
+
+
+def _has_offsets(node: PlannerNode, index: int) -> tuple[bool, bool]:
+    """Return whether some date-times of a column have an offset, and whether some have none."""
+    materialize(node)
+    some_with = some_without = False
+    for chunk in iterate(column_of(node, index)):
+        (values,) = chunk.columns
+        offsets = values.field("offset").filter(values.is_valid())
+        some_with = some_with or offsets.null_count < len(offsets)
+        some_without = some_without or offsets.null_count > 0
+    return some_with, some_without

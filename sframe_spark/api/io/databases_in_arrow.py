@@ -1,0 +1,143 @@
+"""Databases whose libraries take and give Arrow batches: DuckDB, and all that ADBC has drivers for."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.api.io.database_connections import one_transaction
+from sframe_spark.api.io.database_tables import ZONED, TableRequest, existing_table_error, quoted
+from sframe_spark.api.io.database_values import QueryRequest, columns_of_table, no_rows_error, node_of_arrow
+from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.message_text import visible
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DATETIME
+
+_TYPE_WITH_OFFSET = pa.timestamp("us", "UTC")
+
+
+def _batches(node: PlannerNode, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield all rows in batches, at least one, which may be empty; date-times with an offset as instants in UTC."""
+    columns = columns_of_table(node, names)
+    types = [
+        kind.physical if not kind.is_zoned else _TYPE_WITH_OFFSET if found == ZONED else DATETIME.physical
+        for kind, (_, found) in zip(node.schema, columns, strict=True)
+    ]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    for chunk in chain(iterate(node), [Chunk.empty(node.schema)]):
+        values = [
+            _datetimes(column, data_type) if kind.is_zoned else column
+            for column, kind, data_type in zip(chunk.columns, node.schema, types, strict=True)
+        ]
+        yield pa.Table.from_arrays(values, schema=schema)
+
+
+def _datetimes(values: pa.Array, data_type: pa.DataType) -> pa.Array:
+    # Missing rows may have an instant below.
+    (instants, _) = values.flatten()
+    return instants.cast(pa.int64()).cast(data_type)
+
+
+# DuckDB
+
+_SIMPLE = re.compile(
+    r"(?:U?(?:TINY|SMALL|BIG)?INT(?:EGER)?|HUGEINT|FLOAT|DOUBLE|BOOLEAN|VARCHAR|DATE|TIME|TIMESTAMP(?: WITH TIME ZONE)?|DECIMAL\(\d+,\d+\))"
+)
+_VIEW = "sframe_rows"
+
+
+def read_duckdb(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list[str]] | None:
+    """Return the rows of a query as a source, and its column names; None if they must be read as Python values.
+
+    These are statements other than a single query, and columns of types that Arrow does not have, or has with another meaning.
+    """
+    if not isinstance(request.statement, str):
+        return None
+    statements = conn.extract_statements(request.statement)
+    if len(statements) != 1 or not str(statements[0].type).endswith("SELECT"):
+        return None
+    relation = conn.sql(request.statement) if request.params is None else conn.sql(request.statement, params=request.params)
+    if relation is None or not all(_SIMPLE.fullmatch(str(kind)) for kind in relation.types):
+        return None
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    with contextlib.closing(read(request.batch_size)) as reader:
+        return node_of_arrow(reader, reader.schema, request)
+
+
+def insert_into_duckdb(node: PlannerNode, names: Sequence[str], conn: Any, table: Sequence[str], exact_names: bool) -> None:
+    """Insert all rows into a table, batch by batch: DuckDB takes a hundred times as long for rows of Python values."""
+    columns = f" ({', '.join(map(quoted, names))})" if exact_names else ""
+    statement = f"INSERT INTO {'.'.join(map(quoted, table))}{columns} SELECT * FROM {_VIEW}"
+    for batch in _batches(node, names):
+        conn.register(_VIEW, batch)
+        conn.execute(statement)
+        conn.unregister(_VIEW)
+
+
+# ADBC
+
+
+def is_adbc(conn: Any) -> bool:
+    """Return whether it is a DB-API connection of ADBC."""
+    return hasattr(conn, "adbc_get_table_schema")
+
+
+def read_adbc(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list[str]]:
+    """Return the rows of a query as a source, and its column names.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold the type of a column.
+    """
+    with contextlib.closing(conn.cursor()) as cursor:
+        cursor.execute(request.statement, request.params)
+        if not cursor.description:
+            raise no_rows_error(request.statement)
+        with contextlib.closing(cursor.fetch_record_batch()) as reader:
+            return node_of_arrow(reader, reader.schema, request)
+
+
+def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: TableRequest) -> None:
+    """Insert all rows into a table, which is made if there is none, in one transaction.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a table, and ``if_exists`` is ``"fail"``; or values are inserted by position into a table that has another number of columns.
+    """
+    request.require_valid(names, node)
+    *place, name = request.parts
+    places = dict(zip(("db_schema_name", "catalog_name"), reversed(place), strict=False))
+    with contextlib.closing(conn.cursor()) as cursor, one_transaction(conn, cursor):
+        existing = _columns_in_adbc(conn, name, places)
+        if existing is not None and request.if_exists == "fail":
+            raise existing_table_error(request.table)
+        if existing is not None and request.if_exists == "delete_rows":
+            cursor.execute(f"DELETE FROM {'.'.join(map(quoted, request.parts))}")
+        mode = "create" if existing is None else "replace" if request.if_exists == "replace" else "append"
+        if mode == "append" and not request.exact_names and existing is not None:
+            if len(existing) != len(names):
+                raise InvalidArgumentError(f"the table {visible(request.table)} has {len(existing)} columns, and the frame {len(names)}")
+            names = existing
+        for batch in _batches(node, names):
+            cursor.adbc_ingest(name, batch, mode=mode, **places)
+            mode = "append"
+
+
+def _columns_in_adbc(conn: Any, name: str, places: Mapping[str, str]) -> list[str] | None:
+    """Return the columns of a table; None if there is no such table."""
+    filters = {f"{key.removesuffix('_name')}_filter": value for key, value in places.items()}
+    try:
+        return list(conn.adbc_get_table_schema(name, **filters).names)
+    except Exception as error:
+        if "NOT_FOUND" in str(error):
+            return None
+        raise
