@@ -15,7 +15,7 @@ REMEDIES = {
     "pandas": "tables of pandas need pandas: pip install pandas",
     "networkx": "pictures and graphs of plans need networkx, but print(frame.explain()) does not: pip install networkx",
     "hypothesis": "the contract kit makes rows of its own with Hypothesis: pip install 'sframe_spark[testing]', or say generated=0",
-    "sqlalchemy": "addresses of databases need SQLAlchemy: pip install 'sqlalchemy>=2', or connect with the library of the database",
+    "sqlalchemy": "addresses of databases need SQLAlchemy: pip install 'sframe_spark[sql]', or connect with the library of the database",
     "cloudpickle": "functions are sent to other processes by cloudpickle: pip install cloudpickle (PySpark has it, too)",
 }
 

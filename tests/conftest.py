@@ -105,7 +105,7 @@ def leave_to_campaigns(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark attacks, put files that take long first, and leave out long runs and those of clusters and versions unless -m names them."""
+    """Mark attacks, put files that take long first, and leave out long runs and those of clusters, servers and versions unless -m names them."""
     # Looked up once for each file: there are thousands of tests in hundreds of files.
     folders = {path: frozenset((path, *path.parents)) for path in {item.path for item in items}}
     for item in items:
@@ -117,7 +117,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     leave_to_campaigns(items)
     items.sort(key=lambda item: folders[item.path].isdisjoint(LONG))
     expression = config.getoption("-m") or ""
-    for marker in ("campaign", "cluster", "matrix"):
+    for marker in ("campaign", "cluster", "matrix", "servers"):
         if marker in expression:
             continue
         gone = [item for item in items if item.get_closest_marker(marker)]

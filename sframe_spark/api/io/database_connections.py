@@ -106,7 +106,7 @@ def streaming_cursor(conn: Any, statement: Any) -> Iterator[Any]:
     """
     libraries = {kind.__module__.partition(".")[0] for kind in type(conn).__mro__}
     arguments: dict[str, Any] = {}
-    if libraries & {"psycopg", "psycopg2"} and conn.autocommit is False and _reads_only(statement):
+    if libraries & {"psycopg", "psycopg2"} and conn.autocommit is False and reads_only(statement):
         # Outside of a transaction, PostgreSQL has no cursors.
         arguments["name"] = _SERVER_CURSOR
     for library in libraries & {"pymysql", "MySQLdb", "cymysql"}:
@@ -119,7 +119,14 @@ def streaming_cursor(conn: Any, statement: Any) -> Iterator[Any]:
         yield cursor
 
 
-def _reads_only(statement: Any) -> bool:
+def reads_only(statement: Any) -> bool:
+    """Return whether a statement is one query, as a server-side cursor needs it; False where that is not certain.
+
+    Examples
+    --------
+    >>> reads_only("select * from t;"), reads_only("insert into t values (1) returning a"), reads_only("select 1; drop table t")
+    (True, False, False)
+    """
     return isinstance(statement, str) and _QUERY.fullmatch(statement) is not None and _CHANGES.search(statement) is None
 
 
@@ -269,7 +276,8 @@ def is_autocommit(conn: Any) -> bool | None:
     if is_duckdb(conn):
         return True
     if hasattr(conn, "adbc_connection"):
-        # Known to ADBC's drivers by an option, which few have implemented for reading.
+        with contextlib.suppress(Exception):
+            return bool(conn.adbc_connection.get_option("adbc.connection.autocommit") == "true")
         return None
     autocommit = getattr(conn, "autocommit", None)
     if isinstance(autocommit, bool):
@@ -309,6 +317,10 @@ def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
         # Switching autocommit on again commits statements that are still pending, so it is done after the commit or rollback.
         switch = partial(setattr, conn, "autocommit")
         return _Transaction(partial(switch, False), conn.commit, lambda: conn.rollback(), partial(switch, True))
+    if hasattr(conn, "adbc_connection"):
+        # Its own commit() and rollback() do nothing on a connection that was opened to commit each statement.
+        inner = conn.adbc_connection
+        return _Transaction(partial(inner.set_autocommit, False), inner.commit, inner.rollback, partial(inner.set_autocommit, True))
     methods = [getattr(conn, name, None) for name in ("begin", "start_transaction")]
     candidates: list[Any] = [*filter(callable, methods), *([partial(cursor.execute, "BEGIN")] if is_sqlite(conn) else [])]
     if not candidates:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
@@ -173,8 +174,9 @@ MYSQL = Dialect(
     commits_tables=True,
     has_offsets=False,
 )
+SQLITE = Dialect("SQLite", ("sqlite3", "pysqlite", "sqlcipher"), _SQLITE_TYPES, _is_in_sqlite)
 DIALECTS = (
-    Dialect("SQLite", ("sqlite3", "pysqlite", "sqlcipher"), _SQLITE_TYPES, _is_in_sqlite),
+    SQLITE,
     Dialect("PostgreSQL", ("psycopg", "pg8000"), _STANDARD_TYPES, _is_in_postgresql),
     Dialect("DuckDB", ("duckdb", "_duckdb"), _STANDARD_TYPES, _is_in_duckdb),
     MYSQL,
@@ -200,20 +202,26 @@ def existing_table_error(table: str) -> InvalidArgumentError:
 
 @contextlib.contextmanager
 def prepared_table(
-    cursor: Any, dialect: Dialect | None, request: TableRequest, columns: Callable[[], Sequence[tuple[str, str]]]
+    cursor: Any,
+    dialect: Dialect | None,
+    request: TableRequest,
+    columns: Callable[[], Sequence[tuple[str, str]]],
+    transaction: AbstractContextManager[None],
 ) -> Iterator[Sequence[str]]:
-    """Return a context manager that makes or empties a table, gives the name to insert into, and finishes when all rows are in it.
+    """Return a context manager that makes or empties a table, and gives the name to insert into; it finishes when all rows are in the table.
 
     Parameters
     ----------
     cursor
-        A cursor; in databases that make tables within a transaction, one is open.
+        A cursor.
     dialect
         What is known of the database; if nothing is, there must be a table, and rows are appended.
     request
         The name of the table, and what to do if it exists.
     columns
         Function that gives pairs of name and kind, called only if a table is made.
+    transaction
+        A context manager of one transaction, for the block, and for all of the table that the database does within a transaction.
 
     Raises
     ------
@@ -222,32 +230,55 @@ def prepared_table(
     UnsupportedOperationError
         If nothing is known of the database, and rows are not just appended.
     """
-    parts, if_exists = request.parts, request.if_exists
     if dialect is None:
-        if if_exists != "append":
+        if request.if_exists != "append":
             raise UnsupportedOperationError(
-                f"if_exists={if_exists!r} wants to know the database, which is not known by its library: give an Engine of SQLAlchemy"
+                f"if_exists={request.if_exists!r} wants to know the database, which is not known by its library: give an Engine of SQLAlchemy"
             )
-        yield parts
-        return
-    exists = dialect.exists(cursor, parts)
-    if exists and if_exists == "fail":
-        raise existing_table_error(".".join(parts))
-    if exists and if_exists == "delete_rows":
-        cursor.execute(f"DELETE FROM {dialect.quoted(parts)}")
-    if exists and if_exists != "replace":
-        yield parts
-        return
-    if not dialect.commits_tables:
-        if exists:
-            cursor.execute(f"DROP TABLE {dialect.quoted(parts)}")
-        cursor.execute(dialect.definition(parts, columns()))
-        yield parts
+        with transaction:
+            yield request.parts
+    elif dialect.commits_tables:
+        yield from _table_of_another_name(cursor, dialect, request, columns, transaction)
+    else:
+        with transaction:
+            exists = _exists(cursor, dialect, request)
+            if exists and request.if_exists == "delete_rows":
+                cursor.execute(f"DELETE FROM {dialect.quoted(request.parts)}")
+            if exists and request.if_exists == "replace":
+                cursor.execute(f"DROP TABLE {dialect.quoted(request.parts)}")
+            if not exists or request.if_exists == "replace":
+                cursor.execute(dialect.definition(request.parts, columns()))
+            yield request.parts
+
+
+def _exists(cursor: Any, dialect: Dialect, request: TableRequest) -> bool:
+    exists = dialect.exists(cursor, request.parts)
+    if exists and request.if_exists == "fail":
+        raise existing_table_error(request.table)
+    return exists
+
+
+def _table_of_another_name(
+    cursor: Any,
+    dialect: Dialect,
+    request: TableRequest,
+    columns: Callable[[], Sequence[tuple[str, str]]],
+    transaction: AbstractContextManager[None],
+) -> Iterator[Sequence[str]]:
+    """Yield the name of the table once, where making tables commits: a table that replaces another one is made under another name."""
+    parts = request.parts
+    exists = _exists(cursor, dialect, request)
+    if exists and request.if_exists != "replace":
+        with transaction:
+            if request.if_exists == "delete_rows":
+                cursor.execute(f"DELETE FROM {dialect.quoted(parts)}")
+            yield parts
         return
     made = [*parts[:-1], f"{parts[-1][:_KEPT_OF_NAME]}_{secrets.token_hex(6)}"] if exists else parts
     cursor.execute(dialect.definition(made, columns()))
     try:
-        yield made
+        with transaction:
+            yield made
         if exists:
             old = [*parts[:-1], f"{made[-1]}_old"]
             names = [dialect.quoted(name) for name in (parts, old, made, parts)]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api import node_value_conversion
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
-from sframe_spark.api.io.database_tables import ZONED
+from sframe_spark.api.io.database_tables import MYSQL, ZONED, dialect_of
 from sframe_spark.api.node_value_conversion import node_from_batches
 from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate, materialize
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, SFrameError
@@ -99,6 +99,10 @@ def hinted_types(hints: Any, names: Sequence[str]) -> dict[str, ColumnType]:
     return {name: of_any_offset(column_type_for(hint)) for name, hint in hints.items()}
 
 
+def _no_type_error(name: str, error: SFrameError) -> SchemaError:
+    return SchemaError(f"column {name!r}: {error}; convert it in the query, to text for example")
+
+
 # Rows of Python values
 
 
@@ -129,6 +133,9 @@ def node_of_rows(
     SchemaError
         If a value does not fit the type of its column.
     """
+    times = [index for index, column in enumerate(description) if _is_mysql(module) and column[1] == _TIME_OF_MYSQL]
+    if times:
+        rows = ([_as_clock(value) if index in times else value for index, value in enumerate(row)] for row in rows)
     first = list(islice(rows, request.inference_rows))
     hinted = hinted_types(request.hints, names)
     types = _types(first, description, names, hinted, module)
@@ -165,19 +172,22 @@ def _types(
     Times of day are strings.
     """
     types = []
+    is_mysql = _is_mysql(module)
     for index, name in enumerate(names):
         value = next((row[index] for row in first if row[index] is not None), None)
         if name in hinted:
             types.append(hinted[name])
         elif value is None:
             types.append(of_any_offset(_type_of_code(module, *description[index][1:2]) or STR))
-        elif isinstance(value, datetime.time):
+        elif isinstance(value, (datetime.time, memoryview)):
             types.append(STR)
-        elif isinstance(value, decimal.Decimal) and _scale(description[index]) == 0:
+        elif isinstance(value, decimal.Decimal) and _scale(description[index], value if is_mysql else None) == 0:
             types.append(INT)
         else:
-            with column_named(name):
+            try:
                 types.append(of_any_offset(infer_type([value])))
+            except SFrameError as error:
+                raise _no_type_error(name, error) from error
     return types
 
 
@@ -188,13 +198,39 @@ def _type_of_code(module: ModuleType | None, code: Any = None) -> ColumnType | N
     return next((kind for name, kind in _TYPE_OBJECTS.items() if code == getattr(module, name, None)), None)
 
 
-def _scale(column: Sequence[Any]) -> int | None:
-    """Return how many digits a column of a cursor's description has after the point; None if the library does not tell it."""
-    return column[5] if len(column) > 5 else None
+def _scale(column: Sequence[Any], value: decimal.Decimal | None) -> int | None:
+    """Return how many digits a column of a cursor's description has after the point; None if the library does not tell it.
+
+    In databases that write all decimals of a column with as many digits after the point, ``value``, one of them, tells it too.
+    """
+    scale = column[5] if len(column) > 5 else None
+    return scale if scale is not None or value is None else -int(value.as_tuple().exponent)
+
+
+def _is_mysql(module: ModuleType | None) -> bool:
+    return module is not None and dialect_of(module) is MYSQL
+
+
+def _as_clock(value: Any) -> Any:
+    """Return a duration as MySQL writes a TIME, which may be negative, or more than a day; other values unchanged.
+
+    Examples
+    --------
+    >>> _as_clock(datetime.timedelta(hours=26, microseconds=5)), _as_clock(-datetime.timedelta(minutes=1))
+    ('26:00:00.000005', '-00:01:00')
+    """
+    if not isinstance(value, datetime.timedelta):
+        return value
+    sign, length = ("-", -value) if value < datetime.timedelta(0) else ("", value)
+    minutes, seconds = divmod(length.days * 86_400 + length.seconds, 60)
+    fraction = f".{length.microseconds:06}" if length.microseconds else ""
+    return f"{sign}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}"
 
 
 # Type objects of DB-API modules, which are equal to type codes, and the types of columns without values.
 _TYPE_OBJECTS = {"NUMBER": FLOAT, "DATETIME": DATETIME, "ROWID": INT}
+# The type code of TIME in the protocol of MySQL, whose libraries give durations.
+_TIME_OF_MYSQL = 11
 # Classes whose values need no conversion, by kind of column; ints that are too large are found when they are encoded.
 _EXACT = {INT_KIND: {int, type(None)}, STR_KIND: {str, type(None)}, "float": {float, type(None)}}
 
@@ -241,24 +277,40 @@ def node_of_arrow(batches: Iterable[pa.RecordBatch], schema: pa.Schema, request:
     hinted = hinted_types(request.hints, names)
     types = []
     for name, field in zip(names, schema, strict=True):
-        with column_named(name):
-            types.append(_type_of_field(field.type, hinted.get(name)))
+        try:
+            types.append(_type_of_field(field, hinted.get(name)))
+        except SFrameError as error:
+            raise _no_type_error(name, error) from error
     rounded = RoundedNumbers()
     node = node_from_batches(_batches_of_arrow(batches, names, types, rounded), types)
     rounded.warn(but={name for name, kind in hinted.items() if kind == FLOAT})
     return node, names
 
 
-def _type_of_field(data_type: pa.DataType, hinted: ColumnType | None) -> ColumnType:
+def _type_of_field(field: pa.Field, hinted: ColumnType | None) -> ColumnType:
     """Return the requested type, or the type that fits: ints for all decimals without a fraction, and strings for times of day."""
+    data_type = field.type
     if pa.types.is_decimal(data_type) and data_type.scale == 0:
         return hinted or INT
+    if _is_numeric_of_postgresql(data_type):
+        return hinted or (INT if _scale_in_postgresql(field) == 0 else FLOAT)
     if pa.types.is_time(data_type) or pa.types.is_null(data_type):
         return hinted or STR
     if hinted is not None and hinted.kind != DATETIME_KIND:
         return hinted
     natural = arrow_column_type(data_type)
     return natural if hinted in (None, of_any_offset(natural)) else hinted
+
+
+def _is_numeric_of_postgresql(data_type: pa.DataType) -> bool:
+    """Return whether values are the texts that ADBC gives for PostgreSQL's NUMERIC, whatever its precision and scale."""
+    return isinstance(data_type, pa.BaseExtensionType) and data_type.extension_name == "arrow.opaque" and "type_name=numeric" in str(data_type)
+
+
+def _scale_in_postgresql(field: pa.Field) -> int | None:
+    """Return the scale that PostgreSQL stores beside a NUMERIC's precision in its modifier; None if the column has none."""
+    modifier = (field.metadata or {}).get(b"POSTGRESQL:typmod", b"-1")
+    return (int(modifier) - 4) & 0xFFFF if modifier.isdigit() and int(modifier) >= 4 else None
 
 
 def _batches_of_arrow(
@@ -269,14 +321,14 @@ def _batches_of_arrow(
         if batch.num_rows:
             parts = []
             for values, kind, name in zip(batch.columns, types, names, strict=True):
-                with column_named(name):
-                    parts.append(_parts_of_arrow(values, kind, name, first, rounded))
+                parts.append(_parts_of_arrow(values, kind, name, first, rounded))
             yield from (list(run.columns) for run in aligned_chunks(parts))
         first += batch.num_rows
 
 
 def _parts_of_arrow(values: pa.Array, kind: ColumnType, name: str, first: int, rounded: RoundedNumbers) -> list[pa.Array]:
-    require_valid_arrow(values)
+    with column_named(name):
+        require_valid_arrow(values)
     if pa.types.is_time(values.type) and kind == STR:
         # As Python writes them: without a fraction that is zero.
         return [pc.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")]
@@ -286,11 +338,15 @@ def _parts_of_arrow(values: pa.Array, kind: ColumnType, name: str, first: int, r
         except pa.ArrowInvalid:
             # Some value has a fraction, or is beyond 64 bits: the conversion of single values names it.
             return list(encode_parts(_fitting_values(values.to_pylist(), kind, name, first, rounded), kind))
+    if _is_numeric_of_postgresql(values.type):
+        numbers = [None if text is None else decimal.Decimal(text) for text in values.cast(pa.string()).to_pylist()]
+        return list(encode_parts(_fitting_values(numbers, kind, name, first, rounded), kind))
     if arrow_column_type(values.type) != kind:
         return list(encode_parts(_fitting_values(values.to_pylist(), kind, name, first, rounded), kind))
     warn_of_nanoseconds(values, name)
     warn_of_long_decimals([(name, values)])
-    return normalized_parts(values)[0]
+    with column_named(name):
+        return normalized_parts(values)[0]
 
 
 # Columns of tables

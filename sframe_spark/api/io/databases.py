@@ -21,7 +21,7 @@ from sframe_spark.api.io.database_connections import (
     require_answer,
     streaming_cursor,
 )
-from sframe_spark.api.io.database_tables import MYSQL, Dialect, TableRequest, dialect_of, prepared_table, quoted
+from sframe_spark.api.io.database_tables import SQLITE, TableRequest, dialect_of, prepared_table, quoted
 from sframe_spark.api.io.database_values import QueryRequest, column_names, columns_of_table, no_rows_error, node_of_rows, require_no_offsets
 from sframe_spark.api.io.databases_in_arrow import insert_into_duckdb, is_adbc, read_adbc, read_duckdb, write_adbc
 from sframe_spark.api.io.sqlalchemy_databases import is_for_sqlalchemy, read_sqlalchemy, write_sqlalchemy
@@ -33,8 +33,6 @@ ROWS_PER_INSERT = 1000
 # Databases that quote names with backticks instead of the standard's quotes.
 _BACKTICKS = ("mysql", "maria")
 _SPECIFIERS = {"int": "%d", "float": "%f"}
-# The type code of TIME in the protocol of MySQL, whose libraries give durations.
-_TIME_OF_MYSQL = 11
 
 
 def read_sql(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list[str]]:
@@ -70,37 +68,17 @@ def read_sql(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list[str]]:
             raise no_rows_error(request.statement)
         description = [tuple(column) for column in cursor.description]
         names = column_names(column[0] for column in description)
-        is_mysql = module is not None and dialect_of(module) is MYSQL
-        times = [index for index, column in enumerate(description) if is_mysql and column[1] == _TIME_OF_MYSQL]
-        rows = _all_rows(fetch, fetched, names, times)
-        return node_of_rows(rows, description, names, request, module), names
+        return node_of_rows(_all_rows(fetch, fetched, names), description, names, request, module), names
 
 
-def _all_rows(fetch: Callable[[], Any], fetched: list[Any], names: Sequence[str], times: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """Yield the rows of batches that were fetched, and of those that follow; durations at the positions ``times`` become times of day."""
+def _all_rows(fetch: Callable[[], Any], fetched: Sequence[Any], names: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """Yield the rows of batches that were fetched, and of those that follow."""
     for batch in chain(fetched, iter(fetch, None)):
         if not batch:
             return
         for row in batch:
             # Some libraries can return rows as dicts; iterating over these would give the column names.
-            values = [row[name] for name in names] if isinstance(row, Mapping) else row
-            yield values if not times else [_as_clock(value) if index in times else value for index, value in enumerate(values)]
-
-
-def _as_clock(value: Any) -> Any:
-    """Return a duration as MySQL writes a TIME, which may be negative, or more than a day; other values unchanged.
-
-    Examples
-    --------
-    >>> _as_clock(datetime.timedelta(hours=26, microseconds=5)), _as_clock(-datetime.timedelta(minutes=1))
-    ('26:00:00.000005', '-00:01:00')
-    """
-    if not isinstance(value, datetime.timedelta):
-        return value
-    sign, length = ("-", -value) if value < datetime.timedelta(0) else ("", value)
-    minutes, seconds = divmod(length.days * 86_400 + length.seconds, 60)
-    fraction = f".{length.microseconds:06}" if length.microseconds else ""
-    return f"{sign}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}"
+            yield [row[name] for name in names] if isinstance(row, Mapping) else row
 
 
 def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: TableRequest) -> None:
@@ -127,7 +105,8 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: Table
     dialect = dialect_of(library)
     if dialect is not None and not dialect.has_offsets:
         require_no_offsets(dialect.name, node, names)
-    with opened_cursor(conn) as cursor, _table_in_transaction(conn, cursor, dialect, request, partial(columns_of_table, node, names)) as target:
+    columns = partial(columns_of_table, node, names)
+    with opened_cursor(conn) as cursor, prepared_table(cursor, dialect, request, columns, one_transaction(conn, cursor)) as target:
         if is_duckdb(conn):
             insert_into_duckdb(node, names, conn, target, request.exact_names)
             return
@@ -140,21 +119,10 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: Table
             require_answer(conn, cursor.executemany(statement, named))
 
 
-@contextlib.contextmanager
-def _table_in_transaction(
-    conn: Any, cursor: Any, dialect: Dialect | None, request: TableRequest, columns: Callable[[], Sequence[tuple[str, str]]]
-) -> Iterator[Sequence[str]]:
-    """Return a context manager that prepares a table, gives its name, and is one transaction; with making the table, where the database allows it."""
-    if dialect is not None and dialect.commits_tables:
-        with prepared_table(cursor, dialect, request, columns) as target, one_transaction(conn, cursor):
-            yield target
-    else:
-        with one_transaction(conn, cursor), prepared_table(cursor, dialect, request, columns) as target:
-            yield target
-
-
 def _adapts_datetimes_itself(library: ModuleType) -> bool:
     """Return whether sqlite3 would make texts of date-times by an adapter of its own, deprecated since Python 3.12; not one of the user's."""
+    if dialect_of(library) is not SQLITE:
+        return False
     adapter = getattr(library, "adapters", {}).get((datetime.datetime, getattr(library, "PrepareProtocol", None)))
     return getattr(adapter, "__module__", "").startswith("sqlite3")
 
@@ -162,10 +130,12 @@ def _adapts_datetimes_itself(library: ModuleType) -> bool:
 def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: Sequence[str], specifiers: bool, exact_names: bool) -> str:
     """Return the INSERT statement, with quoted names and a placeholder for each value; ``table`` has the parts of its name."""
     style = library.paramstyle
+    # Of this library, a percent sign in a name is no placeholder.
+    style_of_names = "qmark" if library.__name__ == "mysql.connector" else style
     marks = [MARKS[style].format(number) for number in range(1, len(names) + 1)]
     if specifiers and style in ("format", "pyformat"):
         marks = [_SPECIFIERS.get(kind.kind, "%s") for kind in types]
     quote = "`" if any(word in library.__name__.lower() for word in _BACKTICKS) else '"'
-    target = ".".join(quoted(part, quote, style) for part in table)
-    columns = f" ({', '.join(quoted(name, quote, style) for name in names)})" if exact_names else ""
+    target = ".".join(quoted(part, quote, style_of_names) for part in table)
+    columns = f" ({', '.join(quoted(name, quote, style_of_names) for name in names)})" if exact_names else ""
     return f"INSERT INTO {target}{columns} VALUES ({', '.join(marks)})"

@@ -83,6 +83,9 @@ def insert_into_duckdb(node: PlannerNode, names: Sequence[str], conn: Any, table
 
 # ADBC
 
+# The places of a table, from its name leftwards, and the attributes of connections that tell the one in use.
+_PLACES = {"db_schema_name": "adbc_current_db_schema", "catalog_name": "adbc_current_catalog"}
+
 
 def is_adbc(conn: Any) -> bool:
     """Return whether it is a DB-API connection of ADBC."""
@@ -115,7 +118,7 @@ def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: Tabl
     """
     request.require_valid(names, node)
     *place, name = request.parts
-    places = dict(zip(("db_schema_name", "catalog_name"), reversed(place), strict=False))
+    places = dict(zip(_PLACES, reversed(place), strict=False))
     with contextlib.closing(conn.cursor()) as cursor, one_transaction(conn, cursor):
         existing = _columns_in_adbc(conn, name, places)
         if existing is not None and request.if_exists == "fail":
@@ -133,11 +136,20 @@ def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: Tabl
 
 
 def _columns_in_adbc(conn: Any, name: str, places: Mapping[str, str]) -> list[str] | None:
-    """Return the columns of a table; None if there is no such table."""
-    filters = {f"{key.removesuffix('_name')}_filter": value for key, value in places.items()}
-    try:
-        return list(conn.adbc_get_table_schema(name, **filters).names)
-    except Exception as error:
-        if "NOT_FOUND" in str(error):
-            return None
-        raise
+    """Return the columns of a table; None if there is no such table. (PostgreSQL ends the transaction where the schema of no table is asked for.)"""
+    schema, catalog = (places.get(key, _current(conn, attribute)) for key, attribute in _PLACES.items())
+    found = conn.adbc_get_objects(depth="columns", catalog_filter=catalog, db_schema_filter=schema, table_name_filter=name).read_all().to_pylist()
+    for group in found:
+        for of_schema in group["catalog_db_schemas"] or ():
+            for table in of_schema["db_schema_tables"] or ():
+                # The filters are patterns, in which an underscore is any character.
+                if table["table_name"] == name and schema in (None, of_schema["db_schema_name"]) and catalog in (None, group["catalog_name"]):
+                    return [column["column_name"] for column in table["table_columns"]]
+    return None
+
+
+def _current(conn: Any, attribute: str) -> str | None:
+    """Return the schema or catalog in use; None if the driver does not tell it."""
+    with contextlib.suppress(Exception):
+        return getattr(conn, attribute) or None
+    return None

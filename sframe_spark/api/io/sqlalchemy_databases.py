@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from sframe_spark.api.io.database_connections import is_autocommit, is_sqlite
-from sframe_spark.api.io.database_tables import ZONED, TableRequest, existing_table_error
+from sframe_spark.api.io.database_connections import is_autocommit, is_sqlite, reads_only
+from sframe_spark.api.io.database_tables import MYSQL, ZONED, TableRequest, existing_table_error, prepared_table
 from sframe_spark.api.io.database_values import QueryRequest, column_names, columns_of_table, no_rows_error, node_of_rows, require_no_offsets
 from sframe_spark.api.node_value_conversion import iterate_tuples
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, NoAttributeError, UnsupportedOperationError
@@ -82,8 +82,9 @@ def read_sqlalchemy(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list
     InvalidArgumentError
         If the statement returns no rows.
     """
-    options, size = {"stream_results": True, "max_row_buffer": request.batch_size}, request.batch_size
+    size = request.batch_size
     with _opened(conn) as connection:
+        options = {"stream_results": _may_stream(connection, request.statement), "max_row_buffer": size, "no_parameters": request.params is None}
         run = connection.exec_driver_sql if isinstance(request.statement, str) else connection.execute
         with contextlib.closing(run(request.statement, request.params, execution_options=options)) as result:
             if not result.returns_rows:
@@ -92,6 +93,13 @@ def read_sqlalchemy(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list
             description = [tuple(column) for column in result.cursor.description]
             rows = (row for batch in iter(partial(result.fetchmany, size), []) for row in batch)
             return node_of_rows(rows, description, names, request, connection.dialect.dbapi), names
+
+
+def _may_stream(connection: Any, statement: Any) -> bool:
+    """Return whether rows can stay at the server until they are fetched: SQLAlchemy leaves that to be known by who asks for it."""
+    is_query = getattr(statement, "is_select", False) or reads_only(getattr(statement, "text", statement))
+    driver = connection.connection.driver_connection
+    return is_query and hasattr(driver, "cursor") and is_autocommit(driver) is not True
 
 
 def write_sqlalchemy(node: PlannerNode, names: Sequence[str], conn: Any, request: TableRequest) -> None:
@@ -105,32 +113,49 @@ def write_sqlalchemy(node: PlannerNode, names: Sequence[str], conn: Any, request
         If there is a table, and ``if_exists`` is ``"fail"``; or values are inserted by position into a table that has another number of columns.
     """
     request.require_valid(names, node)
-    *place, name = request.parts
-    schema = ".".join(place) or None
-    with _opened(conn) as connection, _one_transaction(connection):
+    with _opened(conn) as connection, contextlib.ExitStack() as stack:
         sqlalchemy = import_library("sqlalchemy")
+        columns = partial(columns_of_table, node, names)
         if connection.dialect.name in ("mysql", "mariadb"):
-            require_no_offsets("MySQL or MariaDB", node, names)
-        inspector = sqlalchemy.inspect(connection)
-        exists = inspector.has_table(name, schema)
-        if exists and request.if_exists == "fail":
-            raise existing_table_error(request.table)
-        if exists and request.if_exists == "replace":
-            sqlalchemy.Table(name, sqlalchemy.MetaData(), schema=schema).drop(connection)
-        if exists and request.if_exists == "delete_rows":
-            connection.execute(sqlalchemy.delete(sqlalchemy.table(name, schema=schema)))
-        if not exists or request.if_exists == "replace":
-            columns = [sqlalchemy.Column(column, _type_of(sqlalchemy, kind)) for column, kind in columns_of_table(node, names)]
-            sqlalchemy.Table(name, sqlalchemy.MetaData(), *columns, schema=schema).create(connection)
+            require_no_offsets(MYSQL.name, node, names)
+            cursor = stack.enter_context(contextlib.closing(connection.connection.cursor()))
+            *place, name = stack.enter_context(prepared_table(cursor, MYSQL, request, columns, _one_transaction(connection)))
+        else:
+            *place, name = request.parts
+            stack.enter_context(_one_transaction(connection))
+            _prepare(sqlalchemy, connection, request, columns)
+        schema = ".".join(place) or None
         targets = list(names)
-        if not request.exact_names and exists:
-            targets = [column["name"] for column in inspector.get_columns(name, schema)]
+        if not request.exact_names:
+            targets = [column["name"] for column in sqlalchemy.inspect(connection).get_columns(name, schema)]
             if len(targets) != len(names):
                 raise InvalidArgumentError(f"the table {visible(request.table)} has {len(targets)} columns, and the frame {len(names)}")
         insert = sqlalchemy.insert(sqlalchemy.table(name, *map(sqlalchemy.column, targets), schema=schema))
         rows = iterate_tuples(node, names)
         while batch := list(islice(rows, ROWS_PER_INSERT)):
             connection.execute(insert, [dict(zip(targets, row, strict=True)) for row in batch])
+
+
+def _prepare(sqlalchemy: Any, connection: Any, request: TableRequest, columns: Callable[[], Sequence[tuple[str, str]]]) -> None:
+    """Make or empty the table; most databases do so within the transaction.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a table, and there must be none.
+    """
+    *place, name = request.parts
+    schema = ".".join(place) or None
+    exists = sqlalchemy.inspect(connection).has_table(name, schema)
+    if exists and request.if_exists == "fail":
+        raise existing_table_error(request.table)
+    if exists and request.if_exists == "replace":
+        sqlalchemy.Table(name, sqlalchemy.MetaData(), schema=schema).drop(connection)
+    if exists and request.if_exists == "delete_rows":
+        connection.execute(sqlalchemy.delete(sqlalchemy.table(name, schema=schema)))
+    if not exists or request.if_exists == "replace":
+        made = [sqlalchemy.Column(column, _type_of(sqlalchemy, kind)) for column, kind in columns()]
+        sqlalchemy.Table(name, sqlalchemy.MetaData(), *made, schema=schema).create(connection)
 
 
 def _type_of(sqlalchemy: Any, kind: str) -> Any:

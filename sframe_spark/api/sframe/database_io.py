@@ -89,14 +89,15 @@ class FrameDatabases(Columns):
 
         On a connection in autocommit mode, a transaction that the program has begun stays open, with the rows in it. If an error occurs, earlier
         statements that are not committed yet are kept, if the database has savepoints. All of this depends on what the connection reveals of its
-        state; a connection that reveals nothing is assumed not to be in autocommit mode, as the standard requires. Connections and sessions of SQLAlchemy keep
-        an open transaction open, with the rows in it. MySQL and MariaDB commit an open transaction when a table is made; a table that was made for
-        rows that could not be inserted is dropped again.
+        state; a connection that reveals nothing is assumed not to be in autocommit mode, as the standard requires. Connections and sessions of
+        SQLAlchemy keep an open transaction open, with the rows in it. MySQL and MariaDB commit an open transaction when a table is made; a table
+        that was made for rows that could not be inserted is dropped again.
 
         Parameters
         ----------
         conn
-            A connection of a library that follows Python's DB-API, or of ADBC; or an engine, connection, session or URL of SQLAlchemy, also as a string.
+            A connection of a library that follows Python's DB-API, or of ADBC; or an engine, connection, session or URL of
+            SQLAlchemy, also as a string.
         table_name
             Name of the table, with its schema if necessary; parts are separated by dots, and quoted in the statement.
         dbapi_module

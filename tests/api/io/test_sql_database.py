@@ -6,6 +6,7 @@ import datetime
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_date_times_and_bytes(conn: sqlite3.Connection) -> None:
         def commit(self) -> None:
             pass
 
-    frame = SFrame.from_sql(Connection(), "", dbapi_module=sqlite3, column_type_hints={"b": str})
+    frame = SFrame.from_sql(Connection(), "", dbapi_module=sqlite3)
     assert list(frame) == [{"t": datetime.datetime(2024, 2, 29), "d": datetime.datetime(2024, 3, 1), "b": "ab"}, {"t": None, "d": None, "b": None}]
 
 
@@ -155,3 +156,53 @@ def test_date_times_are_the_texts_that_sqlite_has_always_made(own: bool, conn: s
     if not own:
         texts = [("2024-02-29 12:00:00", "2024-02-29 12:00:00+00:00", 1), (None, "2024-02-29 12:00:00.000005+00:00", 2)]
     assert conn.execute("select * from moments").fetchall() == texts
+
+
+@pytest.mark.parametrize(("code", "wanted"), [(1, str), (2, str), (3, float), (4, datetime.datetime), (5, int), (9, str), (None, str)])
+def test_columns_without_values_have_the_type_of_their_code(code: Any, wanted: type) -> None:
+    """As in Turi Create, by the type objects of the library; a DB-API type object is equal to several codes."""
+
+    class Is:
+        def __init__(self, *codes: int) -> None:
+            self.codes = codes
+
+        def __eq__(self, other: object) -> bool:
+            return other in self.codes
+
+        __hash__ = None  # type: ignore[assignment]
+
+    library: Any = SimpleNamespace(__name__="library", paramstyle="qmark", STRING=Is(1), BINARY=Is(2), NUMBER=Is(3), DATETIME=Is(4), ROWID=Is(5))
+
+    class Cursor:
+        description = (("a", code, None, None, None, None, None),)
+        rows = [[(None,)]]
+        execute = close = staticmethod(lambda *_: None)
+        fetchmany = staticmethod(lambda *_: Cursor.rows.pop() if Cursor.rows else [])
+
+    class Connection:
+        cursor = staticmethod(Cursor)
+        commit = staticmethod(lambda: None)
+
+    frame = SFrame.from_sql(Connection(), "", dbapi_module=library)
+    assert frame.column_types() == [wanted] and list(frame["a"]) == [None]
+    assert SFrame.from_sql(Connection(), "", dbapi_module=library).column_types() == [wanted]
+
+
+def test_times_of_mysql_are_texts() -> None:
+    """Its libraries give durations, which may be negative, or longer than a day; decimals have the digits of their column."""
+    library: Any = SimpleNamespace(__name__="pymysql", paramstyle="pyformat")
+    hours = [datetime.timedelta(hours=26, microseconds=5), None, -datetime.timedelta(seconds=1)]
+    rows = [[(value, value, Decimal(5), Decimal("5.00")) for value in hours]]
+
+    class Cursor:
+        description = (("t", 11), ("d", 8), ("whole", 246, None, None, None, None), ("cents", 246, None, None, None, None))
+        execute = close = staticmethod(lambda *_: None)
+        fetchmany = staticmethod(lambda *_: rows.pop() if rows else [])
+
+    class Connection:
+        cursor = staticmethod(Cursor)
+        commit = staticmethod(lambda: None)
+
+    frame = SFrame.from_sql(Connection(), "", dbapi_module=library)
+    assert list(frame["t"]) == ["26:00:00.000005", None, "-00:00:01"] and list(frame["d"])[2] == -1.0
+    assert frame.column_types() == [str, float, int, float]
