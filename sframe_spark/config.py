@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, users_level
+from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError, near_names, users_level
 from sframe_spark.message_text import brief
 from sframe_spark.optional_libraries import import_cloudpickle
 from sframe_spark.paths_and_uris import is_in_process_memory, location_of, normalised, with_canonical_scheme
@@ -641,7 +641,9 @@ class Configuration:
     def _option(cls, name: str) -> Option[Any]:
         options = cls._options()
         if name not in options:
-            raise InvalidArgumentError(f"no option is named {name!r}; the options are {', '.join(options)}")
+            near = near_names(name, options)
+            meant = f", did you mean {near[0]!r}? The" if near else "; the"
+            raise InvalidArgumentError(f"no option is named {name!r}{meant} options are {', '.join(options)}")
         return options[name]
 
 

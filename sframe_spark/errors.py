@@ -11,6 +11,7 @@ A class has several bases so that programs written for Turi Create catch it as t
 from __future__ import annotations
 
 import difflib
+import errno
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -20,18 +21,91 @@ from sframe_spark.redaction import redacted
 
 # What a star import takes: the errors and warnings that users may see.
 __all__ = [
-    "AbsentModuleError", "ArchiveDateError", "ArchiveTextError", "ArgumentClassError", "BeyondRangeError", "BoundsError", "BuilderError",
-    "CancelledError", "ColumnCodeError", "ColumnNotFoundError", "ColumnsOfRowsError", "ConcurrentSaveError", "ConversionError", "CsvCountError",
-    "CsvEncodingError", "CsvHintError", "CsvLineError", "CsvNoLineError", "DamagedValueError", "DateTimeRangeError", "EmptyColumnsError",
-    "ExecutionError", "FillValueError", "FrameComparisonError", "InexactDecimalWarning", "InexactNumberWarning", "InexactWarning",
-    "InvalidArgumentError", "JavaNotFoundError", "JsonError", "LengthMismatchError", "LostNanosecondsWarning", "MaskLengthError",
-    "MissingArgumentColumnError", "MissingColumnError", "MissingLibraryError", "MixedTypesError", "NarrowTypeError", "NegativeCountError",
-    "NegativeSizeError", "NoArchiveError", "NoAttributeError", "NoColumnTypeError", "NoMemoryError", "NoPictureError", "NoSubsetError",
-    "NonConvergenceError", "NotAColumnError", "NotANameError", "NotCallableError", "NotOneColumnError", "NotSavedError", "NotSharedError",
-    "NotValuesError", "NumbersLeftOutError", "PictureFormatError", "PlanInvariantError", "PluginWarning", "RowKeyError", "RowNotFoundError",
-    "RowNumberError", "RunTooLongError", "SFrameError", "SchemaError", "SeedError", "SessionClosedError", "SettingError", "StateNotSharedError",
-    "StorageError", "TakenKeyError", "TakenNameError", "TimeFormatError", "TooLargeError", "UncheckedWarning", "UnknownColumnTypeError",
-    "UnknownNameError", "UnknownResultError", "UnorderedError", "UnsupportedOperationError", "UserFunctionError", "ZeroStepError",
+    "AbsentModuleError",
+    "ArchiveDateError",
+    "ArchiveTextError",
+    "ArgumentClassError",
+    "BeyondRangeError",
+    "BoundsError",
+    "BuilderError",
+    "CancelledError",
+    "ColumnCodeError",
+    "ColumnNotFoundError",
+    "ColumnsOfRowsError",
+    "ConcurrentSaveError",
+    "ConversionError",
+    "CsvCountError",
+    "CsvEncodingError",
+    "CsvHintError",
+    "CsvLineError",
+    "CsvNoLineError",
+    "CsvWarning",
+    "DamagedValueError",
+    "DateTimeRangeError",
+    "EmptyColumnsError",
+    "ExecutionError",
+    "FillValueError",
+    "FrameComparisonError",
+    "InexactDecimalWarning",
+    "InexactNumberWarning",
+    "InexactWarning",
+    "InvalidArgumentError",
+    "JavaNotFoundError",
+    "JsonError",
+    "LengthMismatchError",
+    "LostNanosecondsWarning",
+    "MaskLengthError",
+    "MissingArgumentColumnError",
+    "MissingColumnError",
+    "MissingLibraryError",
+    "MissingPathError",
+    "MixedTypesError",
+    "NarrowTypeError",
+    "NegativeCountError",
+    "NegativeSizeError",
+    "NeverEqualWarning",
+    "NoArchiveError",
+    "NoAttributeError",
+    "NoColumnTypeError",
+    "NoMemoryError",
+    "NoPictureError",
+    "NoSubsetError",
+    "NonConvergenceError",
+    "NotAColumnError",
+    "NotANameError",
+    "NotCallableError",
+    "NotOneColumnError",
+    "NotSavedError",
+    "NotSharedError",
+    "NotValuesError",
+    "NumbersLeftOutError",
+    "PictureFormatError",
+    "PlanInvariantError",
+    "PluginWarning",
+    "RowKeyError",
+    "RowNotFoundError",
+    "RowNumberError",
+    "RunTooLongError",
+    "SFrameError",
+    "SchemaError",
+    "SeedError",
+    "SessionClosedError",
+    "SetOrderWarning",
+    "SettingError",
+    "StateNotSharedError",
+    "StorageError",
+    "TakenKeyError",
+    "TakenNameError",
+    "TimeFormatError",
+    "TooLargeError",
+    "UncheckedWarning",
+    "UnknownColumnTypeError",
+    "UnknownNameError",
+    "UnknownResultError",
+    "UnorderedError",
+    "UnsupportedOperationError",
+    "UserFunctionError",
+    "ZeroStepError",
 ]  # fmt: skip
 
 # Longer lists of names in messages are cut.
@@ -95,6 +169,8 @@ class ColumnNotFoundError(SFrameError, KeyError):
         The requested name.
     available
         Names of the columns that exist.
+    frame
+        Which of several frames has no such column, for the message, such as "the other frame".
 
     Examples
     --------
@@ -102,14 +178,15 @@ class ColumnNotFoundError(SFrameError, KeyError):
     no column is named 'prise', did you mean 'price'? The columns are 'price', 'count'
     """
 
-    def __init__(self, name: Any, available: Iterable[Any] = ()) -> None:
+    def __init__(self, name: Any, available: Iterable[Any] = (), frame: str = "") -> None:
         self.name = name
         self.available = tuple(available)
-        super().__init__(name, self.available)
+        self.frame = frame
+        super().__init__(name, self.available, *([frame] if frame else []))
 
     def __str__(self) -> str:
         # The str of a KeyError is the repr of its argument, which would put the sentence in quotes.
-        missing = f"no column is named {brief(self.name)}"
+        missing = f"no column of {self.frame} is named {brief(self.name)}" if self.frame else f"no column is named {brief(self.name)}"
         if not self.available:
             return f"{missing}: there are no columns"
         near, names = near_names(self.name, self.available), listed(self.available)
@@ -359,6 +436,21 @@ class StorageError(SFrameError, OSError):
     """
 
 
+class MissingPathError(StorageError, FileNotFoundError):
+    """A file or directory to read does not exist; a FileNotFoundError, whose ``errno`` is ENOENT.
+
+    Examples
+    --------
+    >>> error = MissingPathError("there is no file rows.csv: check the path")
+    >>> isinstance(error, FileNotFoundError), error.errno == errno.ENOENT
+    (True, True)
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.errno = errno.ENOENT
+
+
 class NotSharedError(StorageError):
     """Spark's processes do not see the files of this process, or do not run the same packages.
 
@@ -373,6 +465,22 @@ class InexactWarning(UserWarning):
     def __str__(self) -> str:
         # The message quotes names from data.
         return visible(redacted(super().__str__()), lines=True)
+
+
+class CsvWarning(UserWarning):
+    """Lines of a CSV file are left out, the file has no lines, or its delimiter seems to be another."""
+
+    def __str__(self) -> str:
+        # The message quotes lines of the file.
+        return visible(redacted(super().__str__()), lines=True)
+
+
+class NeverEqualWarning(UserWarning):
+    """Values of two types are compared by ``==`` or ``!=`` that are never equal, such as numbers and texts."""
+
+
+class SetOrderWarning(UserWarning):
+    """Sets become lists or arrays, in an order that sets do not have."""
 
 
 class PluginWarning(UserWarning):

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import array
 import datetime
+import re
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
-from sframe_spark.errors import NoColumnTypeError
+from sframe_spark.errors import NoColumnTypeError, near_names
 
 INT_KIND = "int"
 FLOAT_KIND = "float"
@@ -185,6 +186,71 @@ def of_any_offset(column_type: ColumnType) -> ColumnType:
     return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
 
 
+# Names of types in Python, NumPy, pandas, Polars, Arrow and SQL whose values a column holds as they are.
+_KINDS_BY_NAME = {
+    name: kind
+    for kind, names in {
+        INT_KIND: "int integer long bigint smallint tinyint short byte bool boolean bool_ i1 i2 i4 i8 u1 u2 u4 u8 i16 i32 i64 u16 u32 u64",
+        FLOAT_KIND: "float double real half number halffloat f2 f4 f8 f16 f32 f64",
+        STR_KIND: "str string text utf8 unicode varchar char large_string large_utf8 string_view u s",
+        LIST_KIND: "list large_list tuple",
+        DICT_KIND: "dict map struct",
+        ARRAY_KIND: "array array.array vector",
+        DATETIME_KIND: "datetime datetime64 datetime.datetime datetimetz timestamp timestamp_ntz timestamp_ltz date date32 date64",
+    }.items()
+    for name in names.split()
+}
+# Names of types that a column does not have, with what it has in their place.
+_ABSENT_TYPES = {
+    "object": "columns have one type each: use str, list or dict",
+    "category": "use str",
+    "categorical": "use str",
+    "enum": "use str",
+    "decimal": "use float, or str to keep all digits",
+    "timedelta": "use float, in seconds",
+    "timedelta64": "use float, in seconds",
+    "duration": "use float, in seconds",
+    "interval": "use float, in seconds",
+    "time": "use float, the seconds of the day",
+    "bytes": "use str",
+    "binary": "use str",
+    "complex": "use two columns of floats",
+    "set": "use list",
+}
+_USE = "use int, float, str, list, dict, array.array or datetime.datetime"
+
+
+def type_named(name: str) -> ColumnType:
+    """Return the standard column type that has a name in Python, NumPy, pandas, Polars, Arrow or SQL, in any case, such as ``"Int64"``.
+
+    Raises
+    ------
+    TypeError
+        If there is no such type, or no column can hold its values.
+
+    Examples
+    --------
+    >>> [str(type_named(name)) for name in ("float", "Int64", "datetime64[ns, UTC]", "Utf8", "<f8", "list<item: int64>")]
+    ['float', 'int', 'datetime', 'str', 'float', 'list']
+    """
+    if re.fullmatch(r"[<>=|]?[US]\d+", name.strip()):
+        # A dtype of NumPy for texts. In lower case, "u8" is one of ints.
+        return STR
+    plain = re.sub(r"[\[(<{].*", "", name.strip().casefold().lstrip("<>=|").removeprefix("torch.").removeprefix("numpy."))
+    sized = re.sub(r"(?<=int|oat)(8|16|32|64|128)$", "", plain).removeprefix("u" if plain.startswith("uint") else "")
+    kind = _KINDS_BY_NAME.get(plain) or _KINDS_BY_NAME.get(sized)
+    if kind is not None:
+        return STANDARD_TYPES[kind]
+    if plain in _ABSENT_TYPES:
+        raise NoColumnTypeError(f"no column has the type {name!r:.60}: {_ABSENT_TYPES[plain]}")
+    near = near_names(plain, SUGGESTED_NAMES)
+    raise NoColumnTypeError(f"{name!r:.60} is not a column type" + (f", did you mean {near[0]!r}? Or {_USE}" if near else f": {_USE}"))
+
+
+# The names that errors suggest.
+SUGGESTED_NAMES = ("int", "float", "str", "list", "dict", "array", "datetime", "int64", "float64", "string", "double", "boolean")
+
+
 def type_of_class(python_class: Any) -> ColumnType:
     """Return the standard column type of a Python class; ``bool`` counts as ``int``, and ``tuple`` as ``list``.
 
@@ -199,4 +265,4 @@ def type_of_class(python_class: Any) -> ColumnType:
         for base, kind in ((bool, INT_KIND), (tuple, LIST_KIND)):
             if issubclass(python_class, base):
                 return STANDARD_TYPES[kind]
-    raise NoColumnTypeError(f"{python_class!r} is not a column type: use int, float, str, list, dict, array.array or datetime.datetime")
+    raise NoColumnTypeError(f"{python_class!r} is not a column type: {_USE}")

@@ -21,7 +21,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset
 from sframe_spark.values.plain_values import MISSING, NUMBERS, family_of, plain_number
-from sframe_spark.values.python_to_arrow import column_type_for
+from sframe_spark.values.python_to_arrow import column_type_for, is_type
 from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
 from sframe_spark.values.single_value_conversion import construct_value
 
@@ -406,6 +406,6 @@ class SFrameBuilder(_Builder):
 
 def _general_type(dtype: Any) -> ColumnType:
     """Return the column type that holds all values of a class: date-times with or without an offset, lists and dicts with items of any type."""
-    if not isinstance(dtype, type):
+    if not is_type(dtype):
         raise SchemaError(f"a column's class is one such as int or str, not {dtype!r:.60}")
     return of_any_offset(column_type_for(dtype))

@@ -15,7 +15,7 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.plain_values import families_of, plain_number
-from sframe_spark.values.python_to_arrow import column_type_for
+from sframe_spark.values.python_to_arrow import column_type_for, is_type
 from sframe_spark.values.tagged_json_display_and_canonical_text import display_text
 
 
@@ -155,7 +155,7 @@ def requested_types(column_types: Any) -> list[types.ColumnType]:
     """
     if isinstance(column_types, (str, type)) or not hasattr(column_types, "__iter__"):
         raise SchemaError(f"column_types is a list of classes, one for each column, not {column_types!r:.80}")
-    if wrong := [item for item in column_types if not isinstance(item, type) or item is bool]:
+    if wrong := [item for item in column_types if not is_type(item) or item is bool]:
         raise SchemaError(f"column_types is a list of classes such as int, float, str, list and dict, and {wrong[0]!r:.60} is none")
     requested = [types.of_any_offset(column_type_for(item)) for item in column_types]
     if not requested:

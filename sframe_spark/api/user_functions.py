@@ -16,7 +16,15 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized, materialize
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.errors import InexactDecimalWarning, MixedTypesError, NotCallableError, SchemaError, UnknownResultError, users_level
+from sframe_spark.errors import (
+    InexactDecimalWarning,
+    MixedTypesError,
+    NotCallableError,
+    SchemaError,
+    SetOrderWarning,
+    UnknownResultError,
+    users_level,
+)
 from sframe_spark.expressions.python_function import describe_function, retained_copy
 from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.planner.chunk import Chunk
@@ -94,7 +102,16 @@ def infer_result_type(
     if declared is not None and declared.kind != DATETIME_KIND:
         return declared, [], None
     rows, fixed = first()
-    results = list(first_results(fn, rows, lambda value: None if skip_missing and value is None else retained_copy(fn(value))))
+    classes: set[type] = set()
+
+    def call(value: Any) -> Any:
+        if skip_missing and value is None:
+            return None
+        result = fn(value)
+        classes.add(type(result))
+        return retained_copy(result)
+
+    results = list(first_results(fn, rows, call))
     present = [result for result in results if _family(result) != MISSING]
     usable_results = results if fixed and not fn.order_differs_across_processes else []
     if declared is not None:
@@ -106,6 +123,9 @@ def infer_result_type(
         column_type = type_for_any_items(type_of_results(present, "apply() a dtype"))
     except SchemaError as error:
         raise UnknownResultError(str(error)) from None
+    if not classes.isdisjoint({set, frozenset}):
+        message = f"the function returns sets, which become values of class {column_type.python_class.__name__} in any order: return sorted(...)"
+        warnings.warn(SetOrderWarning(message), stacklevel=users_level())
     return column_type, usable_results, Guess.of([(column_type, present)])
 
 
@@ -160,14 +180,14 @@ def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
     --------
     >>> type_of_results([object()], "apply() a dtype")
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: the function returns what is no column: a column cannot hold values of class object: ...
+    sframe_spark.errors.SchemaError: the result of the function fits no column: a column cannot hold values of class object: ...
     """
     try:
         column_type = infer_type(values, of_rows=False)
     except MixedTypesError as error:
         raise SchemaError(f"the function returns values of different types, so give {advice}: {error}") from None
     except SchemaError as error:
-        raise SchemaError(f"the function returns what is no column: {error}") from None
+        raise SchemaError(f"the result of the function fits no column: {error}") from None
     _warn_of_rounding(values, column_type)
     return LOGICAL if column_type == INT and set(map(type, values)) <= _TRUTH_VALUES else column_type
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
+from sframe_spark.errors import InvalidArgumentError, MissingPathError, SFrameError, StorageError
 from sframe_spark.message_text import in_words
 from sframe_spark.paths_and_uris import normalised
 from sframe_spark.session.progress import CountedTasks, ProgressBar
@@ -139,7 +139,7 @@ def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
     if not os.path.isdir(old):
         if os.path.lexists(old):
             raise StorageError(f"{old} is a file; an archive of Turi Create is a directory")
-        raise StorageError(f"there is no directory {old}: check the path")
+        raise MissingPathError(f"there is no directory {old}: check the path")
     pairs = [(archive, join(new, os.path.relpath(archive, old))) for archive in sorted(_archives_below(old))]
     if not pairs:
         raise StorageError(f"{old} is no archive of Turi Create, and there is none below it: each has a file {ARCHIVE_FILE}")

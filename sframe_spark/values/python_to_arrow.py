@@ -63,8 +63,8 @@ _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
 def column_type_for(dtype: Any) -> ColumnType:
     """Return the column type for a class or dtype that a user asked for.
 
-    Besides the classes of columns, it may be a class of numpy, ``bytes``, ``date``, ``set``, ``frozenset``, ``range``, or a subclass. A dtype of
-    numpy or pandas counts as the class of its values.
+    Besides the classes of columns, it may be a class of numpy, ``bytes``, ``date``, ``set``, ``frozenset``, ``range``, or a subclass; a dtype of
+    numpy, pandas, Polars, Arrow or Spark; or the name of any of these.
 
     Raises
     ------
@@ -73,9 +73,13 @@ def column_type_for(dtype: Any) -> ColumnType:
 
     Examples
     --------
-    >>> [str(column_type_for(kind)) for kind in (np.int32, np.dtype("float32"), bytes, np.datetime64)]
-    ['int', 'float', 'str', 'datetime']
+    >>> [str(column_type_for(kind)) for kind in (np.int32, np.dtype("float32"), bytes, np.datetime64, "Int64", pa.float32())]
+    ['int', 'float', 'str', 'datetime', 'int', 'float']
     """
+    if isinstance(dtype, str):
+        return types.type_named(dtype)
+    if isinstance(dtype, pa.DataType):
+        return types.STANDARD_TYPES[arrow_column_type(dtype).kind]
     if isinstance(dtype, type):
         for classes, column_type in _REQUESTED_CLASSES:
             if issubclass(dtype, classes):
@@ -83,7 +87,34 @@ def column_type_for(dtype: Any) -> ColumnType:
     values = getattr(dtype, "type", None)
     if isinstance(values, type) and (isinstance(dtype, np.dtype) or hasattr(dtype, "construct_from_string")):
         return column_type_for(values)
-    return types.type_of_class(dtype)
+    return types.type_named(name) if (name := _name_in_library(dtype)) else types.type_of_class(dtype)
+
+
+def is_type(value: Any) -> bool:
+    """Return whether a value can be meant as a type: a class, a name, or a dtype of another library.
+
+    Examples
+    --------
+    >>> [is_type(value) for value in (int, "float", np.dtype("i4"), pa.string(), None, 5)]
+    [True, True, True, True, False, False]
+    """
+    is_known = isinstance(value, (type, str, np.dtype, pa.DataType)) or hasattr(value, "construct_from_string")
+    return is_known or _name_in_library(value) is not None
+
+
+# Libraries whose types have names that tell what values they have.
+_LIBRARIES_WITH_TYPES = ("polars", "narwhals", "torch", "pyspark")
+
+
+def _name_in_library(dtype: Any) -> str | None:
+    """Return the name of a type of Polars, narwhals, torch or Spark, given as a class or an object; None for all else."""
+    owner = dtype if isinstance(dtype, type) else type(dtype)
+    if owner.__module__.partition(".")[0] not in _LIBRARIES_WITH_TYPES:
+        return None
+    if owner.__module__.startswith("pyspark"):
+        # An array of Spark has items of any type.
+        return str(owner.typeName()).replace("array", "list") if hasattr(owner, "typeName") else None
+    return str(dtype)
 
 
 def infer_type(values: Any, of_rows: bool = True) -> ColumnType:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
 from sframe_spark.api.column_names import unique_names
-from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError
+from sframe_spark.api.other_library_names import AGGREGATE
+from sframe_spark.errors import NotANameError, SchemaError, UnsupportedOperationError, listed
 from sframe_spark.message_text import text_for_message
 
+# Aggregates of one column, without other parameters: what may be meant by their name alone.
+OF_ONE_COLUMN = (
+    *("AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FIRST", "FREQ_COUNT", "GEOMETRIC_MEAN", "KURTOSIS", "LAST", "MAX", "MEAN", "MEDIAN"),
+    *("MIN", "PRODUCT", "SKEWNESS", "STD", "STDV", "SUM", "VAR", "VARIANCE"),
+)
 AGGREGATE_MODULES = ("sframe_spark.api.aggregate", "sframe_spark.api.aggregates.statistical")
 
 
@@ -50,13 +57,15 @@ def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()
     return AggregateRequest(name, tuple(columns), tuple(parameters), label)
 
 
-def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
+def expand_requests(operations: Sequence[Any], columns: Sequence[str] = ()) -> list[tuple[str, AggregateRequest]]:
     """Return the name of each output column and the aggregate in it, for all aggregates that are passed to ``groupby``.
 
     Parameters
     ----------
     operations
         Each is a request, a list of requests, or a dict from output name to request, where an empty name stands for the request's ``label``.
+    columns
+        Names of the frame's columns, for messages.
 
     Raises
     ------
@@ -85,7 +94,7 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
                 raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
             if name:
                 chosen.add(name)
-            aggregate = one_request(item)
+            aggregate = one_request(item, name if name in columns else None)
             result.append((name or aggregate.label, aggregate))
     return result
 
@@ -102,8 +111,8 @@ def chosen_names(operations: Sequence[Any]) -> set[str]:
     return {name for operation in operations if isinstance(operation, dict) for name in operation if name}
 
 
-def one_request(item: Any) -> AggregateRequest:
-    """Return the item if it is a request, or ``COUNT()`` if it is ``COUNT`` without parentheses.
+def one_request(item: Any, column: str | None = None) -> AggregateRequest:
+    """Return the item if it is a request, or ``COUNT()`` if it is ``COUNT`` without parentheses; messages use the name of a column.
 
     Raises
     ------
@@ -116,7 +125,32 @@ def one_request(item: Any) -> AggregateRequest:
         if item.__name__ == "COUNT":
             return one_request(item())
         raise SchemaError(f"aggregate.{item.__name__} needs to know of which column: write aggregate.{item.__name__}('column')")
-    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {text_for_message(item)}")
+    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {text_for_message(item)}{_what_to_write(item, column)}")
+
+
+def _what_to_write(item: Any, column: str | None) -> str:
+    """Return advice for aggregates that are written as in pandas, such as ``"mean"`` or ``("stars", "mean")``; else an empty string.
+
+    Examples
+    --------
+    >>> _what_to_write("mean", "stars"), _what_to_write(("stars", "max"), None), _what_to_write(3, None)
+    (": write aggregate.MEAN('stars')", ": write aggregate.MAX('stars')", '')
+    """
+    words = [word for word in (item if isinstance(item, (tuple, list)) else [item]) if isinstance(word, str)]
+    word, call = next(((word, call) for word in words if (call := _aggregate_named(word))), ("", ""))
+    if not call:
+        return ""
+    others = [column] if column else [other for other in words if other != word] or ["column"]
+    call = call.replace(repr("a"), repr(others[0]))
+    return f": each column of the result has one, as in {{{word!r}: {call}, ...}}" if isinstance(item, list) else f": write {call}"
+
+
+def _aggregate_named(word: str) -> str | None:
+    """Return the call of the aggregate of the column ``a`` that has a name here, or in another library; None if there is none."""
+    if (name := word.upper()) in OF_ONE_COLUMN:
+        return "aggregate.COUNT()" if name == "COUNT" else f"aggregate.{name}('a')"
+    code = re.search(r"`(aggregate\.[^`]+)`", AGGREGATE.get(word, ""))
+    return None if code is None else code[1]
 
 
 def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -> list[str]:
@@ -128,5 +162,8 @@ def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -
         If a key is given twice, or the caller chose the name of a key for an aggregate.
     """
     if len(set(keys)) != len(keys) or any(name in keys for name in chosen):
-        raise UnsupportedOperationError("output columns need names of their own: a key or an output name is there twice")
+        twice = listed(sorted({*(name for name in keys if keys.count(name) > 1), *chosen.intersection(keys)}))
+        raise UnsupportedOperationError(
+            f"each column of the result needs a name of its own, and {twice} is there twice: give the aggregate another name"
+        )
     return unique_names([*keys, *labels])

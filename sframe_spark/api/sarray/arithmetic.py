@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,19 +12,31 @@ import numpy as np
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.node_value_conversion import column_values, literal_of, node_from_values, recoded, require_pairs
-from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import NeverEqualWarning, NotAColumnError, SchemaError, UnsupportedOperationError, users_level
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.sources.in_memory import constant_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, ColumnType, common_encoding
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, STR_KIND, ColumnType, common_encoding
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
 from sframe_spark.values.plain_values import NUMBERS, family_of, one_value
 
 LOGICAL = ("and_", "or_", "xor")
 # A frequent mistake: in Python, `sf["a"] > 1 & (sf["b"] < 3)` means `sf["a"] > (1 & (sf["b"] < 3))`.
 LOGIC_HINT = "& and | combine two SArrays: put each comparison in parentheses, as in (sf['a'] > 1) & (sf['b'] == 2), or use apply()"
+EQUALITIES = ("equal", "not_equal")
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+
+def _warn_if_never_equal(column: ColumnType, other_type: ColumnType, other: Any) -> None:
+    """Warn if values of two types are never equal, unless the second is None. As in Turi Create, such a comparison is false in each row."""
+    if other is None or column.kind == other_type.kind or {column.kind, other_type.kind} <= {*NUMBERS, DATETIME_KIND}:
+        return
+    what = "those of another one" if isinstance(other, Arithmetic) else brief(other)
+    remedy = "datetime.datetime(2024, 1, 31)" if column.kind == DATETIME_KIND else f"values of {column.kind}"
+    casts = f", or convert the column by astype({other_type.kind})" if {column.kind, other_type.kind} <= {*NUMBERS, STR_KIND} else ""
+    message = f"values of a column of {column.kind} are never equal to {what}, which is {other_type.kind}: compare with {remedy}{casts}"
+    warnings.warn(NeverEqualWarning(message), stacklevel=users_level())
 
 
 def _operator(function: str, reverse: bool = False) -> Callable[[Any, Any], SArray]:
@@ -90,6 +103,8 @@ class Arithmetic:
                 if self._node.schema[0].kind == ARRAY_KIND:
                     raise UnsupportedOperationError("a number is not floor-divided by arrays: use apply()")
                 function = "reverse_floor_divide"
+        if function in EQUALITIES:
+            _warn_if_never_equal(self._node.schema[0], operand.schema[0] if isinstance(operand, PlannerNode) else operand.type, other)
         operands = (operand, self._node) if reverse else (self._node, operand)
         return make_array(apply_function(function, *operands))
 

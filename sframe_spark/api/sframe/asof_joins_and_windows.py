@@ -134,7 +134,7 @@ class NearRows(Relational):
     ) -> tuple[list[PlannerNode], list[str]]:
         """Return nodes with the columns that are found in another frame, for each row of this one, and their names."""
         pairs = name_pairs(by, "by") if by is not None else []
-        left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
+        left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name, frame="the other frame") for _, name in pairs]
         nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on, left_by, right_by)
         for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
             check_groups(both_names("by", a, b), nodes_of_both[0].schema[left], nodes_of_both[1].schema[right])
@@ -236,7 +236,7 @@ class NearRows(Relational):
             raise SchemaError(f"by is a column name or a list of names, got {by!r}")
         else:
             pairs = [(name, name) for name in by_names]
-        left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
+        left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name, frame="the other frame") for _, name in pairs]
         nodes_of_both, (left_on, right_on), left_key, right_key = key_pair(self, other, on, left_by, right_by)
         for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
             check_groups(both_names("by", a, b), nodes_of_both[0].schema[left], nodes_of_both[1].schema[right])
@@ -296,7 +296,7 @@ def key_pair(
     if len(pairs) != 1:
         raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
     ((left_name, right_name),) = pairs
-    positions = left._position(left_name), right._position(right_name)
+    positions = left._position(left_name), right._position(right_name, frame="the other frame")
     nodes = with_like_keys(left._node, right._node, [positions, *zip(left_by, right_by, strict=True)])
     nodes = with_alike_offsets(nodes[0], positions[0], nodes[1], positions[1])
     types = nodes[0].schema[positions[0]], nodes[1].schema[positions[1]]

@@ -75,11 +75,11 @@ class Columns:
         """
         return len(self._names)
 
-    def _position(self, name: Any, refusal: type[errors.ColumnNotFoundError] = errors.MissingColumnError) -> int:
-        """Return the position of a column; raise an error of the class ``refusal`` if there is no such column."""
+    def _position(self, name: Any, refusal: type[errors.ColumnNotFoundError] = errors.MissingColumnError, frame: str = "") -> int:
+        """Return the position of a column; raise an error of the class ``refusal``, with the name of the frame, if there is no such column."""
         position = self._names.position(name)
         if position is None:
-            raise refusal(name, self._names)
+            raise refusal(name, self._names, frame)
         return position
 
     def _column(self, name: str) -> PlannerNode:
@@ -175,7 +175,8 @@ class Columns:
                 names.append(item)
             else:
                 raise errors.SchemaError(
-                    f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, an SArray or a boolean array"
+                    f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, or a mask,"
+                    " such as sf['a'] > 0, SArray([1, 0]) or numpy.array([True, False])"
                 )
         selected = {*names}
         names += [name for name, kind in zip(self._names, self.column_types(), strict=True) if kind in classes and name not in selected]

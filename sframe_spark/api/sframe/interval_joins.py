@@ -102,9 +102,9 @@ class IntervalJoins(Relational):
                 raise SchemaError(f"{what} is the name of a column, got {name!r}")
         is_here = on in self._names and {start, end} <= set(other._names)
         if not is_here and on in other._names and {start, end} <= set(self._names):
-            left, right = [self._position(start), self._position(end)], [other._position(on)] * 2
+            left, right = [self._position(start), self._position(end)], [other._position(on, frame="the other frame")] * 2
         else:
-            left, right = [self._position(on)] * 2, [other._position(start), other._position(end)]
+            left, right = [self._position(on)] * 2, [other._position(start, frame="the other frame"), other._position(end, frame="the other frame")]
         return self._joined_intervals(other, left, right, by, how, closed, suffix)
 
     @call_example("sf.join_overlapping(other, start='from', end='to', by='key')")
@@ -156,7 +156,7 @@ class IntervalJoins(Relational):
         pairs = [name_pairs(names, what) for names, what in ((start, "start"), (end, "end"))]
         if any(len(names) != 1 for names in pairs):
             raise InvalidArgumentError("start and end name one column of each frame")
-        left, right = [self._position(names[0][0]) for names in pairs], [other._position(names[0][1]) for names in pairs]
+        left, right = [self._position(names[0][0]) for names in pairs], [other._position(names[0][1], frame="the other frame") for names in pairs]
         return self._joined_intervals(other, left, right, by, how, closed, suffix)
 
     @call_example("sf.events(around=other, on='time', before='1h', after='1h', by='key')")
@@ -210,7 +210,7 @@ class IntervalJoins(Relational):
         if len(pairs := name_pairs(on, "on")) != 1:
             raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
         ((name, event_name),) = pairs
-        key, event_key = self._position(name), events._position(event_name)
+        key, event_key = self._position(name), events._position(event_name, frame="the other frame")
         check_closed(closed)
         here, there = self._group_positions(events, by)
         rows, of_events = comparable_nodes(self._node, events._node, [(key, event_key)], here, there)
@@ -234,7 +234,7 @@ class IntervalJoins(Relational):
     def _group_positions(self, other: Relational, by: Any) -> tuple[list[int], list[int]]:
         """Return the positions of the columns whose values must be equal in both frames."""
         pairs = [] if by is None else name_pairs(by, "by")
-        left, right = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
+        left, right = [self._position(name) for name, _ in pairs], [other._position(name, frame="the other frame") for _, name in pairs]
         return left, right
 
     def _check_groups(self, other: Relational, first: PlannerNode, second: PlannerNode, left: Sequence[int], right: Sequence[int]) -> None:

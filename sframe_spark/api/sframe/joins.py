@@ -84,7 +84,7 @@ class Joins(Relational):
             advice = JOINS_OF_OTHER_LIBRARIES.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{advice}")
         pairs = self._join_keys(right, on)
-        keys = [(self._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
+        keys = [(self._position(left_name), right._position(right_name, frame="the other frame")) for left_name, right_name in pairs]
         left_node, right_node, left_types = *with_like_keys(self._node, right._node, keys), self._node.schema
         for (left_name, right_name), (a, b) in zip(pairs, keys, strict=True):
             if left_node.schema[a].kind != right_node.schema[b].kind:

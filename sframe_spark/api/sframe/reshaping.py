@@ -22,14 +22,15 @@ from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.operators.explode import explode, natural_types
 from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, columns_of, zip_columns
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType, type_of_class
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType
 from sframe_spark.values.plain_values import is_number, one_value
-from sframe_spark.values.python_to_arrow import column_type_for, infer_type
+from sframe_spark.values.python_to_arrow import column_type_for, infer_type, is_type
 from sframe_spark.values.single_value_conversion import becomes
 
 # Rows from which the types of items are inferred.
 SAMPLE = 100
-# Names of the functions that pack columns, by the kind of their result.
+# What columns are packed into, and the names of the functions that do so, by the kind of their result.
+_PACKED = (list, dict, array.array, "list", "dict", "array")
 _PACK_FUNCTIONS = {LIST_KIND: "pack_list", ARRAY_KIND: "pack_array", DICT_KIND: "pack_dict"}
 
 
@@ -242,9 +243,9 @@ class Reshaping(Relational):
         {'id': 7, 'at': {'x': 1}}
         """
         names = self._packed_columns(column_names, column_name_prefix)
-        if dtype not in (list, dict, array.array):
+        if dtype not in _PACKED:
             raise errors.InvalidArgumentError(f"dtype is list, array.array or dict: columns are packed into one of these, not into {dtype!r:.60}")
-        kind = type_of_class(dtype).kind
+        kind = column_type_for(dtype).kind
         positions, width = list(map(self._position, names)), len(self._names)
         other_positions = without(range(width), sorted(positions))
         other_names = [self._names[position] for position in other_positions]
@@ -353,7 +354,7 @@ def new_types(new_column_type: Any, width: int) -> list[ColumnType] | None:
     if new_column_type is None:
         return None
     classes = list(new_column_type) if isinstance(new_column_type, (list, tuple)) else [new_column_type]
-    if not all(isinstance(item, type) for item in classes):
+    if not all(map(is_type, classes)):
         raise errors.ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {new_column_type!r:.80}")
     if len(classes) != width:
         raise errors.InvalidArgumentError(

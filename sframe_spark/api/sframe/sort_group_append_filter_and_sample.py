@@ -20,7 +20,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import is_table, other_frame
 from sframe_spark.api.value_membership import are_many, semi_join
-from sframe_spark.message_text import text_for_message
+from sframe_spark.message_text import brief, text_for_message
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -29,7 +29,7 @@ from sframe_spark.operators.project_zip_arrange import all_columns, column_of, c
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE, TopRows, sort_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, common_encoding
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, common_encoding
 from sframe_spark.values.plain_values import one_value
 
 
@@ -71,6 +71,9 @@ class Relational(Columns):
             raise errors.SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
         if not items or len({type(item) for item in items}) > 1:
             raise errors.InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
+        if isinstance(ascending, (list, tuple)) and len(ascending) == len(items):
+            pairs = [(item, bool(direction)) for item, direction in zip(items, ascending, strict=True)]
+            raise errors.SchemaError(f"ascending is True or False for all names: give each its own by sort({brief(pairs)})")
         default = flag(ascending, "ascending")
         order: dict[int, bool] = {}
         for item in items:
@@ -230,7 +233,7 @@ class Relational(Columns):
 
         With ``names_vectors``, the default names of sums and means of arrays begin with "Vector".
         """
-        requests, chosen = expand_requests(operations), chosen_names(operations)
+        requests, chosen = expand_requests(operations, self._names), chosen_names(operations)
         aggregations = [self._aggregation(request) for _, request in requests]
         labels = []
         for (name, request), aggregation in zip(requests, aggregations, strict=True):
@@ -290,7 +293,10 @@ class Relational(Columns):
         first, second = self._node, columns_of(other._node, [other._position(name) for name in self._names])
         for position, (name, a, b) in enumerate(zip(self._names, first.schema, second.schema, strict=True)):
             if a.kind != b.kind:
-                raise errors.UnsupportedOperationError(f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first")
+                empty = "; a column without any value is float" if FLOAT_KIND in (a.kind, b.kind) else ""
+                raise errors.UnsupportedOperationError(
+                    f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first{empty}"
+                )
             common = common_encoding(a, b)
             first, second = recoded_column(first, position, common), recoded_column(second, position, common)
         return first, second

@@ -240,16 +240,15 @@ def running_order_of(column_type: ColumnType, largest: bool, nan: str) -> Runnin
 # The aggregates.
 
 
-def _infer_first(types: Types, parameters: Parameters) -> ColumnType:
-    require("MIN or MAX", types[0], ORDERED)
-    return types[0].of_values
-
-
 def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
     """Define the aggregate for the smallest or largest value; -0.0 becomes 0.0.
 
     The result is NaN if any value is NaN; with ``skip_nan``, only if there is no other value.
     """
+
+    def infer(types: Types, parameters: Parameters) -> ColumnType:
+        require("MAX" if largest else "MIN", types[0], ORDERED)
+        return types[0].of_values
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
         value = columns[0]
@@ -270,7 +269,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             return UNRECORDED
         return unsigned_zero(facts.maximum if largest else facts.minimum)
 
-    define_aggregate(name, _infer_first, column=column, order_sensitive=False, of_columns=of_columns, skips_missing=True, recorded=recorded)
+    define_aggregate(name, infer, column=column, order_sensitive=False, of_columns=of_columns, skips_missing=True, recorded=recorded)
 
 
 _extreme("min", largest=False, skip_nan=False)

@@ -529,7 +529,7 @@ def _require(is_valid: np.ndarray, texts: pa.Array, form: str, advises: bool) ->
         text = texts[int(np.argmin(is_valid))].as_py()
         other = _format_of(text, form) if advises else None
         advice = "give another format, or clean the texts with apply() first" if other is None else f"the format {other!r} reads it"
-        raise ExecutionError(f"{brief(text)} is no date-time of the format {form!r}: {advice}")
+        raise ExecutionError(f"{brief(text)} does not match the date format {form!r}: {advice}")
 
 
 def _format_of(text: str, form: str) -> str | None:

@@ -14,7 +14,7 @@ from functools import partial
 
 import attrs
 
-from sframe_spark.errors import NotSavedError, StorageError
+from sframe_spark.errors import MissingPathError, NotSavedError, StorageError
 from sframe_spark.message_text import is_unicode
 from sframe_spark.paths_and_uris import normalised
 from sframe_spark.process.fork_safety import keep_whole_at_fork
@@ -121,14 +121,14 @@ def _manifest_text(location: str) -> str:
             kind = format_of_file(location)
             raise NotSavedError(f"{location} is a file{'' if kind is None else f', {kind.name}: {kind.advice}'}; a saved frame is a directory")
         if os.path.islink(location) and not os.path.exists(location):
-            raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
+            raise MissingPathError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
         if os.path.exists(location) and not os.path.isdir(location):
             raise StorageError(f"{location} is no directory; a saved frame is a directory")
         file = join(location, MANIFEST_FILE)
         try:
             descriptor, status = open_regular(file)
         except (FileNotFoundError, NotADirectoryError):
-            raise StorageError(_reason_for_no_manifest(location)) from None
+            raise (StorageError if os.path.lexists(location) else MissingPathError)(_reason_for_no_manifest(location)) from None
         with os.fdopen(descriptor, "rb") as stream:
             check_length(file, status.st_size)
             content = read_text(file, stream, status.st_size)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import InvalidArgumentError, StorageError, UnsupportedOperationError
+from sframe_spark.errors import InvalidArgumentError, MissingPathError, StorageError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
 from sframe_spark.storage.external.lake_snapshot_files_to_manifests import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
@@ -101,7 +101,7 @@ def _open(root: str, version: int | None) -> Any:
             newest = DeltaTable(root)
     except StorageError as error:
         if isinstance(error.__cause__, TableNotFoundError):
-            raise StorageError(f"there is no Delta table in {visible(root)}: check the path") from None
+            raise MissingPathError(f"there is no Delta table in {visible(root)}: check the path") from None
         if version is None:
             raise
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
+from sframe_spark.errors import InvalidArgumentError, MissingPathError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
 from sframe_spark.storage.external.lake_snapshot_files_to_manifests import LakeFile, constants_of, manifests_of_lake, path_inside
@@ -78,7 +78,7 @@ def _table_of(table: Any) -> Any:
     text = text_of(table)
     location = normalised(text) if scheme_of(text) is None else _local(text)
     if not os.path.lexists(location):
-        raise StorageError(f"there is no file {visible(location)}: check the path; of a table in a catalog give catalog.load_table(...)")
+        raise MissingPathError(f"there is no file {visible(location)}: check the path; of a table in a catalog give catalog.load_table(...)")
     if os.path.isdir(location):
         raise StorageError(f"{visible(location)} is a directory: give the newest file below its metadata, .../metadata/00001-....metadata.json")
     require_file(location)

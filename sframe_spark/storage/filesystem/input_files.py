@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError
+from sframe_spark.errors import InvalidArgumentError, MissingPathError, SchemaError, SFrameError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import normalised, scheme_of
 from sframe_spark.storage.filesystem.format_recognition import refuse_saved
@@ -225,7 +225,7 @@ def is_pattern(text: str) -> bool:
 def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
     """Return the files that match a pattern; if only directories match, the files in these directories."""
     if not is_pattern(location):
-        raise StorageError(f"there is no file {location}: check the path")
+        raise MissingPathError(f"there is no file {location}: check the path")
     directory, name = os.path.split(location)
     # If the directory exists, only the last part of the path is a pattern.
     pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else location
@@ -236,7 +236,7 @@ def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
         for path in files:
             require_file(path)
     if not matches:
-        raise StorageError(f"there is no file {location}: nothing matches; check the path")
+        raise MissingPathError(f"there is no file {location}: nothing matches; check the path")
     if not files:
         return [file for path in matches for file in _in_directory(path, sort_key)]
     above = {str(parent) for file in files for parent in PurePath(file).parents}

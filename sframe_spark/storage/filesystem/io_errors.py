@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pyarrow import ArrowException, ArrowNotImplementedError
 
-from sframe_spark.errors import BrokenThrift, NoMemoryError, SFrameError, StorageError
+from sframe_spark.errors import BrokenThrift, MissingPathError, NoMemoryError, SFrameError, StorageError
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.process.temporary_file_leases import owner_in
 from sframe_spark.pyarrow_versions import reason_not_damaged
@@ -64,7 +64,7 @@ def translate_os_errors(action: str, location: str) -> contextlib.AbstractContex
     ...     _ = open("/no/such/file")
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.StorageError: cannot read /no/such/file: there is no directory /no/such
+    sframe_spark.errors.MissingPathError: cannot read /no/such/file: there is no directory /no/such
     """
     return _TranslateOsErrors(action, location)
 
@@ -86,7 +86,8 @@ class _TranslateOsErrors(contextlib.AbstractContextManager[None]):
         # Errors of this package are not translated, although some are OSErrors, too.
         if isinstance(error, (OSError, ArrowException)) and not isinstance(error, SFrameError):
             reason = explanation(error, self._location, self._action in READING)
-            raise (NoMemoryError if is_out_of_memory(error) else StorageError)(f"cannot {self._action} {self._location}: {reason}") from error
+            missing = MissingPathError if isinstance(error, FileNotFoundError) else StorageError
+            raise (NoMemoryError if is_out_of_memory(error) else missing)(f"cannot {self._action} {self._location}: {reason}") from error
 
 
 def explanation(error: Exception, location: str, reading: bool) -> str:

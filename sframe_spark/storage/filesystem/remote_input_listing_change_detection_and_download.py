@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.errors import MissingPathError, SFrameError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import (
     INSTEAD_OF_PASSWORDS,
@@ -165,7 +165,7 @@ def listed_at(url: str, files: Any, path: str, sort_key: Callable[[str], Any], i
             remote_operations.require_bucket(with_canonical_scheme(url))
         address = visible(without_secrets(url))
         twice = "two slashes name another file than one does; " if "//" in address.partition("://")[2] else ""
-        raise StorageError(f"there is no file {address}: {twice}check the address")
+        raise MissingPathError(f"there is no file {address}: {twice}check the address")
     return matches
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.config import StorageOptions, config, secret_texts
-from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.errors import MissingPathError, SFrameError, StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.paths_and_uris import BUCKETS, is_in_process_memory
 from sframe_spark.process.fork_safety import keep_whole_at_fork
@@ -172,7 +172,8 @@ def translate_remote_errors(action: str, uri: str, options: str | None = None) -
             reason = f"{reason}; {why_missing(uri)}"
         # If a file that this package writes is below a location of the user, the message names that location.
         location = _WRITTEN_BY_US.sub("", uri) if action == "write" else uri
-        raise StorageError(f"cannot {action} {without_secrets(location)}: {reason}") from None
+        kind = MissingPathError if isinstance(error, FileNotFoundError) else StorageError
+        raise kind(f"cannot {action} {without_secrets(location)}: {reason}") from None
 
 
 def explanation(error: Exception, uri: str, options: str | None = None) -> str:

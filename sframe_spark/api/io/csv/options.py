@@ -14,7 +14,8 @@ from sframe_spark.api.column_names import first_positions
 from sframe_spark.api.io.text_encoding import text_encoding
 from sframe_spark.errors import CsvCountError, CsvHintError, InvalidArgumentError, SchemaError, listed
 from sframe_spark.message_text import is_unicode
-from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
+from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType
+from sframe_spark.values.python_to_arrow import column_type_for
 
 NEWLINES = ("\n", "\r\n", "\r")
 # Used as the delimiter if the user gives a line break, so that every line is one field. This code point never occurs in valid text.
@@ -248,8 +249,8 @@ INSTEAD = {
     "schema": "use column_type_hints={'a': int}",
     "parse_dates": "read texts, then sf['a'] = sf['a'].str_to_datetime('%Y-%m-%d')",
     "date_format": "read texts, then sf['a'] = sf['a'].str_to_datetime('%Y-%m-%d')",
-    "decimal": "read texts, then sf['a'] = sf['a'].apply(lambda text: float(text.replace(',', '.')))",
-    "thousands": "read texts, then sf['a'] = sf['a'].apply(lambda text: float(text.replace(',', '')))",
+    "decimal": "read texts, then sf['a'] = sf['a'].str.replace(',', '.').astype(float)",
+    "thousands": "read texts, then sf['a'] = sf['a'].str.replace(',', '').astype(float)",
     "names": "use header=False, then rename({'X1': 'a', 'X2': 'b'})",
     "index_col": "nothing: rows are numbered from 0",
     "compression": "nothing: the ending of a file's name, such as .gz, says how it is compressed",
@@ -275,7 +276,7 @@ def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases:
     if unknown:
         names = [field.name for field in attrs.fields(cast(Any, type(dialect))) if field.name != "url"]
         advice = "".join(f"; instead of {name} {INSTEAD[name]}" for name in unknown if name in INSTEAD)
-        raise SchemaError(f"{doing} takes no argument {listed(unknown)}: it takes {', '.join(names)}{advice}")
+        raise SchemaError(f"{doing} takes no argument {listed(unknown)}{advice}: it takes {', '.join(names)}")
     return cast(OptionsT, attrs.evolve(cast(Any, dialect), **{aliases[name]: value for name, value in options.items()}))
 
 
@@ -361,7 +362,7 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
         by_name = dict(zip(names, hints, strict=True))
     else:
         by_name = dict.fromkeys(names, hints)
-    types = {name: type_of_class(kind) for name, kind in by_name.items()}
+    types = {name: column_type_for(kind) for name, kind in by_name.items()}
     # Types for items of any type and date-times with any offset, because later rows may differ from the first.
     general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
     return {name: general.get(kind.kind, kind) for name, kind in types.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from sframe_spark.api.column_names import first_positions, unique_names
 from sframe_spark.api.io.csv.block_reader import ArrowLines, CsvText, block_bytes_for, first_block_bytes, open_csv, open_csv_range
 from sframe_spark.api.io.csv.column_type_inference_and_field_conversion import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
-from sframe_spark.api.io.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
+from sframe_spark.api.io.csv.options import IN_NO_TEXT, CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.io.csv.parser import NO_NUMBERS, NumberColumns
 from sframe_spark.api.io.csv.row_blocks import LeftOut, TextBlock, ValueBlock
 from sframe_spark.api.io.text_encoding import UTF_8
@@ -28,7 +29,7 @@ from sframe_spark.engine.runtime import external_file_import
 from sframe_spark.engine.runtime.result_storage import keep_runs, new_dataset
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import MemoryReservation
 from sframe_spark.engine.task_pickling import SharedValue
-from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, MisfitError, StorageError, listed
+from sframe_spark.errors import CsvEncodingError, CsvLineError, CsvNoLineError, CsvWarning, MisfitError, StorageError, listed, users_level
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.paths_and_uris import is_remote_location
@@ -626,7 +627,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     """Return the rows of CSV files as a source, and the column names; each column gets the narrowest type that holds all its values.
 
     Rows stay in memory if they fit; otherwise they are written to segments, block by block or in parts by several threads or tasks. So files may be
-    larger than memory. Lines that do not fit the columns are left out, and a warning is logged.
+    larger than memory. Lines that do not fit the columns are left out, with a warning.
 
     Parameters
     ----------
@@ -641,15 +642,21 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
         If a type hint or a name in ``usecols`` does not fit the file, or a line does not fit the columns and ``error_bad_lines`` is set.
     """
     node, files = _read(request, keeps_bad_lines=False)
+    advice = _other_delimiter(files.names, files.options.delimiter)
     for path, left_out in files.bad_lines.items():
-        LOG.warning(
-            "%s: %d line(s) left out that do not fit the columns, the first: %.100r%s",
-            visible(without_secrets(path)),
-            left_out.number,
-            left_out.lines[0],
-            _other_delimiter(files.names, files.options.delimiter),
-        )
+        lines = "line is" if left_out.number == 1 else "lines are"
+        remedy = advice or "error_bad_lines=True raises an error, read_csv_with_errors() returns the lines"
+        message = f"{left_out.number:,} {lines} left out that {'does' if left_out.number == 1 else 'do'} not fit the columns"
+        _warn(f"{without_secrets(path)}: {message}, the first: {left_out.lines[0]!r:.100}; {remedy}")
+    if not files.names:
+        _warn(f"{without_secrets(files.files[0].path)} has no lines, so the frame has no columns")
+    if advice and not files.bad_lines:
+        _warn(f"{without_secrets(files.named_by)}: {advice}")
     return node, files.chosen_names
+
+
+def _warn(message: str) -> None:
+    warnings.warn(CsvWarning(message), stacklevel=users_level())
 
 
 def warn_of_header_number(header: Any) -> None:
@@ -666,8 +673,11 @@ def warn_of_header_number(header: Any) -> None:
 
 def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
     """Return advice if the only column name contains another common delimiter, so that the delimiter may be wrong; else an empty string."""
+    # With a line break as the delimiter, lines are asked for.
+    if delimiter == IN_NO_TEXT:
+        return ""
     candidates = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
-    return f"; the header is one name with {candidates[0]!r} in it: is delimiter={candidates[0]!r} meant?" if candidates else ""
+    return f"the header is one name with {candidates[0]!r} in it: is delimiter={candidates[0]!r} meant?" if candidates else ""
 
 
 def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:

@@ -9,16 +9,21 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
+from sframe_spark.errors import CsvWarning
 from tests.api.io.csv.test_csv_reader import contents, write
 
 
-def test_lines_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_left_out_are_told(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b\n1,2\nonly one\n3,4,5\n6,x\n7,8\n")
     sf, left_out = SFrame.read_csv_with_errors(path, column_type_hints=int)
     assert contents(sf)[2] == [(1, 2), (7, 8)]
     assert {file: list(lines) for file, lines in left_out.items()} == {path: ["only one", "3,4,5", "6,x"]}
-    SFrame.read_csv(path)
-    assert f"{path}: 2 line(s) left out that do not fit the columns, the first: 'only one'" in caplog.text
+    with pytest.warns(CsvWarning) as warned:
+        SFrame.read_csv(path)
+    told = f"{path}: 2 lines are left out that do not fit the columns, the first: 'only one'; error_bad_lines=True raises"
+    assert [str(warning.message).startswith(told) for warning in warned] == [True]
+    # The warning is of the user's line.
+    assert warned[0].filename == __file__
     with pytest.raises(RuntimeError, match=r"file.csv: line 'only one' has another number of fields than 2"):
         SFrame.read_csv(path, error_bad_lines=True)
     with pytest.raises(RuntimeError, match=r"line '6,x' holds a value of another type"):
@@ -39,14 +44,14 @@ def test_a_line_left_out_is_told_as_it_stands_in_the_file(text: str, options: di
     assert (len(sf), list(left_out[path])) == (1, [line])
 
 
-def test_lines_left_out_are_told_of_the_file_that_they_are_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_left_out_are_told_of_the_file_that_they_are_in(tmp_path: Path) -> None:
     write(tmp_path, "t,u\n1,1\n", "a.csv")
     two = write(tmp_path, "t,u\nbad,0\n2\n2,2\n", "b.csv")
     sf, left_out = SFrame.read_csv_with_errors(str(tmp_path), column_type_hints={"t": int})
     assert list(sf["t"]) == [1, 2]
     assert {file: list(lines) for file, lines in left_out.items()} == {two: ["2", "bad,0"]}
-    SFrame.read_csv(str(tmp_path / "*.csv"), column_type_hints={"t": int})
-    assert f"{two}: 2 line(s) left out" in caplog.text
+    with pytest.warns(CsvWarning, match=f"{two}: 2 lines are left out"):
+        SFrame.read_csv(str(tmp_path / "*.csv"), column_type_hints={"t": int})
     write(tmp_path, "t,u\nbad,0\n2,2\n", "b.csv")
     with pytest.raises(RuntimeError, match=r"b.csv: line 'bad,0' holds a value of another type"):
         SFrame.read_csv(str(tmp_path), column_type_hints={"t": int}, error_bad_lines=True)
@@ -57,8 +62,8 @@ def test_every_line_left_out_counts(tmp_path: Path, caplog: pytest.LogCaptureFix
     sf, left_out = SFrame.read_csv_with_errors(path)
     assert (len(sf), list(left_out[path])) == (1, ["1"] * 30_000)
     assert not caplog.records
-    SFrame.read_csv(path)
-    assert f"{path}: 30000 line(s) left out that do not fit the columns, the first: '1'" in caplog.text
+    with pytest.warns(CsvWarning, match=f"{path}: 30,000 lines are left out that do not fit the columns, the first: '1'"):
+        SFrame.read_csv(path)
     with config.using(memory_budget=1 << 20):
         _, left_out = SFrame.read_csv_with_errors(path)
     kept = len(left_out[path])

@@ -20,7 +20,7 @@ from sframe_spark.api.io.csv import block_reader as csv_lines, reader as csv_rea
 from sframe_spark.api.io.csv.column_type_inference_and_field_conversion import CsvForm, narrowest, wider
 from sframe_spark.api.io.csv.options import CsvValues
 from sframe_spark.config import config
-from sframe_spark.errors import SchemaError, StorageError
+from sframe_spark.errors import CsvWarning, SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
 from tests.peaks import PEAK
 
@@ -231,7 +231,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     [
         ({"usecols": ["prise"]}, "the file has no column 'prise', its columns are 'a', 'b'"),
         ({"column_type_hints": [int]}, "1 types for 2 columns"),
-        ({"column_type_hints": {"a": "int"}}, "'int' is not a column type"),
+        ({"column_type_hints": {"a": "integ"}}, "'integ' is not a column type, did you mean 'int'"),
         ({"nrows": "x"}, "nrows is a whole number, got 'x'"),
         ({"skiprows": 1.5}, "skiprows is a whole number"),
         ({"quote_char": "''"}, "quote_char must be one character or empty"),
@@ -354,14 +354,29 @@ def test_numbers_that_no_column_of_numbers_holds_are_text(large: str, tmp_path: 
             assert found == rows or (found == list(map(float, rows)) and all(map(math.isfinite, found)))
 
 
-def test_another_delimiter_is_asked_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "a.csv").write_text("name;price\nann;1,5\n")
-    SFrame.read_csv(str(tmp_path / "a.csv"))
-    assert "is delimiter=';' meant?" in caplog.text
-    caplog.clear()
+@pytest.mark.parametrize("rows", ["ann;1,5", "ann;15"])
+def test_another_delimiter_is_asked_for(rows: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"name;price\n{rows}\n")
+    with pytest.warns(CsvWarning, match="is delimiter=';' meant") as warned:
+        SFrame.read_csv(str(tmp_path / "a.csv"))
+    assert len(warned) == 1
     (tmp_path / "b.csv").write_text("name,price\nann;1,5,3\n")
-    SFrame.read_csv(str(tmp_path / "b.csv"))
-    assert "left out" in caplog.text and "meant" not in caplog.text
+    with pytest.warns(CsvWarning) as warned:
+        SFrame.read_csv(str(tmp_path / "b.csv"))
+    assert ["left out" in str(warning.message) and "meant" not in str(warning.message) for warning in warned] == [True]
+
+
+@pytest.mark.filterwarnings("error::sframe_spark.errors.CsvWarning")
+@pytest.mark.parametrize(("text", "options"), [("name;price\nann;1\n", {"delimiter": ";"}), ("a;b\nx\n", {"delimiter": "\n"}), ("name\nann;1\n", {})])
+def test_one_column_may_be_meant(text: str, options: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert len(SFrame.read_csv(str(tmp_path / "a.csv"), **options)) == 1
+
+
+def test_a_file_without_lines_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("")
+    with pytest.warns(CsvWarning, match=r"a\.csv has no lines, so the frame has no columns$"):
+        assert SFrame.read_csv(str(tmp_path / "a.csv")).shape == (0, 0)
 
 
 def test_arguments_of_pandas(tmp_path: Path) -> None:
