@@ -193,8 +193,10 @@ class ColumnNotFoundError(SFrameError, KeyError):
         return f"{missing}, did you mean {' or '.join(map(repr, near))}? The columns are {names}" if near else f"{missing}; the columns are {names}"
 
 
-def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
+def near_names(name: Any, available: Iterable[Any], similarity: float = 0.6) -> list[Any]:
     """Return the names that a user may have meant, nearest first: those that differ in case or by a few letters.
+
+    ``similarity`` is the least share of letters that two names have in common.
 
     Examples
     --------
@@ -205,7 +207,7 @@ def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
     for candidate in available:
         by_text.setdefault(str(candidate).strip().casefold(), candidate)
     text = (name if isinstance(name, str) else brief(name)).strip().casefold()
-    return [by_text[match] for match in difflib.get_close_matches(text, by_text, n=3, cutoff=0.6)]
+    return [by_text[match] for match in difflib.get_close_matches(text, by_text, n=3, cutoff=similarity)]
 
 
 def listed(names: Sequence[Any], text_of: Callable[[Any], str] = repr) -> str:

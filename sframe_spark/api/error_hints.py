@@ -31,6 +31,24 @@ def array_hints() -> dict[str, str]:
     return parts | names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | ARRAY
 
 
+@functools.cache
+def module_hints() -> dict[str, str]:
+    """Return the hints for the package, with those for functions and aggregates that other libraries have in their modules."""
+    from sframe_spark.expressions.functions.date_parts import DATE_PARTS
+    from sframe_spark.expressions.functions.function_families import hints_of
+    from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS
+    from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
+
+    result: dict[str, str] = {}
+    for table, call in (
+        (DATE_PARTS, "use sf['time'].dt.{name}"),
+        (TEXT_FUNCTIONS, "use sf['key'].str.{name}()"),
+        (NUMBER_FUNCTIONS, "use sf['a'].{name}()"),
+    ):
+        result |= {name: call.format(name=name) for name in table} | hints_of(table.values(), call)
+    return result | AGGREGATE | MODULE
+
+
 # Beginnings of the names of functions in other libraries that are class methods here.
 READERS = ("read_", "scan_")
 # This attribute marks functions whose errors explain wrong calls.
@@ -221,7 +239,7 @@ def _default_text(parameter: inspect.Parameter) -> str:
 
 def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     """Return the error to raise for a name that the package does not have."""
-    return NoAttributeError(f"sframe_spark has no {name!r}" + _suggestion(name, MODULE, members))
+    return NoAttributeError(f"sframe_spark has no {name!r}" + _suggestion(name, module_hints(), members))
 
 
 def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
@@ -243,7 +261,9 @@ def no_function(place: str, name: str, members: Iterable[str], why: str = "") ->
     >>> print(no_function("sframe_spark.functions.geo", "haversin", ["haversine"]))
     sframe_spark.functions.geo has no 'haversin', did you mean 'haversine'?
     """
-    return NoAttributeError(f"{place} has no {name!r}" + _suggestion(name, {}, members) + why)
+    # Other libraries have their functions in a module of this name.
+    hints = module_hints() if place == "sframe_spark.functions" else {}
+    return NoAttributeError(f"{place} has no {name!r}" + _suggestion(name, hints, members) + why)
 
 
 def no_util_member(name: str) -> NoAttributeError:
@@ -272,9 +292,9 @@ class ModuleHintFinder(MetaPathFinder):
         AbsentModuleError
             If there is a hint for the name.
         """
-        for package, hints in (("sframe_spark.", MODULE), ("sframe_spark.util.", UTIL)):
+        for package, hints_for in (("sframe_spark.", module_hints), ("sframe_spark.util.", lambda: UTIL)):
             name = fullname.removeprefix(package)
-            if name != fullname and name in hints:
+            if name != fullname and "." not in name and name in (hints := hints_for()):
                 raise AbsentModuleError(f"{package[:-1]} has no {name!r}: {without_marks(hints[name])}")
 
 
@@ -406,5 +426,6 @@ def _suggestion(name: str, hints: Mapping[str, str], members: Iterable[str]) -> 
     """Return the end of an error message: the hint for the name, else the most similar member, else an empty string."""
     if name in hints:
         return f": {without_marks(hints[name])}"
-    near = near_names(name, [member for member in members if not member.startswith("_")])
+    # In longer names, a share of equal letters is more often chance than a slip.
+    near = near_names(name, [member for member in members if not member.startswith("_")], 0.75 if len(name) <= 5 else 0.8)
     return f", did you mean {near[0]!r}?" if near else ""

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sqlite3
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ from tests.examples import in_one_test
 TABLES: dict[str, Callable[[], dict[str, str]]] = {
     "frame": lambda: other_library_names.FRAME,
     "column": error_hints.array_hints,
-    "module": lambda: other_library_names.MODULE,
+    "module": error_hints.module_hints,
     "aggregate": lambda: other_library_names.AGGREGATE,
     "text": lambda: other_library_names.TEXT,
     "date": lambda: other_library_names.DATE,
@@ -93,6 +94,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "datetime": datetime,
         "math": math,
         "re": re,
+        "textwrap": textwrap,
         "unicodedata": unicodedata,
     }
 
