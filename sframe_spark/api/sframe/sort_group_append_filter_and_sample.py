@@ -65,7 +65,7 @@ class Relational(Columns):
         """
         return make_frame(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
 
-    def _order(self, keys: Any, ascending: bool) -> list[tuple[int, bool]]:
+    def _order(self, keys: Any, ascending: Any) -> list[tuple[int, bool]]:
         items = [keys] if isinstance(keys, str) else keys
         if not isinstance(items, list):
             raise errors.SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
