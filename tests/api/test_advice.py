@@ -74,7 +74,7 @@ def test_values_of_a_column_name_their_rows() -> None:
 @pytest.mark.parametrize("function", [lambda value: object(), lambda value: value.bit_length], ids=["an object", "a method that is not called"])
 def test_results_that_no_column_holds_are_no_mixture(function: Callable[[int], Any]) -> None:
     with pytest.raises(
-        TypeError, match=r"^the function returns what is no column: .* class (object|builtin_function_or_method): use int, "
+        TypeError, match=r"^the result of the function fits no column: .* class (object|builtin_function_or_method): use int, "
     ) as caught:
         SArray([1, 2]).apply(function)
     assert "different types" not in str(caught.value)
@@ -194,7 +194,7 @@ WRITTEN = ["2024-01-31T10:20:30.687000", "2024-01-31 10:20:30.687", "20240131T10
 @pytest.mark.parametrize("form", [None, "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f", "%Y%m%dT%H%M%S.%f", "%d/%m/%Y"])
 def test_the_format_that_is_advised_reads_the_text(text: str, form: str | None) -> None:
     """As Python's own formats have it, a dot stands before ``%f``, which reads it itself here."""
-    with pytest.raises(ExecutionError, match=r" is no date-time of the format .*: the format ") as caught:
+    with pytest.raises(ExecutionError, match=r" does not match the date format .*: the format ") as caught:
         list(SArray([text]).str_to_datetime(*([form] if form else [])))
     (advised,) = re.findall(r"the format '([^']*)' reads it$", str(caught.value))
     assert list(SArray([text]).str_to_datetime(advised)) == [datetime.datetime(2024, 1, 31, 10, 20, 30, 687000)]

@@ -127,7 +127,7 @@ def test_a_sample_is_drawn_once() -> None:
 def test_a_text_of_another_format_is_told_when_it_is_looked_at() -> None:
     texts = SArray(["29.02.2024", "30.02.2024"]).str_to_datetime("%d.%m.%Y")
     assert texts[0] == datetime.datetime(2024, 2, 29)
-    with pytest.raises(ExecutionError, match=r"'30\.02\.2024' is no date-time of the format '%d\.%m\.%Y'"):
+    with pytest.raises(ExecutionError, match=r"'30\.02\.2024' does not match the date format '%d\.%m\.%Y'"):
         list(texts)
 
 

@@ -222,7 +222,7 @@ def test_no_int_equals_a_number_of_numpy_beyond_64_bits() -> None:
 
 @pytest.mark.parametrize("rows", [np.array([0, 1]), [True, False]])
 def test_numbers_of_rows_and_lists_of_truths_are_refused_with_what_chooses_rows(rows: Any) -> None:
-    with pytest.raises(SchemaError, match=r"columns are chosen by name or class, got .*; rows by an int, a slice, an SArray or a boolean array"):
+    with pytest.raises(SchemaError, match=r"columns are chosen by name or class, got .*; rows by an int, a slice, or a mask"):
         SFrame({"a": [1, 2]})[rows]
 
 
