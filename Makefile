@@ -16,7 +16,7 @@ test changed faults bench bench-cluster bench-long-run bench-peers bench-scale b
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test versions docs faults bench bench-cluster bench-long-run bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
+.PHONY: demo test versions libraries docs faults bench bench-cluster bench-long-run bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
 
 venv: $(STAMP)
 
@@ -57,6 +57,13 @@ test: $(STAMP) $(CLASSES)
 # docs/install.md anew.
 versions: $(STAMP)
 	$(RUN) -m tests.versions.matrix $(RECORD) $(ONLY)
+
+# Calls of some thirty other libraries with a frame, in an environment of their newest versions; the table is in docs/interchange.md.
+libraries:
+	$(call environment,.venv-libraries,test)
+	.venv-libraries/bin/python -m pip install --quiet --disable-pip-version-check -r tests/libraries/requirements.txt
+	MPLBACKEND=agg .venv-libraries/bin/python -m pytest -q -p no:cacheprovider -m campaign tests/libraries
+	MPLBACKEND=agg .venv-libraries/bin/python -m tests.libraries.calls
 
 # The site, in build/docs; a link that leads nowhere is an error.
 docs: $(STAMP)
@@ -125,4 +132,4 @@ release-check: $(STAMP)
 	done
 
 clean:
-	rm -rf $(VENV) $(PEERS) .venv-versions build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference
+	rm -rf $(VENV) $(PEERS) .venv-versions .venv-libraries build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference

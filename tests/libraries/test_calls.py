@@ -1,0 +1,29 @@
+"""Libraries answer calls with an SFrame as with a frame of pandas, but for those of which ``calls.txt`` says why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.libraries.calls import Library, answers, libraries
+
+
+@pytest.mark.campaign
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", libraries(), ids=lambda library: library.name)
+def test_calls_answer_as_with_pandas(library: Library) -> None:
+    if not library.is_installed:
+        pytest.skip(f"{library.name} is not installed: make libraries")
+    wrong = []
+    for (call, here), (_, expected) in zip(answers(library, "sframe_spark"), answers(library, "pandas"), strict=True):
+        if isinstance(expected, Exception):
+            wrong.append(f"{call.code}: pandas has no answer: {expected!r:.200}")
+        elif (call.difference is None) != (here == expected):
+            wrong.append(f"{call.code}: {here!r:.200}, pandas: {expected!r:.100}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_table_of_calls_is_read() -> None:
+    found = {library.name: library for library in libraries()}
+    assert sum(len(library.calls) for library in found.values()) > 250
+    assert found["seaborn"].calls[0].code.startswith("sns.") and "import seaborn as sns" in found["seaborn"].imports
+    assert [call.code for call in found["seaborn"].calls if call.difference] == ["sns.pairplot(df[['x', 'y']])"]
