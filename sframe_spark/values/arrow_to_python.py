@@ -19,6 +19,9 @@ from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems
 from sframe_spark.values.nested.python_and_tagged_json import python_values
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value
 
+# As many numbers as Arrow converts in the time in which it makes an array of numpy.
+FEW = 64
+
 
 def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[Any]:
     """Return the values of a column as Python objects; missing values are None.
@@ -142,7 +145,10 @@ def scalar_array(value: pa.Scalar, rows: int = 1) -> pa.Array:
 
 
 def _numbers(values: pa.Array) -> list[Any]:
-    """Return numbers as Python objects, converted by numpy, which is several times faster than Arrow's ``to_pylist``."""
+    """Return numbers as Python objects, converted by numpy, which is several times faster than Arrow's ``to_pylist`` where they are many."""
+    if len(values) <= FEW:
+        # Arrow imports pandas for arrays of numpy.
+        return values.to_pylist()
     if not values.null_count:
         return values.to_numpy(zero_copy_only=False).tolist()
     cells = values.fill_null(0).to_numpy(zero_copy_only=False).tolist()

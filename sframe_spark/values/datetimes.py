@@ -359,8 +359,8 @@ def directives(form: str) -> list[str]:
 
 
 def _names(names: Sequence[str], letters: int | None, index: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], pa.Array]:
-    texts = pa.array([name[:letters] for name in names], pa.string())
-    return lambda wall: texts.take(index(wall))
+    texts = [name[:letters] for name in names]
+    return lambda wall: pa.array(texts, pa.string()).take(index(wall))
 
 
 def _number(part: Callable[[pa.Array], pa.Array], width: int, padding: str = "0") -> Callable[[pa.Array], pa.Array]:

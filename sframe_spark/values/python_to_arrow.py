@@ -18,6 +18,7 @@ from sframe_spark import types
 from sframe_spark.errors import MixedTypesError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
 from sframe_spark.types import ColumnType
+from sframe_spark.values.arrays_without_pandas import array_without_pandas
 from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of
 from sframe_spark.values.arrow_to_column_types import BEYOND_64_BITS, arrow_column_type, list_from_lengths, normalize, normalized_parts, zoned_array
 from sframe_spark.values.arrow_to_python import decode
@@ -210,6 +211,8 @@ def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
 
 def _fits_int(values: Iterable[Any]) -> bool:
     """Return whether every int has at most 64 bits; Arrow is tried first, as it is faster than a loop in Python."""
+    if isinstance(values, list) and array_without_pandas(values, pa.int64()) is not None:
+        return True
     try:
         pa.array(values, pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
@@ -333,6 +336,9 @@ def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
 
 def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
     if column_type.kind in _ELEMENT_TYPES:
+        few = array_without_pandas(values, column_type.physical)
+        if few is not None:
+            return few
         # Arrow converts a list of values of the right class much faster than Python can inspect them.
         try:
             return arrow_floats(values) if column_type.kind == types.FLOAT_KIND else pa.array(values, column_type.physical)

@@ -20,7 +20,7 @@ MIN_LIKE_PYTHON, MAX_LIKE_PYTHON = 1e-4, 1e9
 MIN_WITH_EXPONENT = 1e6
 # Whole numbers below `SIX_DIGIT_LIMIT` have at most six digits; whole numbers below `LARGEST_WHOLE` fit a 64-bit int.
 SIX_DIGIT_LIMIT, LARGEST_WHOLE = 1e6, 2.0**63
-_NOT_FINITE, _IN_JSON = pa.array(["nan", "inf", "-inf"]), pa.array(["NaN", "Infinity", "-Infinity"])
+NOT_FINITE, IN_JSON = ["nan", "inf", "-inf"], ["NaN", "Infinity", "-Infinity"]
 Writer = Callable[[list[float]], list[str]]
 
 
@@ -123,8 +123,8 @@ def json_floats(values: pa.Array) -> pa.Array:
     ['2', '-0.0', '-Infinity', None]
     """
     texts = signed_floats(values)
-    indices = pc.index_in(texts, _NOT_FINITE)
-    return texts if indices.null_count == len(indices) else pc.coalesce(_IN_JSON.take(indices), texts)
+    indices = pc.index_in(texts, pa.array(NOT_FINITE))
+    return texts if indices.null_count == len(indices) else pc.coalesce(pa.array(IN_JSON).take(indices), texts)
 
 
 def write_six_digits(numbers: list[float]) -> list[str]:
