@@ -165,9 +165,13 @@ TASKS_OF_THREAD_AFTER_SHUFFLE = 8
 
 # Direct execution of few rows.
 
-# Limits of direct execution for each node. For more rows or bytes, laws and batches save more time than they cost.
-MAX_ROWS_RUN_DIRECTLY = 4_096
-MAX_BYTES_RUN_DIRECTLY = 8 << 20
+# Limits of direct execution for each node. For more rows or bytes, laws and batches save more time than they cost: planning takes some 10 ms, and as
+# many as this are read, joined and grouped in that time.
+MAX_ROWS_RUN_DIRECTLY = 65_536
+MAX_BYTES_RUN_DIRECTLY = 16 << 20
+# Of more rows than this, or stored ones, a slice of first rows is computed by a plan, which leaves out the others; and the graph is not locked
+# while they are computed.
+MAX_ROWS_FOR_SLICE_RUN_DIRECTLY = 4_096
 # Limit in bytes for the columns of all nodes together.
 MAX_BYTES_OF_ALL_NODES_RUN_DIRECTLY = 64 << 20
 # Limits for finding the order of the result, which goes through all columns of all nodes' inputs: a number of columns, plus this many for each

@@ -1,4 +1,4 @@
-"""Direct execution of few rows in memory, without a plan: kernels compute the required columns one after the other.
+"""Direct execution of few rows, in memory or saved, without a plan: kernels compute the required columns one after the other.
 
 This saves the time for planning, which is the same for ten rows as for ten million, and as long as running a hundred kernels over ten rows.
 See docs/decisions/038-few-rows-without-a-plan.md.
@@ -25,7 +25,7 @@ from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Se
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import arranged_origins
-from sframe_spark.operators.sources.base_and_segment_source import Source, recorded_order
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, recorded_order
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.user_function_calls_and_result_memos import complete_source, functions_of, is_of_plugin
 from sframe_spark.planner.chunk import Chunk
@@ -42,12 +42,12 @@ FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, Me
 
 
 class _NeedsPlanError(Exception):
-    """The rows need a plan: they come from files or Spark, call users' functions or plug-ins that are not for threads, or are too many."""
+    """The rows need a plan: they come from others' files or Spark, call users' functions or plug-ins that are not for threads, or are too many."""
 
 
 @attrs.frozen
 class FewRowsShape(Shape):
-    """Few rows in memory, for which a program runs as it is in place of a plan: the planner gives this shape to no part of a plan."""
+    """Few rows, for which a program runs as it is in place of a plan: the planner gives this shape to no part of a plan."""
 
     name: ClassVar[str] = "few rows"
 
@@ -64,13 +64,13 @@ DIRECTLY = Strategy(FewRowsShape(), Workers.DRIVER)
 
 
 def few_rows(root: PlannerNode) -> Chunk | None:
-    """Return all rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
+    """Return all rows of a node that has few, or None if they need a plan, or if computing them fails."""
     run = _run_directly(root)
     return None if run is None else run.result
 
 
 def direct_source(root: PlannerNode) -> PlannerNode | None:
-    """Return a source with the rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
+    """Return a source with the rows of a node that has few, or None if they need a plan, or if computing them fails."""
     run = _run_directly(root)
     return None if run is None else PlannerNode(MemorySource.of(run.result, root.schema, run.recorded_row_order))
 
@@ -97,13 +97,15 @@ def _run_directly(root: PlannerNode) -> DirectRun | None:
             run = DirectRun(root, _max_rows(), min(costs.MAX_BYTES_RUN_DIRECTLY, memory_budget()))
             run.find()
             is_built_in = not any(is_of_plugin(step.operator) for step in run.order)
-            if is_built_in:
-                run.compute()
-            if is_built_in and len(run.order) > costs.MAX_NODES_RECOMPUTED:
-                run.keep_columns()
-        if not is_built_in:
             # The code of a plug-in may wait for threads that compute frames, too.
+            is_short = is_built_in and run.is_short()
+            if is_short:
+                run.compute()
+        if not is_short:
             run.compute()
+        if is_built_in and len(run.order) > costs.MAX_NODES_RECOMPUTED:
+            with GRAPH_LOCK:
+                run.keep_columns()
     except _NeedsPlanError:
         return None
     root.ran = RunLog()
@@ -121,13 +123,37 @@ def _max_rows() -> int:
 
 
 def _may_be_few(root: PlannerNode) -> bool:
-    """Return whether the first source below a node has few rows in memory: a cheap test that rules out most nodes that need a plan."""
+    """Return whether the first source below a node has few rows, in memory or saved: a cheap test that rules out most nodes that need a plan."""
     node, max_rows = root, _max_rows()
     if config.check == "result" or (root.length.rows is not None and root.length.rows > max_rows):
         return False
     while node.inputs:
         node = node.inputs[0]
-    return node.operator.source_kind is SourceKind.MEMORY and node.length.rows is not None and node.length.rows <= max_rows
+    return _is_at_hand(node.operator) and node.length.rows is not None and node.length.rows <= max_rows
+
+
+def _is_at_hand(operator: Operator) -> bool:
+    """Return whether a source is in memory, or in files that nobody else changes."""
+    return operator.source_kind is SourceKind.MEMORY or (isinstance(operator, SegmentSource) and not operator.manifest.watched)
+
+
+def _leaves_out_many(node: PlannerNode) -> bool:
+    """Return whether a plan would leave out most rows below a slice: no operator between it and the rows of a source needs all of them."""
+    below = node.inputs[0]
+    while below.inputs and (
+        below.operator.arranges_columns
+        or below.operator.is_program
+        or below.operator.row_range is not None
+        or below.operator.row_choice in (RowChoice.FILTER, RowChoice.UNITE)
+    ):
+        below = below.inputs[0]
+    return not below.inputs and not _is_short(below)
+
+
+def _is_short(source: PlannerNode) -> bool:
+    """Return whether a source has so few rows, in memory, that computing all of them takes no longer than planning."""
+    rows = source.length.rows
+    return source.operator.source_kind is SourceKind.MEMORY and rows is not None and rows <= costs.MAX_ROWS_FOR_SLICE_RUN_DIRECTLY
 
 
 @attrs.define(eq=False)
@@ -200,6 +226,10 @@ class DirectRun:
     def result(self) -> Chunk:
         """All computed rows of the root."""
         return self.steps[id(self.root)].chunk(range(self.root.facts.width))
+
+    def is_short(self) -> bool:
+        """Return whether the rows take so little time that other threads may wait meanwhile."""
+        return all(_is_short(step.node) for step in self.order if step.operator.is_source)
 
     def compute(self) -> None:
         """Compute all rows of the root, for which :meth:`find` has found the steps. Nodes that are replaced meanwhile make no difference.
@@ -419,9 +449,11 @@ def operator_without_plan(node: PlannerNode) -> Operator:
     if operator.arranges_columns:
         return operator
     if operator.is_source:
-        if operator.source_kind is not SourceKind.MEMORY:
+        if not _is_at_hand(operator):
             raise _NeedsPlanError
         return operator
+    if operator.row_range is not None and _leaves_out_many(node):
+        raise _NeedsPlanError
     if not is_thread_safe(node) or not operator.deterministic or isinstance(operator, ExpandingOperator):
         raise _NeedsPlanError
     if functions_of(node):
