@@ -28,6 +28,7 @@ from sframe_spark.operators.project_zip_arrange import arranged_origins
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, recorded_order
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.user_function_calls_and_result_memos import complete_source, functions_of, is_of_plugin
+from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
@@ -42,7 +43,7 @@ FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, Me
 
 
 class _NeedsPlanError(Exception):
-    """The rows need a plan: they come from others' files or Spark, call users' functions or plug-ins that are not for threads, or are too many."""
+    """The rows need a plan: they are too many, in other files or in Spark, or depend on functions of users or of plug-ins that are not for threads."""
 
 
 @attrs.frozen
@@ -133,8 +134,13 @@ def _may_be_few(root: PlannerNode) -> bool:
 
 
 def _is_at_hand(operator: Operator) -> bool:
-    """Return whether a source is in memory, or in files that nobody else changes."""
-    return operator.source_kind is SourceKind.MEMORY or (isinstance(operator, SegmentSource) and not operator.manifest.watched)
+    """Return whether a source is in memory, or in one local file of this package: of several files a plan may leave some out."""
+    if operator.source_kind is SourceKind.MEMORY:
+        return True
+    if not isinstance(operator, SegmentSource):
+        return False
+    manifest = operator.manifest
+    return len(manifest.segments) == 1 and not manifest.watched and not is_remote_location(manifest.directory)
 
 
 def _leaves_out_many(node: PlannerNode) -> bool:
@@ -356,8 +362,17 @@ class DirectRun:
             step.values = {column: arrays[source.positions[column]] for column in columns}
         else:
             narrowed = source.with_columns(columns) if len(columns) < width else None
-            step.values = dict(zip(columns if narrowed else range(width), (narrowed or source).read(0, rows).columns, strict=True))
+            read = narrowed or source
+            if isinstance(read, SegmentSource):
+                self._require_room(read, rows)
+            step.values = dict(zip(columns if narrowed else range(width), read.read(0, rows).columns, strict=True))
         self._count_bytes(Chunk(tuple(step.values.values()), rows))
+
+    def _require_room(self, source: Source, rows: int) -> None:
+        """Require that rows to be read are known to be no more bytes than a node may have."""
+        sizes = source.planned_sizes_between(0, rows)
+        if sum(self.max_bytes + 1 if size is None else size for size in sizes) > self.max_bytes:
+            raise _NeedsPlanError
 
     def _arrange(self, step: DirectStep) -> None:
         counts = set()
