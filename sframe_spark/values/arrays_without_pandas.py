@@ -1,7 +1,7 @@
 """Makes Arrow arrays of few plain values without pyarrow's conversion, which imports pandas first.
 
-pyarrow asks of each object that it converts whether it is a Series, and imports pandas for the question, where that is installed: a sixth of a second,
-more than all else that a program of few rows needs. A list of ints is none. So the buffers of its array are written here.
+pyarrow asks of each object that it converts whether it is a Series, and imports pandas for the question, where that is installed. It takes a sixth of
+a second, more than all else that a program of few rows needs. A list of ints is none, so the buffers of its array are written here.
 """
 
 from __future__ import annotations

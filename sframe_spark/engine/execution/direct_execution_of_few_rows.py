@@ -43,7 +43,7 @@ FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, Me
 
 
 class _NeedsPlanError(Exception):
-    """The rows need a plan: they are too many, in other files or in Spark, or depend on functions of users or of plug-ins that are not for threads."""
+    """The rows need a plan: they are too many, in other files or in Spark, or call functions of users, or of plug-ins that are not for threads."""
 
 
 @attrs.frozen
