@@ -174,10 +174,6 @@ MAX_BYTES_RUN_DIRECTLY = 16 << 20
 MAX_ROWS_FOR_SLICE_RUN_DIRECTLY = 4_096
 # Limit in bytes for the columns of all nodes together.
 MAX_BYTES_OF_ALL_NODES_RUN_DIRECTLY = 64 << 20
-# Limits for finding the order of the result, which goes through all columns of all nodes' inputs: a number of columns, plus this many for each
-# required column.
-MAX_COLUMNS_PASSED_FOR_ORDER = 1_000
-MAX_COLUMNS_PASSED_FOR_ORDER_OF_EACH = 4
 # After running a graph of more nodes than this, computed columns are stored in it for the next action: otherwise a column that is changed and
 # displayed in turn would be recomputed from the start each time.
 MAX_NODES_RECOMPUTED = 32

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import attrs
@@ -25,9 +26,10 @@ from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Se
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.project_zip_arrange import arranged_origins
-from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, recorded_order
+from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, recordable_order
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.user_function_calls_and_result_memos import complete_source, functions_of, is_of_plugin
+from sframe_spark.order.properties import OrderingProperties, RelationProperties
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -73,7 +75,7 @@ def few_rows(root: PlannerNode) -> Chunk | None:
 def direct_source(root: PlannerNode) -> PlannerNode | None:
     """Return a source with the rows of a node that has few, or None if they need a plan, or if computing them fails."""
     run = _run_directly(root)
-    return None if run is None else PlannerNode(MemorySource.of(run.result, root.schema, run.recorded_row_order))
+    return None if run is None else PlannerNode(MemorySource.of(run.result, root.schema, run.recorded_row_order()))
 
 
 def needs_no_plan(root: PlannerNode) -> bool:
@@ -176,6 +178,8 @@ class DirectStep:
         The required columns.
     reads
         The columns of its inputs that are read to compute the required columns, by slot; inputs of which no column is read are left out.
+    narrowed, columns
+        The operator that computes the required columns alone, and which columns it gives; set when the rows are computed.
     values, rows
         The arrays of its columns, by position, and its number of rows.
     """
@@ -185,6 +189,8 @@ class DirectStep:
     inputs: Sequence[PlannerNode]
     required: set[int] = attrs.Factory(set)
     reads: dict[int, set[int]] = attrs.Factory(dict)
+    narrowed: Operator | None = None
+    columns: Sequence[int] = ()
     values: dict[int, pa.Array] = attrs.Factory(dict)
     rows: int = 0
 
@@ -216,8 +222,6 @@ class DirectRun:
         The steps, each after the steps of its inputs.
     size
         The bytes of all computed columns.
-    recorded_row_order
-        The order that is recorded for the rows of the result.
     """
 
     root: PlannerNode
@@ -226,7 +230,6 @@ class DirectRun:
     steps: dict[int, DirectStep] = attrs.Factory(dict)
     order: list[DirectStep] = attrs.Factory(list)
     size: int = 0
-    recorded_row_order: RecordedOrder = NO_RECORDED_ORDER
 
     @property
     def result(self) -> Chunk:
@@ -271,23 +274,63 @@ class DirectRun:
                 node.splice(PlannerNode(MemorySource.of(step.chunk(columns), node.schema)))
 
     def find(self) -> None:
-        """Find the required columns of each node, the order in which to compute nodes, and the recorded order of the result.
+        """Find the required columns of each node, and the order in which to compute nodes.
 
         Raises
         ------
         _NeedsPlanError
-            If a node needs a plan, or if finding the recorded order would take longer than planning.
+            If a node needs a plan.
         """
         self._find_columns_read()
         self._put_in_order()
-        if self.root.facts.width == 1 or not any(map(self._sets_an_order, self.order)):
-            return
-        passed = sum(child.facts.width for step in self.order for child in step.node.inputs)
-        if passed > costs.MAX_COLUMNS_PASSED_FOR_ORDER + costs.MAX_COLUMNS_PASSED_FOR_ORDER_OF_EACH * sum(
-            len(step.required) for step in self.steps.values()
-        ):
-            raise _NeedsPlanError
-        self.recorded_row_order = recorded_order(self.root)
+
+    def recorded_row_order(self) -> RecordedOrder:
+        """Return the order to record for the computed rows of the result, derived for the required columns of each step alone."""
+        width = self.root.facts.width
+        if width == 1 or self.steps[id(self.root)].rows <= 1 or not any(map(self._sets_an_order, self.order)):
+            return NO_RECORDED_ORDER
+        known: dict[int, RelationProperties] = {}
+        for step in self.order:
+            properties = self._properties_of(step, known)
+            if properties.order.facts.cases:
+                # What holds in some cases only seldom says anything that is recorded, and takes longer than all else.
+                properties = properties.reordered(OrderingProperties.of(properties.order.facts._replace(cases=())))
+            if step.rows <= 1 and not properties.order.at_most_one_row:
+                properties = properties.reordered(properties.order.add(keys=[()]))
+            known[id(step.node)] = properties
+        return recordable_order(self._projected(self.root, range(width), known))
+
+    def _properties_of(self, step: DirectStep, known: Mapping[int, RelationProperties]) -> RelationProperties:
+        """Return what is known about the rows of a step, in its ``columns``, by what is known about those of its inputs."""
+        if step.operator.is_source:
+            return step.operator.with_columns(step.columns).infer_properties((), ()) if isinstance(step.operator, Source) else RelationProperties()
+        if step.operator.arranges_columns:
+            origins = list(arranged_origins(step.operator, step.columns, step.inputs))
+            slots = dict.fromkeys(slot for slot, _ in origins)
+            read = {slot: [position for at, position in origins if at == slot] for slot in slots}
+            sides = [self._projected(step.inputs[slot], positions, known) for slot, positions in read.items()]
+            starts = dict(zip(slots, accumulate(map(len, read.values()), initial=0), strict=False))
+            places = {slot: iter(range(start, start + len(read[slot]))) for slot, start in starts.items()}
+            zipped = RelationProperties.side_by_side(sides, [len(positions) for positions in read.values()])
+            return zipped.project([next(places[slot]) for slot, _ in origins])
+        assert step.narrowed is not None
+        read_by = self._read_by(step)
+        sides = [self._projected(child, part, known) for child, part in read_by]
+        return step.narrowed.infer_properties(sides, [self.steps[id(child)].facts(part) for child, part in read_by])
+
+    def _projected(self, node: PlannerNode, columns: Sequence[int], known: Mapping[int, RelationProperties]) -> RelationProperties:
+        """Return what is known about some columns of the computed rows of a node."""
+        step = self.steps[id(node)]
+        if list(columns) == list(step.columns):
+            return known[id(node)]
+        places = {column: place for place, column in enumerate(step.columns)}
+        return known[id(node)].project([places[column] for column in columns])
+
+    @staticmethod
+    def _read_by(step: DirectStep) -> list[tuple[PlannerNode, Sequence[int]]]:
+        """Return the inputs of a step that are given to its operator, each with the columns that are read."""
+        kept = [(child, sorted(step.reads.get(slot, ()))) for slot, child in enumerate(step.inputs)]
+        return [(child, part) for child, part in kept if part or not child.facts.width]
 
     def _sets_an_order(self, step: DirectStep) -> bool:
         operator = step.operator
@@ -354,6 +397,7 @@ class DirectRun:
 
     def _read_source(self, source: Source, step: DirectStep) -> None:
         columns, width = sorted(step.required), step.node.facts.width
+        step.columns = columns
         step.rows = rows = source.row_count
         if rows > self.max_rows:
             raise _NeedsPlanError
@@ -376,6 +420,7 @@ class DirectRun:
 
     def _arrange(self, step: DirectStep) -> None:
         counts = set()
+        step.columns = [*step.required]
         for column, (slot, position) in zip(step.required, arranged_origins(step.operator, [*step.required], step.inputs), strict=True):
             child = self.steps[id(step.inputs[slot])]
             step.values[column] = child.values[position]
@@ -397,7 +442,8 @@ class DirectRun:
                 operator, outputs = changed
             elif is_narrow:
                 raise _NeedsPlanError
-        read = [(self.steps[id(child)], part) for child, part in zip(step.inputs, kept, strict=True) if part or not child.facts.width]
+        step.narrowed, step.columns = operator, outputs
+        read = [(self.steps[id(child)], part) for child, part in self._read_by(step)]
         chunks, facts = [child.chunk(part) for child, part in read], [child.facts(part) for child, part in read]
         if not is_whole:
             schema = operator.infer_type(facts)

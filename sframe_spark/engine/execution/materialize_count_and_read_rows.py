@@ -239,18 +239,19 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
 
 def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
     """Compute a node that the caller has claimed."""
-    may_run_directly = plan is None and options.measure is None and _may_keep_stored_columns(options)
-    # Saved columns stay where they are, so new ones beside them are found first.
-    if may_run_directly and not node.reads_files and _materialize_directly(node):
-        return
+    if plan is None and options.measure is None and _may_keep_stored_columns(options):
+        few = direct_source(node)
+        if few is not None:
+            with GRAPH_LOCK:
+                keep_frames(node)
+                _become(node, few)
+            return
     alongside = new_columns(node) if plan is None and _may_keep_stored_columns(options) else None
     if alongside is not None:
         materialize(alongside.together, attrs.evolve(options, on_batch=None))
         alongside.settle(node)
         node.ran = RunLog()
         node.ran.add_run(alongside.together.ran or RunLog(), NEW_COLUMNS)
-        return
-    if may_run_directly and node.reads_files and _materialize_directly(node):
         return
     # A user's function is called once for each row, and a DataFrame is evaluated once, so they may not be computed again for comparison.
     once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
@@ -274,17 +275,6 @@ def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: P
 
     make = partial(materialize, options=MaterializeOptions(measure=options.measure)) if options.measure else materialize
     run_action(node, run, make, becomes=True, first=options.naive or config.check == "result")
-
-
-def _materialize_directly(node: PlannerNode) -> bool:
-    """Compute a node without a plan, if it has few rows; return whether it was."""
-    few = direct_source(node)
-    if few is None:
-        return False
-    with GRAPH_LOCK:
-        keep_frames(node)
-        _become(node, few)
-    return True
 
 
 def _become(node: PlannerNode, source: PlannerNode) -> None:

@@ -541,7 +541,12 @@ def recorded_order(node: PlannerNode) -> RecordedOrder:
     if node.length.at_most is not None and node.length.at_most <= 1:
         # A single row is in every order, which the statistics of its columns record.
         return NO_RECORDED_ORDER
-    properties = properties_of(node).order
+    return recordable_order(properties_of(node))
+
+
+def recordable_order(rows: RelationProperties) -> RecordedOrder:
+    """Return the orderings and keys of what is known about rows, as a manifest records them."""
+    properties = rows.order
     orderings = [prefix for items in properties.orderings if (prefix := recordable_part(items))]
     keys = [tuple(column for column in key if isinstance(column, int)) for key in properties.keys if key]
     whole = [key for key, original in zip(keys, filter(None, properties.keys), strict=True) if len(key) == len(original)]
