@@ -302,8 +302,9 @@ class DirectRun:
 
     def _properties_of(self, step: DirectStep, known: Mapping[int, RelationProperties]) -> RelationProperties:
         """Return what is known about the rows of a step, in its ``columns``, by what is known about those of its inputs."""
-        if step.operator.is_source:
-            return step.operator.with_columns(step.columns).infer_properties((), ()) if isinstance(step.operator, Source) else RelationProperties()
+        if isinstance(step.operator, Source):
+            narrowed = step.operator.with_columns(step.columns)
+            return step.operator.infer_properties((), ()).project(step.columns) if narrowed is None else narrowed.infer_properties((), ())
         if step.operator.arranges_columns:
             origins = list(arranged_origins(step.operator, step.columns, step.inputs))
             slots = dict.fromkeys(slot for slot, _ in origins)
