@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.engine import costs
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
 from sframe_spark.engine.execution.direct_execution_of_few_rows import few_rows
@@ -100,6 +101,8 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
     """
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
     few = few_rows(part)
+    if few is not None and as_objects and few.rows > costs.MAX_ROWS_COLLECTED_UNCHECKED:
+        require_memory(memory_source(few.columns, part.schema, few.rows), as_objects)
     return few if few is not None else concatenate(list(collect_chunks(part, as_objects)), part.schema)
 
 
