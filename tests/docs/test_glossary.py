@@ -26,6 +26,7 @@ def words_of(name: str) -> list[str]:
 def table_of(heading: str) -> list[list[str]]:
     """Rows of the first table of a section of the page, without its head."""
     section = PAGE.read_text(encoding="utf-8").split(f"\n{heading}\n", 1)[1]
+    section = section.split("\n## ", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
     return rows[2:]
 
@@ -74,11 +75,13 @@ def test_a_retired_word_is_found_in_any_spelling() -> None:
 
 
 def test_words_of_the_glossary_are_in_order_and_not_retired() -> None:
-    words = glossary()
-    assert words == sorted(words) and retired()[0].isdisjoint(words)
+    tables = words_for_users(), [row[0] for row in table_of("## Words of the engine")]
+    for words in tables:
+        assert words == sorted(words) and retired()[0].isdisjoint(words)
+    assert set(tables[0]).isdisjoint(tables[1])
 
 
-def glossary() -> list[str]:
+def words_for_users() -> list[str]:
     """Words of the first table of the page."""
     lines = PAGE.read_text(encoding="utf-8").split("\n## ", 1)[0].splitlines()
     return [line.strip("|").split("|")[0].strip() for line in lines if line.startswith("|")][2:]
