@@ -488,6 +488,12 @@ class Configuration:
         "Options of remote file systems, including credentials, or file system objects, by prefixes of URIs.",
         is_secret=True,
     )
+    translate_functions = Option(
+        "on",
+        one_of("on", "off"),
+        "Whether Python functions that apply() is given become expressions where these have the same results; off: they are called for each row.",
+        "SFRAME_SPARK_TRANSLATE_FUNCTIONS",
+    )
     disabled_laws: Option[frozenset[str]] = Option(
         frozenset(),
         set_of_names,

@@ -849,6 +849,10 @@ class MemoryReservationError(Exception):
     """Gathered rows take more bytes than reserved; the plan that reads them is changed."""
 
 
+class Untranslatable(BaseException):
+    """A function has no translation; the message says why, as what it does. No ``except Exception`` of the function itself catches it."""
+
+
 class ResultsTooLongError(Exception):
     """Results of some rows fill a batch already: ``done`` of the ``requested`` rows have a result."""
 

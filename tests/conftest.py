@@ -225,6 +225,12 @@ def everything_on_spark(spark: Any) -> Iterator[None]:
 
 
 @pytest.fixture
+def called_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users' functions are called, small ones too; said in the environment, so that other processes and threads know it."""
+    monkeypatch.setenv("SFRAME_SPARK_TRANSLATE_FUNCTIONS", "off")
+
+
+@pytest.fixture
 def own_options() -> Iterator[None]:
     """Options that a test assigns are as before after it."""
     from sframe_spark.config import config

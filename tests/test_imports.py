@@ -58,7 +58,7 @@ NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "values": (("datetimes",), ("arrow_layouts", "rounding_warnings"), ("nested",), (NO_ROOM,)),
     "storage": (("filesystem",), ("hybrid_calendar",), ("manifest",), ("parquet",), ("segments",), ("datasets",), ("external", NO_ROOM)),
-    "expressions": (("functions",), ("aggregates", NO_ROOM)),
+    "expressions": (("functions",), ("translation",), ("aggregates", NO_ROOM)),
     "operators": (("sources",), (NO_ROOM,), ("groupby",), ("lookup",), ("window",), ("joins",), ("user_function_calls_and_result_memos",)),
     "engine": ((NO_ROOM,), ("spark",), ("runtime",), ("physical",), ("shapes",), ("execution",)),
     "api": (

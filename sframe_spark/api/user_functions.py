@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 
@@ -23,9 +24,12 @@ from sframe_spark.errors import (
     SchemaError,
     SetOrderWarning,
     UnknownResultError,
+    Untranslatable,
     users_level,
 )
-from sframe_spark.expressions.python_function import describe_function, retained_copy
+from sframe_spark.expressions.python_function import PythonFunction, describe_function, retained_copy
+from sframe_spark.expressions.translated_function import TranslatedFunction, translated
+from sframe_spark.operators.elementwise import LambdaTransform, apply_translated
 from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -190,6 +194,47 @@ def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
         raise SchemaError(f"the result of the function fits no column: {error}") from None
     _warn_of_rounding(values, column_type)
     return LOGICAL if column_type == INT and set(map(type, values)) <= _TRUTH_VALUES else column_type
+
+
+def applied(node: PlannerNode, python: PythonFunction, first: Sequence[Any], rows: Sequence[Any]) -> PlannerNode:
+    """Return a node with the results of a user's function of the rows of a node: an expression if the function can be translated, else its calls.
+
+    Parameters
+    ----------
+    node
+        The rows.
+    python
+        The function, with the type of its results.
+    first, rows
+        Its results for the first rows, if they are known, and these rows, or values.
+    """
+    bound = python.function
+    assert isinstance(bound, FunctionAsNow)
+    try:
+        function = _translated(node, python, first, rows)
+    except Untranslatable as error:
+        bound.record_state(bool(first))
+        return with_first_results(LambdaTransform(attrs.evolve(python, why_called=str(error))).make_planner_node(node), first)
+    # The expression has the values that the function has captured as they are now, and so has the function where it is called.
+    bound.record_state(True)
+    return apply_translated(node, function)
+
+
+def _translated(node: PlannerNode, python: PythonFunction, first: Sequence[Any], rows: Sequence[Any]) -> TranslatedFunction:
+    """Return the translation of a function, whose first results are compared with the function's, if these are known."""
+    if config.translate_functions == "off":
+        raise Untranslatable("config.translate_functions is off")
+    function = translated(python, node.schema)
+    if not first:
+        return function
+    names, result = python.names, python.result
+    with contextlib.suppress(TypeError, ValueError, OverflowError, pa.ArrowException):
+        expected = encode(first, result)
+        columns = [encode([row[names[position]] if names else row for row in rows], node.schema[position]) for position in function.positions]
+        types = [node.schema[position] for position in function.positions]
+        if not function.agrees(function.kernel(columns, types, (), len(rows)), expected):
+            raise Untranslatable("its translation has other results for the first rows")
+    return function
 
 
 def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:

@@ -63,6 +63,8 @@ class PythonFunction:
         How the result type was inferred from the first rows; results are then not converted. None if the user requested a type.
     made
         Limits the bytes of results in memory: they are measured as they are computed, in several steps. None if there is no limit.
+    why_called
+        Why the function was not translated into an expression; empty if nothing is known about that.
     """
 
     function: Callable[[Any], Any] = attrs.field(eq=id)
@@ -73,6 +75,7 @@ class PythonFunction:
     numbered: bool = False
     guess: Guess | None = None
     made: MadeResults | None = attrs.field(default=None, eq=False, repr=False)
+    why_called: str = attrs.field(default="", eq=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the function by value, or by reference if workers can import its module.

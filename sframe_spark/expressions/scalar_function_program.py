@@ -20,6 +20,7 @@ from sframe_spark.compute.spark_columns import Column, kernel_column, literal_co
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction
 from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.expressions.translated_function import TranslatedFunction
 from sframe_spark.message_text import brief, leaves_out
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
@@ -64,7 +65,7 @@ class Literal:
 
 
 Operand = Register | Literal
-Function = str | PythonFunction
+Function = str | PythonFunction | TranslatedFunction
 # How many functions a message names at most.
 MAX_NAMED = 3
 
@@ -116,7 +117,7 @@ class Program:
         """Return the types of all registers: those of the input columns, then those of the steps."""
         types = list(schema[: self.width])
         for step in self.steps:
-            if isinstance(step.function, PythonFunction):
+            if not isinstance(step.function, str):
                 types.append(step.function.result)
             else:
                 types.append(FUNCTIONS.inferred(step.function, [operand_type(operand, types) for operand in step.operands], step.parameters))
@@ -148,7 +149,7 @@ class Program:
         return kernels
 
     @cached_property
-    def _cached_kernels(self) -> dict[Schema, tuple[list[ScalarFunction | PythonFunction], list[ReadyToCall]]]:
+    def _cached_kernels(self) -> dict[Schema, tuple[list[ScalarFunction | PythonFunction | TranslatedFunction], list[ReadyToCall]]]:
         """By schema: the function and the bound kernel of each step."""
         return {}
 
@@ -215,9 +216,14 @@ class Program:
         return any(isinstance(step.function, PythonFunction) for step in self.steps)
 
     @property
+    def may_call_python(self) -> bool:
+        """Whether a step calls a user's function, if only for rows for which its translation has no result."""
+        return not all(isinstance(step.function, str) for step in self.steps)
+
+    @property
     def may_fail(self) -> bool:
         """Whether a step may raise for some values: a user's function, or for example parsing."""
-        return self.calls_python or any(FUNCTIONS.named(step.function).may_fail for step in self.steps if isinstance(step.function, str))
+        return self.may_call_python or any(FUNCTIONS.named(step.function).may_fail for step in self.steps if isinstance(step.function, str))
 
     def computed_by_arrow(self, schema: Schema) -> list[int]:
         """Return the positions of outputs for which no step creates a Python object for each list or dict."""
@@ -244,7 +250,7 @@ def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> 
         return False
     if not any(kind.is_list_or_dict for kind in (*types, result)):
         return True
-    by_arrow = FUNCTIONS.named(step.function).by_arrow
+    by_arrow = FUNCTIONS.named(step.function).by_arrow if isinstance(step.function, str) else None
     return by_arrow is not None and by_arrow(types, step.parameters)
 
 
@@ -263,14 +269,14 @@ def operand_type(operand: Operand, types: Sequence[ColumnType]) -> ColumnType:
     return operand.type if isinstance(operand, Literal) else types[operand.index]
 
 
-def resolve(function: Function) -> ScalarFunction | PythonFunction:
+def resolve(function: Function) -> ScalarFunction | PythonFunction | TranslatedFunction:
     """Return the implementation of a step's function."""
-    return function if isinstance(function, PythonFunction) else FUNCTIONS.named(function)
+    return FUNCTIONS.named(function) if isinstance(function, str) else function
 
 
 def name_of(function: Function) -> str:
     """Return the name of a function; for a user's function also where it is defined."""
-    return function.describe() if isinstance(function, PythonFunction) else function
+    return function if isinstance(function, str) else function.describe()
 
 
 def constant_array(literal: Literal, rows: int) -> pa.Array:
@@ -307,7 +313,14 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
 def describe_step(register: int, step: Step) -> str:
     """Return a step in readable form; its result is the given register."""
     arguments = [describe_operand(operand) for operand in step.operands] + [describe_constant(p, str) for p in step.parameters]
-    return f"v{register} := {name_of(step.function)}({', '.join(arguments)})"
+    return f"v{register} := {name_of(step.function)}({', '.join(arguments)}){how_called(step.function)}"
+
+
+def how_called(function: Function) -> str:
+    """Return how a user's function is computed: the expression that it was translated into, or why it is called for each row."""
+    if isinstance(function, TranslatedFunction):
+        return f" translated into {function.text}"
+    return f" called for each row, since {function.why_called}" if isinstance(function, PythonFunction) and function.why_called else ""
 
 
 def identity_program(width: int, positions: Sequence[int]) -> Program:

@@ -9,7 +9,8 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.expressions.scalar_function_program import Function, Literal, Operand, Program, Register, Step, lower_program
+from sframe_spark.expressions.scalar_function_program import Function, Literal, Operand, Program, Register, Step, how_called, lower_program
+from sframe_spark.expressions.translated_function import TranslatedFunction
 from sframe_spark.operators.program_and_filter_properties import program_properties
 from sframe_spark.operators.project_zip_arrange import Zip, joined_schemas, new_positions, side_by_side
 from sframe_spark.order.properties import RelationProperties
@@ -177,7 +178,7 @@ class LambdaTransform(RowWise):
         return Program(width, (Step(self.function, tuple(map(Register, range(width)))),), (Register(width),))
 
     def describe(self) -> str:
-        return self.function.describe()
+        return f"{self.function.describe()}{how_called(self.function)}"
 
 
 @register
@@ -276,6 +277,12 @@ def apply_lambda(
     """Return a node with a user's function of the values of a one-column node, or of rows as dicts if ``names`` are given."""
     python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing, guess=guess)
     return LambdaTransform(python).make_planner_node(node)
+
+
+def apply_translated(node: PlannerNode, function: TranslatedFunction) -> PlannerNode:
+    """Return a node with a translated function of the columns of a node that it reads."""
+    width = node.facts.width
+    return apply_program(node, Program(width, (Step(function, tuple(map(Register, function.positions))),), (Register(width),)))
 
 
 def calls_python(node: PlannerNode) -> bool:

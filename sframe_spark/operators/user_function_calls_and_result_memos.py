@@ -18,6 +18,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.expressions.scalar_function_program import Program, Register, Step
+from sframe_spark.expressions.translated_function import TranslatedFunction
 from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
@@ -50,6 +51,13 @@ def functions_of(node: PlannerNode) -> Sequence[PythonFunction]:
     return () if calls is None else calls.functions
 
 
+def translated_at(node: PlannerNode) -> Sequence[TranslatedFunction]:
+    """Return the translated functions of a node."""
+    if not node.operator.is_program:
+        return ()
+    return [step.function for step in program_of(node).steps if isinstance(step.function, TranslatedFunction)]
+
+
 def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:
     """Yield the memos of all calls in a plan."""
     for node in postorder([plan]):
@@ -73,6 +81,8 @@ def running_user_functions(plan: PlannerNode) -> Iterator[None]:
         for node in postorder([plan]):
             for function in functions_of(node):
                 stack.enter_context(during_action(function.function))
+            for translated in translated_at(node):
+                stack.enter_context(during_action(translated.python.function))
         yield
 
 

@@ -88,7 +88,7 @@ class MaskedRows:
 def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     """A user function is called only for rows that pass the mask, if the mask does not depend on the function."""
     masked = MaskedRows.of(node)
-    if not masked.values.calls_python or masked.mask.calls_python:
+    if not masked.values.may_call_python or masked.mask.may_call_python:
         return None
     return computed(masked.values, masked.filtered(masked.rows, {column: column for column in range(masked.rows.facts.width)}))
 

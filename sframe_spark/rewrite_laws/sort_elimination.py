@@ -78,7 +78,7 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     """A user function is called after sorting (and dropping rows), if the order does not depend on its result."""
     child = node.inputs[0]
     assert isinstance(node.operator, (Sort, TopRows))
-    if not isinstance(child.operator, GeneralizedTransform) or not child.operator.computation.calls_python:
+    if not isinstance(child.operator, GeneralizedTransform) or not child.operator.computation.may_call_python:
         return None
     program = child.operator.computation
     by = []

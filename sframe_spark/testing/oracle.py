@@ -18,6 +18,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sframe_spark.expressions.translated_function import TranslatedFunction
 from sframe_spark.testing import oracle_functions
 from sframe_spark.testing.oracle_functions import Row, is_nan, present, rank, token
 from sframe_spark.values.arrow_to_python import decode
@@ -463,6 +464,8 @@ def side_by_side(inputs: Sequence[Table]) -> Rows:
 
 def call(function: Any, arguments: Sequence[Any], parameters: Sequence[Any]) -> Any:
     """Call a built-in scalar function, which is given by name, or a user function, on the values of one row."""
+    if isinstance(function, TranslatedFunction):
+        return call_user(function.python, arguments)
     if not isinstance(function, str):
         return call_user(function, arguments)
     if function == "cast":

@@ -26,16 +26,23 @@ _MAX_POWER = 64
 _MAX_CONSTANT = 1_000
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set.
+
+    Examples
+    --------
+    >>> sorted(words("b a"))
+    ['a', 'b']
+    """
     return frozenset(text.split())
 
 
 # Built-in functions that are pure, methods and attributes that only read, and functions of ``math`` that take constant time. Names whose results
 # depend on the machine (``timestamp``) or on the locale (``format``) are left out.
-_BUILT_IN = _words("abs all any chr divmod isinstance len max min ord round sorted sum")
+_BUILT_IN = words("abs all any chr divmod isinstance len max min ord round sorted sum")
 _CLASSES = (bool, dict, enumerate, float, frozenset, int, list, reversed, set, str, tuple, zip)
 _ERRORS = tuple(item for item in vars(builtins).values() if is_class(item) and issubclass(item, Exception) and item.__module__ == "builtins")
-_ATTRIBUTES = _words(
+PURE_ATTRIBUTES = words(
     """
     capitalize casefold count endswith find index isalnum isalpha isascii isdecimal isdigit islower isnumeric isspace istitle isupper join
     lower lstrip partition removeprefix removesuffix replace rfind rindex rpartition rsplit rstrip split splitlines startswith strip swapcase title
@@ -88,7 +95,7 @@ def _is_pure(step: dis.Instruction, before: dis.Instruction | None) -> bool:
     if step.opname in ("LOAD_CONST", "RETURN_CONST"):
         return _is_constant(step.argval)
     if step.opcode in dis.hasname:
-        return step.opname == "LOAD_GLOBAL" or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval in _ATTRIBUTES)
+        return step.opname == "LOAD_GLOBAL" or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval in PURE_ATTRIBUTES)
     if step.opcode in dis.hasfree:
         return step.opname == "LOAD_DEREF"
     if step.opcode in _JUMPS:
@@ -111,10 +118,21 @@ def _is_known(value: Any, attributes: list[str]) -> bool:
 def _is_built_in(value: Any) -> bool:
     """Return whether a value is a pure built-in: a function, a method that only reads, or a class of plain values or errors."""
     if type(value) is types.MethodDescriptorType:
-        return value.__objclass__ in _METHODS_OF and value.__name__ in _ATTRIBUTES
+        return value.__objclass__ in _METHODS_OF and value.__name__ in PURE_ATTRIBUTES
     if type(value) is types.BuiltinFunctionType:
-        names = _BUILT_IN if value.__self__ is builtins else _ATTRIBUTES if value.__self__ is math else ()
+        names = _BUILT_IN if value.__self__ is builtins else PURE_ATTRIBUTES if value.__self__ is math else ()
         return value.__name__ in names
+    return is_pure_class(value)
+
+
+def is_pure_class(value: Any) -> bool:
+    """Return whether a value is a built-in class of plain values or of errors, which is pure to call.
+
+    Examples
+    --------
+    >>> is_pure_class(ValueError), is_pure_class(object)
+    (True, False)
+    """
     # Compared by identity, because the user's objects may override ``==``.
     return any(value is known_class for known_class in (*_CLASSES, *_ERRORS))
 

@@ -31,7 +31,7 @@ def shared_rows() -> Explanation:
     """A plan of several sections, in which results are read twice."""
     frame = SFrame({"user": [1, 2, 1], "amount": [5, 7, 9]})
     some = frame[frame["amount"] > 5]
-    some["fee"] = some["amount"].apply(lambda value: value + 1)
+    some["fee"] = some["amount"].apply(lambda value: value.__add__(1))
     top = some.groupby("user", {"total": aggregate.SUM("fee")})
     wanted = some.join(top, on="user").sort("total")
     with config.using(small_rows=0):

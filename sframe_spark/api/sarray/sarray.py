@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from types import NoneType
 from typing import TYPE_CHECKING, Any, overload
@@ -33,10 +34,10 @@ from sframe_spark.api.sarray.texts import Texts
 from sframe_spark.api.sarray.windows import Windows
 from sframe_spark.api.sarray.zones_and_calendars import ZonesAndCalendars
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
-from sframe_spark.api.user_functions import SAMPLE_VALUES, bind_function, infer_result_type, with_first_results
+from sframe_spark.api.user_functions import SAMPLE_VALUES, applied, bind_function, infer_result_type
+from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.message_text import brief
 from sframe_spark.operators.append import append
-from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.planner.handles import register_handle
@@ -390,10 +391,11 @@ class SArray(
         ['***', '']
         """
         fn = bind_function(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_VALUES)
-        result, first, guess = infer_result_type(fn, lambda: preview_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
-        fn.record_state(bool(first))
-        applied = apply_lambda(self._node, fn, result, skip_missing=bool(skip_na), guess=guess)
-        return SArray(_node=with_first_results(applied, first))
+        preview = functools.cache(lambda: preview_values(self._node, SAMPLE_VALUES))
+        result, first, guess = infer_result_type(fn, preview, dtype, bool(skip_na))
+        return SArray(
+            _node=applied(self._node, PythonFunction(fn, result, skip_missing=bool(skip_na), guess=guess), first, preview()[0] if first else ())
+        )
 
     def __str__(self) -> str:
         return display.column_text(self._node)

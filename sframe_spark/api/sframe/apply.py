@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,17 +13,9 @@ from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.node_value_conversion import preview_rows
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.user_functions import (
-    SAMPLE_ROWS,
-    bind_function,
-    first_results,
-    infer_result_type,
-    type_for_any_items,
-    type_of_results,
-    with_first_results,
-)
+from sframe_spark.api.user_functions import SAMPLE_ROWS, applied, bind_function, first_results, infer_result_type, type_for_any_items, type_of_results
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
-from sframe_spark.operators.elementwise import apply_lambda
+from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, snapshot_rows
 from sframe_spark.operators.user_function_calls_and_result_memos import remember_first
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
@@ -64,9 +57,9 @@ class RowFunctions(Columns):
         ['ann*****', 'bob***']
         """
         fn = bind_function(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_ROWS)
-        result, first, guess = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
-        fn.record_state(bool(first))
-        return make_array(with_first_results(apply_lambda(self._node, fn, result, self._names, guess=guess), first))
+        preview = functools.cache(lambda: self._first_dicts(SAMPLE_ROWS))
+        result, first, guess = infer_result_type(fn, preview, dtype, False)
+        return make_array(applied(self._node, PythonFunction(fn, result, tuple(self._names), guess=guess), first, preview()[0] if first else ()))
 
     def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
         rows, fixed = preview_rows(self._node, count, self._names)

@@ -219,8 +219,10 @@ def _split(values: pa.StringArray, separator: str | None, most: int) -> pa.Array
     if separator is not None:
         return pc.split_pattern(values, separator, max_splits=None if most < 0 else most)
     # As in Python, whitespace at the begin gives no item, nor does whitespace at the end.
-    trimmed = pc.utf8_ltrim(values, WHITESPACE)
-    return _without_last_empty_item(pc.utf8_split_whitespace(trimmed, max_splits=None if most < 0 else most))
+    # Arrow decodes the character behind whitespace at the end of a text, so another text follows the last one. Of other bytes it would make an error,
+    # and find no whitespace there.
+    trimmed = pa.concat_arrays([pc.utf8_ltrim(values, WHITESPACE), pa.array(["x"])])
+    return _without_last_empty_item(pc.utf8_split_whitespace(trimmed, max_splits=None if most < 0 else most).slice(0, len(values)))
 
 
 def _without_last_empty_item(lists: pa.ListArray) -> pa.ListArray:

@@ -88,6 +88,7 @@ def test_little_is_made_and_stays(frame: SFrame) -> None:
         assert len(kept) and kept.is_materialized()
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_no_function_is_called_to_count(frame: SFrame) -> None:
     """It would be called again for the rows."""
     kept = frame[frame["c3"] > 10]

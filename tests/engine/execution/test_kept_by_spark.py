@@ -140,6 +140,7 @@ def test_kept_rows_go_with_their_frame(frame: SFrame, kept: KeptHere) -> None:
     assert not kept.sizes_below(directory) and kept.sizes_below(kept_store().directory)
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_lost_rows_are_made_again_where_that_gives_the_same(frame: SFrame, kept: KeptHere) -> None:
     made, calls = frame.sort("k"), with_column(frame, "v", frame.apply(lambda row: row["n"], dtype=int))
     for node in (made._node, calls._node):

@@ -141,6 +141,7 @@ def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
         assert plan_dry_run(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].strategy == SPARK_QUERY
 
 
+@pytest.mark.usefixtures("called_functions")
 @pytest.mark.parametrize("runs", [False, True])
 def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
     monkeypatch.setattr(site, "is_spark_requested", lambda: runs)

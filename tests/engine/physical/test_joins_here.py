@@ -272,7 +272,7 @@ def test_many_pairs_are_counted_and_not_made(how: str, on: list[str], tmp_path: 
     assert not joined.is_materialized()
 
 
-def test_no_function_is_called_to_count(nothing_is_few: None) -> None:
+def test_no_function_is_called_to_count(nothing_is_few: None, called_functions: None) -> None:
     """A side of which a function of the user's has a part is made once, for its rows and their number."""
     left, right = SFrame({"k": [1, 2, 2], "v": [1, 2, 3]}), SFrame({"k": [2, 2, 1], "w": [1, 2, 3]})
     assert may_have_many(optimize(left.join(right, on="k")._node), Site.now())

@@ -101,6 +101,7 @@ def test_no_column_is_read_of_all_rows_that_does_not_decide(frame: SFrame) -> No
     assert [frame.column_names()[position] for position in sorted(source.positions)] == ["f", "i"]
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_functions_of_users_are_called_for_no_row_twice(frame: SFrame) -> None:
     calls = frame["i"].apply(lambda value: value % 5, dtype=int)
     assert late_materialization.numbered_rows(optimize(frame.add_column(calls, "c", inplace=False).topk("c", 3)._node)) is None

@@ -23,6 +23,7 @@ def test_reductions_of_rows_in_memory_start_no_spark() -> None:
     assert frame[frame["a"] % 4 == 0]["b"].min() == 0
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_rows_at_hand() -> None:
     column = SArray(np.arange(ROWS))
     assert is_at_hand(column._node, Site.now())

@@ -98,6 +98,7 @@ def test_who_calls_functions_is_told() -> None:
     assert HERE in SFrame({"a": numbers}).apply(lambda row: row["a"], int).explain()
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_how_many_rows_are_few_depends_on_the_steps_of_a_call() -> None:
     def short(value: int) -> int:
         return value + 1
@@ -117,6 +118,7 @@ def test_how_many_rows_are_few_depends_on_the_steps_of_a_call() -> None:
         assert not calls_pure_functions(numbers.apply(short, int)._node, Site.now())
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_rows_of_many_bytes_are_not_few() -> None:
     texts = SArray(["x" * 1_000] * ROWS)
     assert calls_pure_functions(texts.apply(str.upper, str)._node, Site.now())

@@ -68,6 +68,7 @@ def test_rows_beside_each_other_are_no_reason_for_one_batch(work: Work, monkeypa
     assert max(sizes) <= costs.ROWS_OF_FIRST_BATCH * costs.MAX_GROWTH_OF_BATCH
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_results_that_nobody_remembers_are_read_in_one_batch() -> None:
     s = SArray(range(10))
     assert needs_one_batch(s.apply(lambda value: value, dtype=int).rolling_max(-5, 0)._node)

@@ -79,6 +79,7 @@ def test_each_group_is_read_once(frame: SFrame, monkeypatch: pytest.MonkeyPatch)
     assert len(read) == len(starts()) - 1
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_functions_of_users_see_shorter_batches_of_long_rows() -> None:
     texts = SFrame({"s": ["x" * 1000] * 20})
     plain, applied = texts["s"] + "y", texts["s"].apply(lambda text: text + "y", str)

@@ -185,7 +185,7 @@ def test_the_first_batch_of_long_results_is_short() -> None:
     assert first.rows == len(texts.counts) < 4 * BATCH // LONG
 
 
-def test_batches_of_short_results_are_as_large_as_before() -> None:
+def test_batches_of_short_results_are_as_large_as_before(called_functions: None) -> None:
     rows = 8 * costs.ROWS_OF_FIRST_BATCH
     assert rows > LARGEST_STEP
     plan = Pipeline.of(optimize(SArray(range(rows)).apply(str, dtype=str)._node))

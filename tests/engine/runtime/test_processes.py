@@ -36,8 +36,9 @@ AT = 2_000
 
 @pytest.fixture(autouse=True)
 def over_ranges(tmp_path: Path) -> Iterator[None]:
-    """Few rows count as many, and no Spark is started."""
-    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
+    """Few rows count as many, functions are called, and no Spark is started."""
+    here = str(tmp_path / "temporary")
+    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=here, translate_functions="off"):
         yield
     assert not is_started()
 

@@ -80,6 +80,7 @@ def test_every_range_is_a_task(spark: Any, kind: str) -> None:
     assert executor.log == ["segments: cumulative in 7 task(s) over 42 rows"]
 
 
+@pytest.mark.usefixtures("called_functions")
 @pytest.mark.parametrize(
     ("made", "size"),
     [
@@ -96,6 +97,7 @@ def test_how_long_tasks_take_follows_from_bytes_where_nobody_elses_functions_are
     assert bytes_of(tasks) == size
 
 
+@pytest.mark.usefixtures("called_functions")
 @pytest.mark.parametrize(
     ("made", "threads"),
     [

@@ -74,6 +74,7 @@ def test_errors_of_a_query_made_anew_show_nothing_of_those_before(error: BaseExc
     assert "NumbersLeftOutError" not in "".join(traceback.format_exception(told.value))
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_a_query_that_calls_functions_is_not_made_anew(lowered: list[SummedFloats]) -> None:
     frame = SFrame({"a": [1.0, 2.0]})
     root = frame[frame["a"].apply(float, float) > 1].groupby("a", {"total": aggregate.SUM("a")})._node

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from operator import methodcaller
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, strategies as st
 
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TooLargeError
-from sframe_spark.expressions.functions.scalar_function import evaluate
+from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, evaluate
 from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS, TEXTS
 from sframe_spark.expressions.functions.text_patterns import like_tokens
 from sframe_spark.types import STR, ColumnType
 
+SPLIT = FUNCTIONS.named("str_split").ready([STR], (None, -1))
 NASTY = [
     "",
     "a",
@@ -277,6 +280,17 @@ MET = [
     (lambda texts: texts.replace("", "-"), "ab", "-a-b-", "Arrow's replace_substring does not end"),
     (lambda texts: texts.split(), " a  b ", ["a", "b"], "Arrow's split_whitespace has empty items at the ends"),
 ]
+
+
+def test_whitespace_at_the_end_of_the_last_text_is_found_whatever_lies_behind_it() -> None:
+    # Arrow reads the bytes behind the text, which are left from other arrays: of many arrays of many sizes some have no text there.
+    chance, kept = random.Random(1), []
+    for _ in range(2_000):
+        values = chance.choices(["\ttab\n", "b", None, "x y", "tab\n", " 4 ", "12345678901234567890", "", "é"], k=chance.randrange(1, 45))
+        array = pa.array(values, pa.string())
+        kept.append(pc.utf8_ltrim(array, " \t"))
+        del kept[:-30]
+        assert SPLIT([array], len(values)).to_pylist() == [None if value is None else value.split() for value in values]
 
 
 @pytest.mark.parametrize(("call", "value", "expected"), [case[:3] for case in MET], ids=[case[3] for case in MET])
