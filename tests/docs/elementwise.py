@@ -114,6 +114,7 @@ def numpy_parts() -> Iterator[str]:
         'sf = SFrame({"x": [1.0, None, 4.0], "label": ["a", "b", "a"]})\n'
         'sf["log"] = np.log(sf["x"])\n'
         'print(list(sf["log"].round(2)), list(np.where(sf["label"] == "a", sf["x"], 0.0)))\n'
-        'print(np.arange(6).reshape(3, 2)[sf["label"] == "a"].tolist(), np.asarray(sf[["x"]]).tolist())\n```'
+        'print(np.arange(6).reshape(3, 2)[sf["label"] == "a"].tolist())\n'
+        'print(np.asarray(sf[["x"]]).tolist())\n```'
     )
-    yield "```text\n[0.0, None, 1.39] [1.0, 0.0, 4.0]\n[[0, 1], [4, 5]] [[1.0], [nan], [4.0]]\n```"
+    yield "```text\n[0.0, None, 1.39] [1.0, 0.0, 4.0]\n[[0, 1], [4, 5]]\n[[1.0], [nan], [4.0]]\n```"
