@@ -292,7 +292,7 @@ def _type_of_field(field: pa.Field, hinted: ColumnType | None) -> ColumnType:
     data_type = field.type
     if pa.types.is_decimal(data_type) and data_type.scale == 0:
         return hinted or INT
-    if _is_numeric_of_postgresql(data_type):
+    if is_numeric_of_postgresql(data_type):
         return hinted or (INT if _scale_in_postgresql(field) == 0 else FLOAT)
     if pa.types.is_time(data_type) or pa.types.is_null(data_type):
         return hinted or STR
@@ -302,7 +302,7 @@ def _type_of_field(field: pa.Field, hinted: ColumnType | None) -> ColumnType:
     return natural if hinted in (None, of_any_offset(natural)) else hinted
 
 
-def _is_numeric_of_postgresql(data_type: pa.DataType) -> bool:
+def is_numeric_of_postgresql(data_type: pa.DataType) -> bool:
     """Return whether values are the texts that ADBC gives for PostgreSQL's NUMERIC, whatever its precision and scale."""
     return isinstance(data_type, pa.BaseExtensionType) and data_type.extension_name == "arrow.opaque" and "type_name=numeric" in str(data_type)
 
@@ -338,7 +338,7 @@ def _parts_of_arrow(values: pa.Array, kind: ColumnType, name: str, first: int, r
         except pa.ArrowInvalid:
             # Some value has a fraction, or is beyond 64 bits: the conversion of single values names it.
             return list(encode_parts(_fitting_values(values.to_pylist(), kind, name, first, rounded), kind))
-    if _is_numeric_of_postgresql(values.type):
+    if is_numeric_of_postgresql(values.type):
         numbers = [None if text is None else decimal.Decimal(text) for text in values.cast(pa.string()).to_pylist()]
         return list(encode_parts(_fitting_values(numbers, kind, name, first, rounded), kind))
     if arrow_column_type(values.type) != kind:

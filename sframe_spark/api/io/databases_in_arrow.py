@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import decimal
 import re
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -12,9 +14,9 @@ import pyarrow as pa
 
 from sframe_spark.api.io.database_connections import one_transaction
 from sframe_spark.api.io.database_tables import ZONED, TableRequest, existing_table_error, quoted
-from sframe_spark.api.io.database_values import QueryRequest, columns_of_table, no_rows_error, node_of_arrow
+from sframe_spark.api.io.database_values import QueryRequest, columns_of_table, is_numeric_of_postgresql, no_rows_error, node_of_arrow
 from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
-from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.message_text import visible
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -130,9 +132,48 @@ def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: Tabl
             if len(existing) != len(names):
                 raise InvalidArgumentError(f"the table {visible(request.table)} has {len(existing)} columns, and the frame {len(names)}")
             names = existing
+        # Drivers may write values in the form of their Arrow type, whatever the type of the column.
+        filters = {f"{key}_filter".replace("_name_", "_"): place for key, place in places.items()}
+        fields = list(conn.adbc_get_table_schema(name, **filters)) if mode == "append" else []
         for batch in _batches(node, names):
-            cursor.adbc_ingest(name, batch, mode=mode, **places)
+            cursor.adbc_ingest(name, _for_table(batch, fields), mode=mode, **places)
             mode = "append"
+
+
+def _for_table(batch: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:
+    """Return rows with the types of the fields of a table where values have one of these without a change."""
+    targets = {field.name: field.type for field in fields}
+    for index, name in enumerate(batch.column_names):
+        if name in targets:
+            converted = _for_column(batch.column(index), targets[name], name)
+            batch = batch.set_column(index, pa.field(name, converted.type), converted)
+    return batch
+
+
+def _for_column(values: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.ChunkedArray:
+    # What a text becomes, the driver knows; SQLite's holds any value in any column.
+    is_narrower = pa.types.is_integer(target) or pa.types.is_boolean(target) or pa.types.is_date(target)
+    if is_narrower and target != pa.int64() and not pa.types.is_string(values.type):
+        try:
+            converted = values.cast(target)
+            if converted.cast(values.type).equals(values):
+                return converted
+        except pa.ArrowNotImplementedError:
+            return values
+        except pa.ArrowInvalid:
+            pass
+        raise SchemaError(f"column {name!r} has a value that the column of the table ({target}) does not hold")
+    if pa.types.is_float32(target) and pa.types.is_floating(values.type):
+        return values.cast(target, safe=False)
+    if is_numeric_of_postgresql(target) and pa.types.is_floating(values.type):
+        # As PostgreSQL itself converts a double.
+        return pa.chunked_array([pa.array([None if number is None else decimal.Decimal(repr(number)) for number in values.to_pylist()])])
+    if isinstance(target, pa.BaseExtensionType) and target.extension_name == "arrow.uuid" and pa.types.is_string(values.type):
+        try:
+            return pa.chunked_array([pa.array([None if text is None else uuid.UUID(text).bytes for text in values.to_pylist()], pa.binary(16))])
+        except ValueError as error:
+            raise InvalidArgumentError(f"column {name!r} has a text that is no UUID: {error}") from error
+    return values
 
 
 def _columns_in_adbc(conn: Any, name: str, places: Mapping[str, str]) -> list[str] | None:

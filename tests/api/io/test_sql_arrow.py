@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.io import database_values
+from sframe_spark.api.io import database_values, databases_in_arrow
 from sframe_spark.api.io.database_values import QueryRequest, node_of_arrow
 from sframe_spark.errors import InexactDecimalWarning, InvalidArgumentError, SchemaError
 
@@ -128,6 +130,33 @@ def test_types_without_a_column_type_are_refused_with_what_to_do() -> None:
         schema = pa.schema([("v", data_type)])
         with pytest.raises(SchemaError, match=r"column 'v': .*convert it in the query"):
             node_of_arrow([], schema, QueryRequest("", None, 100, None, None, 128))
+
+
+@pytest.mark.parametrize(
+    ("values", "target", "wanted"),
+    [
+        ([1, None], pa.int32(), [1, None]),
+        ([1, 0], pa.bool_(), [True, False]),
+        ([1.5, None, -1e-3], pa.float32(), [1.5, None, float(np.float32(-1e-3))]),
+        ([datetime.datetime(2024, 2, 29)], pa.date32(), [datetime.date(2024, 2, 29)]),
+        ([2.25, None], numeric(2).type, [decimal.Decimal("2.25"), None]),
+        (["00000000-0000-0000-0000-000000000005", None], pa.uuid() if hasattr(pa, "uuid") else pa.string(), [b"\0" * 15 + b"\5", None]),
+        (["x"], pa.int32(), ["x"]),
+        ([1], pa.string(), [1]),
+    ],
+)
+def test_values_take_the_type_of_a_table_for_adbc(values: list[Any], target: pa.DataType, wanted: list[Any]) -> None:
+    table = databases_in_arrow._for_table(pa.table({"v": values, "other": values}), [pa.field("v", target)])
+    assert table["v"].to_pylist() == wanted and table["other"].to_pylist() == values
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [(2**31, pa.int32()), (2, pa.bool_()), (1.5, pa.int32()), (datetime.datetime(2024, 2, 29, 1), pa.date32()), ("x", pa.uuid())],
+)
+def test_values_that_a_table_cannot_hold_are_refused_by_name(value: Any, target: pa.DataType) -> None:
+    with pytest.raises(ValueError if target == pa.uuid() else TypeError, match="column 'v' has a"):
+        databases_in_arrow._for_table(pa.table({"v": [value]}), [pa.field("v", target)])
 
 
 class TestAdbc:

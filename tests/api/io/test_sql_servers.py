@@ -150,6 +150,25 @@ def test_names_of_tables_and_columns(conn: Any, is_mariadb: bool) -> None:
     assert _tables(conn) == set(names)
 
 
+def test_columns_of_other_types(conn: Any, is_mariadb: bool) -> None:
+    """Rows go into a table that a program has made, with narrower types, as far as these hold the values."""
+    statement = "create table k(a integer, b smallint, f float, n numeric(10, 2), u uuid, d date, s varchar(10))"
+    if hasattr(conn, "dispose"):
+        with conn.begin() as connection:
+            connection.exec_driver_sql(statement)
+    else:
+        with contextlib.closing(conn.cursor()) as cursor:
+            cursor.execute(statement)
+        conn.commit()
+    row = {"a": 1, "b": 2, "f": 1.5, "n": 2.25, "u": "00000000-0000-0000-0000-000000000005", "d": datetime.datetime(2024, 2, 29), "s": "x"}
+    frame = SFrame({name: [value, None] for name, value in row.items()})
+    frame.to_sql(conn, "k")
+    assert list(SFrame.from_sql(conn, "select * from k")) == [row, dict.fromkeys(row)]
+    with pytest.raises(Exception, match=r"(?i)range|too large|does not hold"):
+        SFrame({"a": [2**40]}).to_sql(conn, "k")
+    assert SFrame.from_sql(conn, "select a from k").num_rows() == 2
+
+
 def test_date_times_with_an_offset(conn: Any, is_mariadb: bool) -> None:
     frame = SFrame({"t": [NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))), None]})
     if is_mariadb:
