@@ -6,7 +6,7 @@ import datetime
 import decimal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from itertools import chain, islice
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -107,7 +107,7 @@ def _no_type_error(name: str, error: SFrameError) -> SchemaError:
 
 
 def node_of_rows(
-    rows: Iterator[Sequence[Any]],
+    batches: Iterator[Sequence[Sequence[Any]]],
     description: Sequence[Sequence[Any]],
     names: Sequence[str],
     request: QueryRequest,
@@ -117,8 +117,8 @@ def node_of_rows(
 
     Parameters
     ----------
-    rows
-        The rows, as sequences of values.
+    batches
+        The rows as they are fetched, a few at a time: Python looks through all its objects again and again where many rows are kept.
     description
         The description of the DB-API cursor.
     names
@@ -135,28 +135,39 @@ def node_of_rows(
     """
     times = [index for index, column in enumerate(description) if _is_mysql(module) and column[1] == _TIME_OF_MYSQL]
     if times:
-        rows = ([_as_clock(value) if index in times else value for index, value in enumerate(row)] for row in rows)
-    first = list(islice(rows, request.inference_rows))
+        batches = ([[_as_clock(value) if index in times else value for index, value in enumerate(row)] for row in batch] for batch in batches)
+    fetched: list[Sequence[Sequence[Any]]] = []
+    while sum(map(len, fetched)) < request.inference_rows and (batch := next(batches, None)) is not None:
+        fetched.append(batch)
+    first = [row for batch in fetched for row in batch][: request.inference_rows]
     hinted = hinted_types(request.hints, names)
     types = _types(first, description, names, hinted, module)
     rounded = RoundedNumbers()
-    node = node_from_batches(_batches(chain(first, rows), names, types, rounded), types)
+    node = node_from_batches(_columns(chain(fetched, batches), names, types, rounded), types)
     rounded.warn(but={name for name, kind in hinted.items() if kind == FLOAT})
     return node
 
 
-def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
-    """Yield batches of rows as lists of columns; numbers that are rounded are recorded in ``rounded``."""
-    numbered = enumerate(rows)
-    while batch := list(islice(numbered, node_value_conversion.ROWS_PER_BATCH)):
-        for number, row in batch:
-            if len(row) != len(types):
-                raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
-        first, columns = batch[0][0], zip(*(row for _, row in batch), strict=True)
-        parts = [
-            encode_parts(_fitting_values(column, kind, name, first, rounded), kind) for column, kind, name in zip(columns, types, names, strict=True)
-        ]
-        yield from (list(run.columns) for run in aligned_chunks(parts))
+def _columns(
+    batches: Iterable[Sequence[Sequence[Any]]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers
+) -> Iterator[list[pa.Array]]:
+    """Yield columns of many rows; numbers that are rounded are recorded in ``rounded``."""
+    columns: list[list[Any]] = [[] for _ in types]
+    first = count = 0
+    for batch in chain(batches, [()]):
+        if count and (not batch or count >= node_value_conversion.ROWS_PER_BATCH):
+            parts = [
+                encode_parts(_fitting_values(column, kind, name, first, rounded), kind)
+                for column, kind, name in zip(columns, types, names, strict=True)
+            ]
+            yield from (list(run.columns) for run in aligned_chunks(parts))
+            columns, first, count = [[] for _ in types], first + count, 0
+        if set(map(len, batch)) - {len(types)}:
+            number, row = next((number, row) for number, row in enumerate(batch, first + count) if len(row) != len(types))
+            raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
+        for index, values in enumerate(zip(*batch, strict=True)):
+            columns[index].extend(values)
+        count += len(batch)
 
 
 def _types(
@@ -244,7 +255,8 @@ def _fitting_values(values: Sequence[Any], kind: ColumnType, name: str, first: i
 
 
 def _is_any_too_large(values: Sequence[Any]) -> bool:
-    return any(value is not None and not -(2**63) <= value < 2**63 for value in values)
+    present = [value for value in values if value is not None]
+    return bool(present) and not (min(present) >= -(2**63) and max(present) < 2**63)
 
 
 def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: RoundedNumbers) -> Any:

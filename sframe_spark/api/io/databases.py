@@ -68,17 +68,16 @@ def read_sql(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list[str]]:
             raise no_rows_error(request.statement)
         description = [tuple(column) for column in cursor.description]
         names = column_names(column[0] for column in description)
-        return node_of_rows(_all_rows(fetch, fetched, names), description, names, request, module), names
+        return node_of_rows(_all_batches(fetch, fetched, names), description, names, request, module), names
 
 
-def _all_rows(fetch: Callable[[], Any], fetched: Sequence[Any], names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yield the rows of batches that were fetched, and of those that follow."""
+def _all_batches(fetch: Callable[[], Any], fetched: Sequence[Any], names: Sequence[str]) -> Iterator[Sequence[Sequence[Any]]]:
+    """Yield the rows that were fetched, and those that follow, as the library gives them."""
     for batch in chain(fetched, iter(fetch, None)):
         if not batch:
             return
-        for row in batch:
-            # Some libraries can return rows as dicts; iterating over these would give the column names.
-            yield [row[name] for name in names] if isinstance(row, Mapping) else row
+        # Some libraries can return rows as dicts; iterating over these would give the column names.
+        yield [[row[name] for name in names] for row in batch] if isinstance(batch[0], Mapping) else batch
 
 
 def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: TableRequest) -> None:

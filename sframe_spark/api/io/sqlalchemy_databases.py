@@ -91,8 +91,8 @@ def read_sqlalchemy(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list
                 raise no_rows_error(request.statement)
             names = column_names(result.keys())
             description = [tuple(column) for column in result.cursor.description]
-            rows = (row for batch in iter(partial(result.fetchmany, size), []) for row in batch)
-            return node_of_rows(rows, description, names, request, connection.dialect.dbapi), names
+            batches = iter(partial(result.fetchmany, size), [])
+            return node_of_rows(batches, description, names, request, connection.dialect.dbapi), names
 
 
 def _may_stream(connection: Any, statement: Any) -> bool:
