@@ -342,8 +342,9 @@ def _parts_of_arrow(values: pa.Array, kind: ColumnType, name: str, first: int, r
     with column_named(name):
         require_valid_arrow(values)
     if pa.types.is_time(values.type) and kind == STR:
-        # As Python writes them: without a fraction that is zero.
-        return [pc.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")]
+        # As Python writes them, without a fraction that is zero; the end of a day, which Python and Arrow do not have, as databases write it.
+        texts = pc.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")
+        return [pc.replace_substring_regex(texts, "^<value out of range: 86400(0{6}|0{9})?>$", "24:00:00")]
     if pa.types.is_decimal(values.type) and kind == INT:
         try:
             return [values.cast(pa.int64())]

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import chain, islice
 from types import ModuleType
 from typing import Any
@@ -113,9 +114,13 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: Table
         rows: Iterator[Sequence[Any]] = iterate_tuples(node, names)
         if _adapts_datetimes_itself(library) and any(kind.kind == DATETIME_KIND for kind in node.schema):
             rows = (tuple(value.isoformat(" ") if isinstance(value, datetime.datetime) else value for value in row) for row in rows)
+        insert = cursor.executemany
+        if library.__name__ == "psycopg2":
+            # Its executemany() sends each row by itself.
+            insert = partial(import_module("psycopg2.extras").execute_batch, cursor, page_size=ROWS_PER_INSERT)
         while batch := list(islice(rows, ROWS_PER_INSERT)):
             named = [{f"p{number}": value for number, value in enumerate(row, 1)} for row in batch] if library.paramstyle == "named" else batch
-            require_answer(conn, cursor.executemany(statement, named))
+            require_answer(conn, insert(statement, named))
 
 
 def _adapts_datetimes_itself(library: ModuleType) -> bool:

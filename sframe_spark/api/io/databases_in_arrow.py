@@ -16,7 +16,7 @@ from sframe_spark.api.io.database_connections import one_transaction
 from sframe_spark.api.io.database_tables import ZONED, TableRequest, existing_table_error, quoted
 from sframe_spark.api.io.database_values import QueryRequest, columns_of_table, is_numeric_of_postgresql, no_rows_error, node_of_arrow
 from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import visible
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -117,11 +117,13 @@ def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: Tabl
     ------
     InvalidArgumentError
         If there is a table, and ``if_exists`` is ``"fail"``; or values are inserted by position into a table that has another number of columns.
+    SchemaError
+        If a value does not fit the type of its column in the table.
     """
     request.require_valid(names, node)
     *place, name = request.parts
-    places = dict(zip(_PLACES, reversed(place), strict=False))
     with contextlib.closing(conn.cursor()) as cursor, one_transaction(conn, cursor):
+        places = dict(zip(_PLACES, reversed(place), strict=False)) or _place_in_postgresql(conn, cursor, name)
         existing = _columns_in_adbc(conn, name, places)
         if existing is not None and request.if_exists == "fail":
             raise existing_table_error(request.table)
@@ -138,6 +140,26 @@ def write_adbc(node: PlannerNode, names: Sequence[str], conn: Any, request: Tabl
         for batch in _batches(node, names):
             cursor.adbc_ingest(name, _for_table(batch, fields), mode=mode, **places)
             mode = "append"
+
+
+def _place_in_postgresql(conn: Any, cursor: Any, name: str) -> dict[str, str]:
+    """Return the schema in which PostgreSQL finds a table, as ADBC looks in the first one only; nothing if there is no such table, or database.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If it is a temporary table, into which ADBC does not insert.
+    """
+    if conn.adbc_get_info().get("vendor_name") != "PostgreSQL":
+        return {}
+    asked = "SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE pg_class.oid = to_regclass($1)"
+    cursor.execute(asked, (quoted(name),))
+    found = cursor.fetchone()
+    if found is None:
+        return {}
+    if found[0].startswith("pg_temp"):
+        raise UnsupportedOperationError(f"{visible(name)} is a temporary table, into which ADBC does not insert: use psycopg, or another name")
+    return {"db_schema_name": found[0]}
 
 
 def _for_table(batch: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:

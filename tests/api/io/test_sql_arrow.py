@@ -41,6 +41,7 @@ VALUES: list[tuple[str, Any, type]] = [
     ("'ä'", "ä", str),
     ("time '01:02:03'", "01:02:03", str),
     ("time '01:02:03.5'", "01:02:03.500000", str),
+    ("time '24:00:00'", "24:00:00", str),
     ("date '2024-02-29'", datetime.datetime(2024, 2, 29), datetime.datetime),
     ("timestamp '2024-02-29 01:02:03.000004'", datetime.datetime(2024, 2, 29, 1, 2, 3, 4), datetime.datetime),
     ("timestamptz '2024-02-29 01:00:00+01'", datetime.datetime(2024, 2, 29, tzinfo=datetime.UTC), datetime.datetime),

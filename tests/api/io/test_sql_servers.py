@@ -169,6 +169,33 @@ def test_columns_of_other_types(conn: Any, is_mariadb: bool) -> None:
     assert SFrame.from_sql(conn, "select a from k").num_rows() == 2
 
 
+def test_tables_are_found_where_the_database_finds_them(conn: Any, is_mariadb: bool) -> None:
+    """Not made once more in the first schema of the path, nor beside a temporary table of the name."""
+    if hasattr(conn, "dispose"):
+        pytest.skip("each call has a connection of its own")
+    place = "create database other" if is_mariadb else "create schema other"
+    statements = [place, "create table other.deep(n bigint)", "create temporary table passing(n bigint)"]
+    if not is_mariadb:
+        statements.append("set search_path = public, other")
+    for statement in statements:
+        with contextlib.closing(conn.cursor()) as cursor:
+            cursor.execute(statement)
+    conn.commit()
+    for table in ("other.deep", "other.deep" if is_mariadb else "deep", "other.made"):
+        SFrame({"n": [1]}).to_sql(conn, table)
+    assert SFrame.from_sql(conn, "select n from other.deep").num_rows() == 2 and SFrame.from_sql(conn, "select n from other.made").num_rows() == 1
+    if hasattr(conn, "adbc_connection"):
+        with pytest.raises(RuntimeError, match="passing is a temporary table"):
+            SFrame({"n": [1]}).to_sql(conn, "passing")
+    else:
+        SFrame({"n": [1]}).to_sql(conn, "passing")
+        assert SFrame.from_sql(conn, "select n from passing").num_rows() == 1
+    assert _tables(conn) == set()
+    with contextlib.closing(conn.cursor()) as cursor:
+        cursor.execute("drop database other" if is_mariadb else "drop schema other cascade")
+    conn.commit()
+
+
 def test_date_times_with_an_offset(conn: Any, is_mariadb: bool) -> None:
     frame = SFrame({"t": [NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))), None]})
     if is_mariadb:
