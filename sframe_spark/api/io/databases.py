@@ -6,7 +6,6 @@ import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from itertools import chain, islice
 from types import ModuleType
 from typing import Any
@@ -27,6 +26,7 @@ from sframe_spark.api.io.database_values import QueryRequest, column_names, colu
 from sframe_spark.api.io.databases_in_arrow import insert_into_duckdb, is_adbc, read_adbc, read_duckdb, write_adbc
 from sframe_spark.api.io.sqlalchemy_databases import is_for_sqlalchemy, read_sqlalchemy, write_sqlalchemy
 from sframe_spark.api.node_value_conversion import iterate_tuples
+from sframe_spark.optional_libraries import import_library
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, ColumnType
 
@@ -117,7 +117,7 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, request: Table
         insert = cursor.executemany
         if library.__name__ == "psycopg2":
             # Its executemany() sends each row by itself.
-            insert = partial(import_module("psycopg2.extras").execute_batch, cursor, page_size=ROWS_PER_INSERT)
+            insert = partial(import_library("psycopg2.extras").execute_batch, cursor, page_size=ROWS_PER_INSERT)
         while batch := list(islice(rows, ROWS_PER_INSERT)):
             named = [{f"p{number}": value for number, value in enumerate(row, 1)} for row in batch] if library.paramstyle == "named" else batch
             require_answer(conn, insert(statement, named))

@@ -128,6 +128,8 @@ def test_no_more_than_some_rows_are_in_memory(monkeypatch: pytest.MonkeyPatch) -
     with closing(sqlite3.connect(":memory:")) as database, config.using(memory_budget=100_000):
         database.execute("create table t(n integer, s text)")
         database.executemany("insert into t values (?, ?)", ((number, f"{number:01000}") for number in range(ROWS)))
+        # Modules that are imported at first use are none of the rows.
+        SFrame.from_sql(database, "select * from t limit 1000").to_sql(database, "first")
         tracemalloc.start()
         try:
             frame = SFrame.from_sql(database, "select * from t order by n")
