@@ -25,7 +25,7 @@ from sframe_spark.expressions.translation.expression_tree import (
     NoValue,
     Tree,
 )
-from sframe_spark.expressions.translation.number_kernels import NUMBER_KERNELS, Mask, RowValues, as_exact_floats, together
+from sframe_spark.expressions.translation.number_kernels import NUMBER_KERNELS, Mask, RowValues, as_exact_floats, blended, converted, together
 from sframe_spark.expressions.translation.text_kernels import COMPARISONS, TEXT_KERNELS, texts_of
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
@@ -141,8 +141,8 @@ class Evaluation:
     def _merged(self, truth: np.ndarray, if_true: Any, if_false: Any) -> Any:
         if type(if_true) in (bool, int, float, np.ndarray):
             if type(if_true) is int and type(if_false) is int and if_false == 0 and if_true == 1:
-                return truth.view(np.int8).astype(np.int64)
-            return np.where(truth, if_true, if_false)
+                return converted(truth, np.int64)
+            return blended(truth, if_true, if_false)
         arrow_type = if_true.type if isinstance(if_true, pa.Array) else if_false.type if isinstance(if_false, pa.Array) else self._arrow_type(if_true)
         parts = [part if isinstance(part, pa.Array) else pa.scalar(part, arrow_type) for part in (if_true, if_false)]
         return if_else(pa.array(truth), *parts)
@@ -202,4 +202,4 @@ def _chosen(truth: np.ndarray, if_true: Mask, if_false: Mask) -> Mask:
         return None
     if if_true is None:
         return ~truth & if_false
-    return truth & if_true if if_false is None else np.where(truth, if_true, if_false)
+    return truth & if_true if if_false is None else (truth & if_true) | (~truth & if_false)

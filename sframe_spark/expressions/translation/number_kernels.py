@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 import random
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +65,46 @@ class RowValues:
 
     def ints(self) -> Any:
         """Return ints or bools as int64."""
-        return int(self.data) if self.is_constant else self.data.view(np.int8).astype(np.int64) if self.kind == BOOL else self.data
+        if self.kind != BOOL:
+            return self.data
+        return int(self.data) if self.is_constant else converted(self.data, np.int64)
+
+
+def fresh(rows: int, dtype: Any) -> np.ndarray:
+    """Return an array for results. Arrow's pool keeps memory for the next batch, which numpy gives back to the system each time."""
+    return np.frombuffer(pa.allocate_buffer(rows * np.dtype(dtype).itemsize), dtype)
+
+
+def converted(data: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return numbers in another class of numpy's."""
+    result = fresh(data.size, dtype)
+    np.copyto(result, data, casting="unsafe")
+    return result
+
+
+def computed(ufunc: Any, dtype: Any, *operands: Any) -> Any:
+    """Return the results of a function of numpy of arrays and constants, at least one of which is an array."""
+    rows = next(operand.size for operand in operands if isinstance(operand, np.ndarray))
+    return ufunc(*operands, out=fresh(rows, dtype))
+
+
+def blended(truth: np.ndarray, if_true: Any, if_false: Any) -> np.ndarray:
+    """Return the values of one array or constant where a condition holds, and of another one elsewhere: bits are combined, without branches."""
+    kinds = {np.asarray(side).dtype for side in (if_true, if_false)}
+    if kinds == {np.dtype(bool)}:
+        return np.asarray((truth & if_true) | (~truth & if_false))
+    a, b = map(_bits_of, (if_true, if_false))
+    chosen = converted(truth, np.int64)
+    np.negative(chosen, out=chosen)
+    differing = a ^ b if isinstance(a, int) and isinstance(b, int) else computed(np.bitwise_xor, np.int64, a, b)
+    np.bitwise_and(chosen, differing, out=chosen)
+    np.bitwise_xor(chosen, b, out=chosen)
+    return chosen.view(np.float64) if np.dtype(float) in kinds else chosen
+
+
+def _bits_of(side: Any) -> Any:
+    """Return 64-bit numbers as ints with the same bits."""
+    return side.view(np.int64) if isinstance(side, np.ndarray) else int(np.array(side).view(np.int64))
 
 
 def together(*masks: Mask) -> Mask:
@@ -85,7 +123,7 @@ def as_floats(values: RowValues) -> tuple[Any, Mask]:
     if values.kind == FLOAT:
         return values.data, values.failed
     data = values.ints()
-    return (float(data) if values.is_constant else data.astype(np.float64)), values.failed
+    return (float(data) if values.is_constant else converted(data, np.float64)), values.failed
 
 
 def as_exact_floats(values: RowValues) -> tuple[Any, Mask]:
@@ -102,10 +140,10 @@ def _arithmetic(ufunc: Any, bounds_of: Callable[..., tuple[int, int]], overflows
     def kernel(left: RowValues, right: RowValues) -> RowValues:
         if FLOAT in (left.kind, right.kind):
             (a, of_a), (b, of_b) = as_floats(left), as_floats(right)
-            return RowValues(FLOAT, ufunc(a, b), together(of_a, of_b))
+            return RowValues(FLOAT, computed(ufunc, np.float64, a, b), together(of_a, of_b))
         a, b, failed = left.ints(), right.ints(), together(left.failed, right.failed)
         bounds = bounds_of(*left.limits(), *right.limits())
-        result = ufunc(a, b)
+        result = computed(ufunc, np.int64, a, b)
         if bounds[0] >= SMALLEST_INT and bounds[1] <= LARGEST_INT:
             return RowValues(INT, result, failed, bounds)
         return RowValues(INT, result, together(failed, found(overflows(a, b, result))))
@@ -142,7 +180,7 @@ def divide(left: RowValues, right: RowValues) -> RowValues:
     """Return ``left / right``."""
     convert = as_exact_floats if FLOAT not in (left.kind, right.kind) else as_floats
     (a, of_a), (b, of_b) = convert(left), convert(right)
-    return RowValues(FLOAT, np.true_divide(a, b), together(of_a, of_b, _zeros(right)))
+    return RowValues(FLOAT, computed(np.true_divide, np.float64, a, b), together(of_a, of_b, _zeros(right)))
 
 
 def _division(ufunc: Any, is_quotient: bool) -> Callable[..., RowValues]:
@@ -150,11 +188,11 @@ def _division(ufunc: Any, is_quotient: bool) -> Callable[..., RowValues]:
         if FLOAT in (left.kind, right.kind):
             (a, of_a), (b, of_b) = as_floats(left), as_floats(right)
             infinite = found(np.asarray(~(np.isfinite(a) & np.isfinite(b))))
-            return RowValues(FLOAT, ufunc(a, b), together(of_a, of_b, _zeros(right), infinite))
+            return RowValues(FLOAT, computed(ufunc, np.float64, a, b), together(of_a, of_b, _zeros(right), infinite))
         a, b, failed = left.ints(), right.ints(), together(left.failed, right.failed, _zeros(right))
         if is_quotient and left.limits()[0] == SMALLEST_INT and right.limits()[0] <= -1 <= right.limits()[1]:
             failed = together(failed, np.asarray((a == SMALLEST_INT) & (b == -1)))
-        return RowValues(INT, ufunc(a, b), failed)
+        return RowValues(INT, computed(ufunc, np.int64, a, b), failed)
 
     return kernel
 
@@ -194,8 +232,8 @@ def _bits(ufunc: Any) -> Callable[..., RowValues]:
     def kernel(left: RowValues, right: RowValues) -> RowValues:
         failed = together(left.failed, right.failed)
         if left.kind == right.kind == BOOL:
-            return RowValues(BOOL, ufunc(left.data, right.data), failed)
-        return RowValues(INT, ufunc(left.ints(), right.ints()), failed)
+            return RowValues(BOOL, computed(ufunc, np.bool_, left.data, right.data), failed)
+        return RowValues(INT, computed(ufunc, np.int64, left.ints(), right.ints()), failed)
 
     return kernel
 
@@ -205,9 +243,9 @@ def _compared(ufunc: Any) -> Callable[..., RowValues]:
         if FLOAT in (left.kind, right.kind):
             convert = as_exact_floats if left.kind != right.kind else as_floats
             (a, of_a), (b, of_b) = convert(left), convert(right)
-            return RowValues(BOOL, ufunc(a, b), together(of_a, of_b))
+            return RowValues(BOOL, computed(ufunc, np.bool_, a, b), together(of_a, of_b))
         a, b = (values.data if left.kind == right.kind else values.ints() for values in (left, right))
-        return RowValues(BOOL, ufunc(a, b), together(left.failed, right.failed))
+        return RowValues(BOOL, computed(ufunc, np.bool_, a, b), together(left.failed, right.failed))
 
     return kernel
 
@@ -240,10 +278,10 @@ def to_float(values: RowValues) -> RowValues:
 
 def _to_whole(ufunc: Any) -> Callable[[RowValues], RowValues]:
     def kernel(values: RowValues) -> RowValues:
-        rounded = ufunc(values.data)
+        rounded = computed(ufunc, np.float64, values.data)
         outside = ~(np.abs(rounded) < 2.0**63)
         with np.errstate(invalid="ignore"):
-            return RowValues(INT, rounded.astype(np.int64), together(values.failed, found(outside)))
+            return RowValues(INT, converted(rounded, np.int64), together(values.failed, found(outside)))
 
     return kernel
 
@@ -337,12 +375,12 @@ NUMBER_KERNELS: dict[str, Callable[..., RowValues]] = {
     "both": _bits(np.bitwise_and),
     "either": _bits(np.bitwise_or),
     "differ": _bits(np.bitwise_xor),
-    "equal": _compared(operator.eq),
-    "unequal": _compared(operator.ne),
-    "less": _compared(operator.lt),
-    "less_or_equal": _compared(operator.le),
-    "greater": _compared(operator.gt),
-    "greater_or_equal": _compared(operator.ge),
+    "equal": _compared(np.equal),
+    "unequal": _compared(np.not_equal),
+    "less": _compared(np.less),
+    "less_or_equal": _compared(np.less_equal),
+    "greater": _compared(np.greater),
+    "greater_or_equal": _compared(np.greater_equal),
     "negative": negative,
     "absolute": absolute,
     "positive": positive,
