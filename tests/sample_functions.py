@@ -60,6 +60,18 @@ def widest(row: dict[str, Any]) -> str | None:
     return max(found)[1] if found else None
 
 
+def labelled(value: str | None) -> str | None:
+    """A text by what another one holds."""
+    if value is None:
+        return "none"
+    return value.upper() if "x" in value else value[:1] + "!"
+
+
+def first_cell(row: dict[str, Any]) -> int:
+    """1 for a row whose first cell has a value."""
+    return 0 if row["n0"] is None else 1
+
+
 POOL = (
     PoolFunction(halved, INT, "int"),
     PoolFunction(is_odd, INT, "int"),
@@ -68,6 +80,8 @@ POOL = (
     PoolFunction(shown, STR, "str"),
     PoolFunction(length, INT, "str"),
     PoolFunction(parts, list_of(STR), "str"),
+    PoolFunction(labelled, STR, "str"),
+    PoolFunction(first_cell, INT),
     PoolFunction(missing_cells, INT),
     PoolFunction(widest, STR),
 )

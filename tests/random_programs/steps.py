@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
+from sframe_spark.errors import Untranslatable
+from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.expressions.scalar_function_program import Literal
+from sframe_spark.expressions.translated_function import translated
 from sframe_spark.operators import (
     elementwise,
     explode,
@@ -85,12 +89,21 @@ def apply_function(growth: Growth) -> PlannerNode | None:
         if column is None:
             return None
         skip = growth.choose.random() < 0.3
-        return growth.add(elementwise.apply_lambda(growth.single(column), entry.function, entry.result, skip_missing=skip))
+        return growth.add(applied(growth, growth.single(column), PythonFunction(entry.function, entry.result, skip_missing=skip)))
     node = growth.any_node(lambda node: all_computable(growth, node))
     if node is None:
         return None
-    names = [f"n{position}" for position in range(node.facts.width)]
-    return growth.add(elementwise.apply_lambda(node, entry.function, entry.result, names))
+    names = tuple(f"n{position}" for position in range(node.facts.width))
+    return growth.add(applied(growth, node, PythonFunction(entry.function, entry.result, names)))
+
+
+def applied(growth: Growth, node: PlannerNode, python: PythonFunction) -> PlannerNode:
+    """A node that calls a function, or, for half of those that have a translation, evaluates that."""
+    with contextlib.suppress(Untranslatable):
+        function = translated(python, node.schema)
+        if growth.choose.random() < 0.5:
+            return elementwise.apply_translated(node, function)
+    return elementwise.LambdaTransform(python).make_planner_node(node)
 
 
 def all_computable(growth: Growth, node: PlannerNode) -> bool:
