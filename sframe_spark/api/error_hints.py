@@ -427,5 +427,6 @@ def _suggestion(name: str, hints: Mapping[str, str], members: Iterable[str]) -> 
     if name in hints:
         return f": {without_marks(hints[name])}"
     # In longer names, a share of equal letters is more often chance than a slip.
-    near = near_names(name, [member for member in members if not member.startswith("_")], 0.75 if len(name) <= 5 else 0.8)
+    similarity = 0.6 if len(name) <= 3 else 0.75 if len(name) <= 5 else 0.8
+    near = near_names(name, [member for member in members if not member.startswith("_")], similarity)
     return f", did you mean {near[0]!r}?" if near else ""

@@ -104,7 +104,7 @@ def test_a_frame_is_saved_where_it_was_asked_for(tmp_path: Path) -> None:
         (([int], "a"), TypeError),
         (([int], ["a", "b"]), AssertionError),
         (([int, int], ["a", "a"]), RuntimeError),
-        ((["int"],), TypeError),
+        ((["integ"],), TypeError),
         ((int,), TypeError),
         (([None],), TypeError),
         (([int], None, "a"), TypeError),

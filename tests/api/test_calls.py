@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ OF_NUMPY: dict[str, list[Any]] = {
     "np.bool_(True) % L": ["raise", "call", f"UnsupportedOperationError: remainder {NOT_DEFINED}"],
     "np.bool_(True) ** L": ["raise", "call", f"UnsupportedOperationError: ** {NOT_DEFINED}"],
 }
+
+
+# Names of types stand for classes, which Turi Create refuses (docs/deviations.md).
+TYPE_NAME = re.compile("'int(64)?'")
 
 
 def columns() -> dict[str, Any]:
@@ -126,6 +131,8 @@ def test_calls_do_what_they_do_in_the_reference(group: int) -> None:
         for call, expected in FACTS[group::GROUPS]:
             found = outcome(call, names, expected)
             expected = OF_NUMPY.get(call, expected)
+            if TYPE_NAME.search(call) and expected[0] == "raise" and found[0] == "ok":
+                expected = outcome(TYPE_NAME.sub("int", call), names, expected)
             if found != expected:
                 different[call] = (found, expected)
     assert different == {}

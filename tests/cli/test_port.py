@@ -155,7 +155,7 @@ PUBLIC_LINES = {
     "s = file(path, 'r').read()": "write open",
     "parts = range(len(unique) / 25)": "write // where ints are divided: / gives a float",
     "docs.dict_trim_by_keys(gl.text_analytics.stopwords(), exclude=True)": "write text_analytics.stop_words",
-    "g = gl.load_graph('training.sgraph')": "graphs are out of scope: give edges to networkx or GraphFrames by to_pandas() or to_spark()",
+    "g = gl.load_graph('training.sgraph')": "graphs are out of scope: give edges to networkx or GraphFrames by sf.to_pandas() or sf.to_spark()",
 }
 
 

@@ -163,7 +163,5 @@ def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -
     """
     if len(set(keys)) != len(keys) or any(name in keys for name in chosen):
         twice = listed(sorted({*(name for name in keys if keys.count(name) > 1), *chosen.intersection(keys)}))
-        raise UnsupportedOperationError(
-            f"each column of the result needs a name of its own, and {twice} is there twice: give the aggregate another name"
-        )
+        raise UnsupportedOperationError(f"columns of the result need names of their own, and {twice} is there twice: give the aggregate another name")
     return unique_names([*keys, *labels])
