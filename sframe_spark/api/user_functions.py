@@ -136,7 +136,7 @@ def infer_result_type(
 def first_results(fn: FunctionAsNow, values: Sequence[Any], call: Callable[[Any], Any]) -> Generator[Any]:
     """Yield the results of ``call``, which calls a user's function, for the first values; if it fails, the error shows the value."""
     with showing_work(f"looking at the first results of {describe_function(fn)}"):
-        for value in counted_calls(values):
+        for value in counted_calls(values, len(values)):
             try:
                 result = call(value)
             except Exception as error:

@@ -140,7 +140,7 @@ class PythonFunction:
             function = now(self.function)
             try:
                 with self.calling():
-                    self._call(function, counted_calls(islice(values, steps.rows)), results, steps.max_bytes)
+                    self._call(function, counted_calls(islice(values, steps.rows), 0 if done else rows), results, steps.max_bytes)
                     failed = None
             except StateNotSharedError:
                 raise

@@ -21,6 +21,8 @@ from sframe_spark.process.worker_python_start import environment_at_start, inter
 POLL_SECONDS = 0.05
 # The bytes of the length that precedes each message.
 BYTES_OF_LENGTH = 8
+# A message of this length is a number that a process reports before it answers: no pickle of an answer is that short.
+BYTES_OF_REPORT = 8
 # The smallest file descriptor that does not belong to a standard stream: 0, 1 and 2 do, even while these streams are closed.
 FIRST_NUMBER = 3
 
@@ -227,7 +229,7 @@ class WorkerProcess:
         # The part that many requests share, if the process has received it already: it is sent once.
         self.received: object = None
 
-    def ask(self, request: bytes, raise_if_abandoned: Callable[[], None]) -> bytes:
+    def ask(self, request: bytes, raise_if_abandoned: Callable[[], None], listen: Callable[[int], None] | None = None) -> bytes:
         """Send a request and return the answer.
 
         Parameters
@@ -236,6 +238,8 @@ class WorkerProcess:
             The message to send.
         raise_if_abandoned
             Raises an error if the answer is no longer needed.
+        listen
+            Called with each number that the process reports before it answers.
 
         Raises
         ------
@@ -255,7 +259,10 @@ class WorkerProcess:
         try:
             self.began = time.monotonic()
             self._requests.send(request, has_ended)
-            return self._requests.receive(has_ended)
+            while len(message := self._requests.receive(has_ended)) == BYTES_OF_REPORT:
+                if listen is not None:
+                    listen(int.from_bytes(message, "little"))
+            return message
         except (EOFError, ConnectionError):
             raise ExecutionError(f"a Python process that called your functions {self._how_it_ended()}") from None
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import Context, ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -45,6 +45,8 @@ DELAY_SECONDS = 1.0
 BAR_WIDTH = 30
 # The time between two redraws of running work, and the time after which the drawing thread ends if there is no work.
 SECONDS_BETWEEN_DRAWS, SECONDS_IDLE = 0.2, 3.0
+# From less of the work, or after less time, the time that is left is not estimated.
+LEAST_SHARE_OF_ESTIMATE, SECONDS_BEFORE_ESTIMATE = 0.02, 2.0
 # A notebook stores every message until the browser has drawn it, so a notebook is updated less often than a terminal.
 SECONDS_BETWEEN_MESSAGES = 0.5
 
@@ -86,22 +88,111 @@ class RemoteTasks:
         return self._counts
 
 
-@attrs.define
-class CountedTasks:
-    """Counts tasks in threads of this process, which report when they are done.
+@attrs.define(eq=False)
+class TaskRows:
+    """Counts the rows of one task that are done: those of the batches before, and those of the current batch for which a function was called.
 
     Parameters
     ----------
-    known, done
-        The number of tasks, and the number of those that have ended.
+    rows
+        The number of rows of the task.
+    report
+        Called with the number of rows that are done, a few times a second; None if somebody else asks for it.
     """
 
-    known: int
-    done: int = 0
+    rows: int
+    report: Callable[[int], None] | None = None
+    _before: int = attrs.field(default=0, init=False)
+    _batch: int | None = attrs.field(default=None, init=False)
+    _calls: int = attrs.field(default=0, init=False)
+    _reported_at: float = attrs.field(default=0.0, init=False)
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether some pipeline counts its batches here: others, whose rows it looks up, do not."""
+        return self._batch is not None
+
+    @property
+    def done(self) -> int:
+        """The number of rows that are done. A batch for which several functions are called is done as far as the first one is, until it ends."""
+        return min(self.rows, self._before + min(self._calls, self._batch or self.rows))
+
+    def begin(self, batch: int) -> None:
+        """Begin a batch of rows; all of the batches before are done."""
+        self._before, self._batch, self._calls = self._before + (self._batch or 0), batch, 0
+        self._tell()
+
+    def call(self) -> None:
+        """Count a call of a function."""
+        self._calls += 1
+        self._tell()
+
+    def leave(self) -> None:
+        """End the last batch."""
+        self.begin(0)
+        self._batch = None
+
+    def reach(self, done: int) -> None:
+        """Set the number of rows that are done, as the process that runs the task has reported it."""
+        self._before, self._calls = done, 0
+
+    def _tell(self) -> None:
+        if self.report is not None and (now := time.monotonic()) - self._reported_at >= SECONDS_BETWEEN_DRAWS:
+            self._reported_at = now
+            self.report(self.done)
+
+
+@attrs.define(eq=False)
+class CountedTasks:
+    """Tasks of this process, in threads or in other processes, with the rows of each.
+
+    Parameters
+    ----------
+    tasks
+        The tasks; a task counts as one row if its rows are not known.
+    unit
+        What is counted, as a plural noun.
+    """
+
+    tasks: list[TaskRows]
+    unit: str = "rows"
+
+    @classmethod
+    def of(cls, rows: Sequence[int | None]) -> CountedTasks:
+        """Return tasks of these numbers of rows; if one is not known, tasks are counted instead of rows."""
+        if None in rows or not sum(filter(None, rows)):
+            return cls([TaskRows(1) for _ in rows], "tasks")
+        return cls([TaskRows(number or 0) for number in rows])
 
     def counts(self) -> tuple[int, int]:
-        """Return the number of finished and the number of known tasks."""
-        return self.done, self.known
+        """Return how many rows or tasks are done, and how many there are."""
+        return sum(task.done for task in self.tasks), sum(task.rows for task in self.tasks)
+
+    def run(self, number: int, call: Callable[[], Result]) -> Result:
+        """Run a task in this thread, and count it as done."""
+        task = self.tasks[number]
+        token = _TASK.set(task if self.unit == "rows" else None)
+        try:
+            return call()
+        finally:
+            _TASK.reset(token)
+            task.reach(task.rows)
+
+    def listen(self, number: int) -> Callable[[int], None] | None:
+        """Return what to call with the rows of a task that another process has done; None if rows are not counted."""
+        return self.tasks[number].reach if self.unit == "rows" else None
+
+
+class NotShown(CountedTasks):
+    """Tasks whose progress nobody sees."""
+
+    def run(self, number: int, call: Callable[[], Result]) -> Result:
+        """Run a task."""
+        return call()
+
+    def listen(self, number: int) -> Callable[[int], None] | None:
+        """Return None."""
+        return None
 
 
 class Canvas:
@@ -205,11 +296,29 @@ def format_line(done: int, total: int, elapsed: float, description: str, unit: s
 
     Examples
     --------
-    >>> format_line(1, 2, 3.2, "sum")
-    '1/2 tasks, 3 s, sum'
+    >>> format_line(1, 2, 1.2, "sum")
+    '1/2 tasks, 1 s, sum'
+    >>> format_line(50_000, 400_000, 10.0, "computing apply", "rows")
+    '50,000/400,000 rows, 10 s, about 70 s left, computing apply'
     """
-    suffix = f", {visible(description)}" if description else ""
-    return f"{done}/{total} {unit}, {elapsed:.0f} s{suffix}"
+    left = time_left(done / total, elapsed) if total else ""
+    return ", ".join(filter(None, (f"{done:,}/{total:,} {unit}", f"{elapsed:.0f} s", left, visible(description))))
+
+
+def time_left(share: float, elapsed: float) -> str:
+    """Return in words how long the rest of the work takes if it goes on as before; empty if too little is done to tell.
+
+    Examples
+    --------
+    >>> time_left(0.5, 3.0), time_left(0.1, 60.0), time_left(0.001, 60.0)
+    ('about 3 s left', 'about 9 min left', '')
+    """
+    if elapsed < SECONDS_BEFORE_ESTIMATE or not LEAST_SHARE_OF_ESTIMATE <= share < 1:
+        return ""
+    seconds = elapsed * (1 - share) / share
+    if seconds < 120:
+        return f"about {max(seconds, 1):.0f} s left"
+    return f"about {seconds / 60:.0f} min left" if seconds < 7200 else f"about {seconds / 3600:.0f} h left"
 
 
 def shows_progress(stream: TextIO | None) -> bool:
@@ -295,7 +404,7 @@ class RunningWork:
     def __init__(self, description: str, canvas: Canvas) -> None:
         self._description, self._canvas = description, canvas
         self._counted: list[CountedTasks] = []
-        self._calls = 0
+        self._calls = self._expected_calls = 0
         # How many other lines are being drawn in place of this one: the start of Spark, or jobs.
         self._covered = 0
         self._started = time.monotonic()
@@ -307,10 +416,13 @@ class RunningWork:
             elapsed = time.monotonic() - self._started
             if self._covered or elapsed < DELAY_SECONDS:
                 return
-            done, total = self._counted[-1].counts() if self._counted else (0, 0)
-            calls = f"{self._calls:,} calls of functions" if self._calls else ""
+            counted = self._counted[-1] if self._counted else None
+            done, total = counted.counts() if counted else (0, 0)
+            unit, calls = counted.unit if counted else "", f"{self._calls:,} calls of functions" if self._calls else ""
+            if total <= 1 and self._expected_calls > 1:
+                done, total, unit, calls = self._calls, self._expected_calls, "calls of functions", ""
             if total > 1:
-                line, share = format_line(done, total, elapsed, self._description), done / total
+                line, share = format_line(done, total, elapsed, self._description, unit), done / total
             else:
                 line, share = f"{elapsed:.0f} s, {visible(self._description)}", None
             self._canvas.draw(", ".join(filter(None, (line, calls))), share)
@@ -328,27 +440,32 @@ class RunningWork:
                 self._covered -= 1
 
     @contextlib.contextmanager
-    def counting(self, tasks: int) -> Iterator[Callable[[Result], Result]]:
-        """Yield a function that counts a task as done; its argument is the result of the task, which it returns."""
-        counted = CountedTasks(tasks)
+    def counting(self, counted: CountedTasks) -> Iterator[CountedTasks]:
+        """Show in the block how far these tasks are."""
         self._counted.append(counted)
-
-        def count_one(result: Result) -> Result:
-            with self._lock:
-                counted.done += 1
-            self.draw()
-            return result
-
         try:
-            yield count_one
+            yield counted
         finally:
             self._counted.remove(counted)
 
-    def called_with(self, values: Iterable[Value]) -> Iterator[Value]:
+    def single_task(self) -> TaskRows | None:
+        """Return the task that is counted if there is one only; None if there are several, or none."""
+        tasks = self._counted[-1].tasks if self._counted else []
+        return tasks[0] if len(tasks) == 1 else None
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether tasks are counted."""
+        return bool(self._counted)
+
+    def called_with(self, values: Iterable[Value], task: TaskRows | None, rows: int) -> Iterator[Value]:
         """Yield the values with which a function is called, and count them."""
+        self._expected_calls += rows
         for value in values:
             yield value
             self._calls += 1
+            if task is not None:
+                task.call()
 
     def close(self) -> None:
         """Remove the line, and draw nothing from then on."""
@@ -412,6 +529,7 @@ class Ticker:
 _TICKER = Ticker()
 do_in_child(_TICKER.start_over)
 _WORK: ContextVar[RunningWork | None] = ContextVar("sframe_spark_running_work", default=None)
+_TASK: ContextVar[TaskRows | None] = ContextVar("sframe_spark_rows_of_task", default=None)
 
 
 def running_work() -> RunningWork | None:
@@ -436,8 +554,15 @@ def showing_work(description: str) -> Iterator[None]:
         work.close()
 
 
-def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
+def counted_calls(values: Iterable[Value], rows: int = 0) -> Iterable[Value]:
     """Return the values with which a function is about to be called; if work is shown, they are counted as they are consumed.
+
+    Parameters
+    ----------
+    values
+        The values.
+    rows
+        How many there are at most; 0 if that is not known.
 
     Examples
     --------
@@ -445,7 +570,48 @@ def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
     [1, 2]
     """
     work = running_work()
-    return values if work is None else work.called_with(values)
+    task = _TASK.get() or (None if work is None else work.single_task())
+    if work is not None:
+        return work.called_with(values, task, rows)
+    return values if task is None else _reported(values, task)
+
+
+def _reported(values: Iterable[Value], task: TaskRows) -> Iterator[Value]:
+    for value in values:
+        yield value
+        task.call()
+
+
+@contextlib.contextmanager
+def counting_batches(rows: int) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of rows of each batch when it begins; ``rows`` is the number of all of them.
+
+    The batches are those of the task that runs here. Without one, if work is shown, they are counted as a task of their own; a pipeline that is run
+    for another one, which looks up rows, counts nothing.
+    """
+    work, task = running_work(), _TASK.get()
+    if task is None and work is not None and not work.is_counting:
+        counted = CountedTasks([TaskRows(rows)])
+        with work.counting(counted):
+            yield counted.tasks[0].begin
+        return
+    if task is None or task.is_counting:
+        yield lambda batch: None
+        return
+    try:
+        yield task.begin
+    finally:
+        task.leave()
+
+
+@contextlib.contextmanager
+def reporting_rows(rows: int, report: Callable[[int], None] | None) -> Iterator[None]:
+    """Call a function now and then with the number of rows that the block, the only task of this process, has done; None reports nothing."""
+    token = _TASK.set(None if report is None else TaskRows(rows, report))
+    try:
+        yield
+    finally:
+        _TASK.reset(token)
 
 
 def covering_progress() -> contextlib.AbstractContextManager[None]:
@@ -469,15 +635,15 @@ def open_progress(session: SparkSession, description: str) -> Iterator[ProgressB
 
 
 @contextlib.contextmanager
-def open_counted(tasks: int, description: str) -> Iterator[Callable[[Result], Result]]:
-    """Yield a function that counts a task as done; its argument is the result of the task, which it returns. The counts are shown."""
+def open_counted(rows: Sequence[int | None], description: str) -> Iterator[CountedTasks]:
+    """Yield tasks of these numbers of rows (None: not known), which are shown while they run in the block."""
     with showing_work(description):
         work = running_work()
         if work is None:
-            yield lambda result: result
+            yield NotShown([])
             return
-        with work.counting(tasks) as count_one:
-            yield count_one
+        with work.counting(CountedTasks.of(rows)) as counted:
+            yield counted
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from sframe_spark.session.progress import (
     notebook_shell,
     open_counted,
     open_progress,
+    running_work,
     shows_progress,
     with_bar,
 )
@@ -114,8 +115,10 @@ def test_an_output_that_takes_no_bar_is_no_reason_to_fail(monkeypatch: pytest.Mo
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
     monkeypatch.setattr(sys, "stderr", OUTPUTS[name]())
     with config.using(progress=option):
-        with open_counted(2, "größe") as done:
-            assert [done(result) for result in (1, 2)] == [1, 2]
+        with open_counted([1, 1], "größe") as counted:
+            assert [counted.run(number, lambda: "result") for number in (0, 1)] == ["result"] * 2
+            if (work := running_work()) is not None:
+                work.draw()
         line = ProgressBar("Größe")
         line.update()
         line.close()
@@ -319,8 +322,9 @@ with config.using(progress="on"):
         child = os.fork()
         if not child:
             signal.alarm(20)
-            with progress.open_counted(2, "part of it") as done:
-                done("a result")
+            with progress.open_counted([None, None], "part of it") as counted:
+                counted.run(0, lambda: "a result")
+                progress.running_work().draw()
         is_forked.set()
     with progress.showing_work("more"):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import threading
 import time
@@ -95,8 +96,8 @@ def test_short_work_shows_nothing(terminal: io.StringIO, monkeypatch: pytest.Mon
 
 
 def test_parts_are_counted_and_others_may_draw_instead(terminal: io.StringIO) -> None:
-    with showing_work("outer"), open_counted(3, "inner") as done:
-        assert done("result") == "result"
+    with showing_work("outer"), open_counted([None] * 3, "inner") as counted:
+        assert counted.run(0, lambda: "result") == "result"
         time.sleep(0.3)
         assert "1/3 tasks, 0 s, outer" in terminal.getvalue()
         with covering_progress():
@@ -118,6 +119,58 @@ def test_the_thread_that_draws_ends_when_nothing_runs(terminal: io.StringIO, mon
         pytest.fail("it goes on")
     applied().sum()
     assert "calls of functions" in terminal.getvalue()
+
+
+def shares(drawn: str) -> list[tuple[int, int]]:
+    """The numbers of rows or calls that were done when a line was drawn, and of how many."""
+    return [
+        (int(done.replace(",", "")), int(all_.replace(",", ""))) for done, all_ in re.findall(r"([\d,]+)/([\d,]+) (?:rows|calls of functions)", drawn)
+    ]
+
+
+def grows_to(drawn: str, total: int) -> bool:
+    """Whether several shares of the same whole were drawn, one after the other, before the end."""
+    seen = shares(drawn)
+    return len(set(seen)) >= 3 and seen == sorted(seen) and {whole for _, whole in seen} == {total} and all(done <= total for done, _ in seen)
+
+
+def test_calls_of_few_rows_are_counted_of_all(terminal: io.StringIO) -> None:
+    SArray(range(20)).apply(slowly, int).materialize()
+    assert grows_to(terminal.getvalue(), 20)
+
+
+def test_rows_are_counted_in_processes_before_the_first_task_ends(terminal: io.StringIO) -> None:
+    """Two processes have a hundred rows each, which take three seconds: a bar of tasks would stand still for all of them."""
+    with config.using(small_rows=10, default_segments=2):
+        column = SArray(range(200)).apply(lambda value: time.sleep(0.03) or value, int)
+        assert column.sum() == sum(range(200))
+    assert grows_to(terminal.getvalue(), 200)
+    done = [rows for rows, _ in shares(terminal.getvalue())]
+    assert any(0 < rows < 100 for rows in done) and max(done) > 100
+    assert re.search(r"about \d+ s left", terminal.getvalue())
+
+
+def test_rows_are_counted_by_batches_where_no_function_is_called(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    with showing_work("work"), open_counted([1_000, 1_000], "sum") as counted:
+
+        def batches() -> str:
+            with progress.counting_batches(1_000) as begin:
+                for _ in range(10):
+                    begin(100)
+                    time.sleep(0.05)
+                    # What looks up rows counts none.
+                    with progress.counting_batches(5_000) as inner:
+                        inner(5_000)
+            return "done"
+
+        assert [counted.run(number, batches) for number in (0, 1)] == ["done"] * 2
+        assert counted.counts() == (2_000, 2_000)
+    assert grows_to(terminal.getvalue(), 2_000)
+
+
+def test_time_left_is_told_when_enough_is_done() -> None:
+    assert progress.time_left(0.5, 1.0) == progress.time_left(0.01, 100.0) == progress.time_left(1.0, 100.0) == ""
+    assert progress.time_left(0.5, 10_000.0) == "about 3 h left" and progress.time_left(0.25, 10.0) == "about 30 s left"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

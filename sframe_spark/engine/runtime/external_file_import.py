@@ -154,8 +154,8 @@ def run_parts(callables: Sequence[Callable[[], Result]], files: Sequence[FileRan
     The first error ends the rest.
     """
     if is_spark_local() or _are_few_bytes(files):
-        with open_counted(len(callables), description) as done, memory_for_batches():
-            return in_threads(lambda work: done(work()), callables, _threads(files))
+        with open_counted([None] * len(callables), description) as counted, memory_for_batches():
+            return in_threads(lambda number: counted.run(number, callables[number]), range(len(callables)), _threads(files))
     require_writable(directory)
     return SparkTaskRunner().run(callables, description)
 

@@ -30,6 +30,7 @@ from sframe_spark.planner.operator_capabilities import RowCounting
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import batch_bytes
+from sframe_spark.session.progress import counting_batches
 from sframe_spark.types import ColumnType
 from sframe_spark.udf.function_errors import failure
 from sframe_spark.udf.pickling import fresh
@@ -499,10 +500,12 @@ class PipelineRunner:
             return
         first = start
         try:
-            while first < stop:
-                last = self.end_of_batch(first, stop, batch_rows)
-                yield from self.chunks(first, last, final and last == stop, batch_rows)
-                first = last
+            with counting_batches(stop - start) as begin:
+                while first < stop:
+                    last = self.end_of_batch(first, stop, batch_rows)
+                    begin(last - first)
+                    yield from self.chunks(first, last, final and last == stop, batch_rows)
+                    first = last
         finally:
             for reader in self.readers.values():
                 reader.close()

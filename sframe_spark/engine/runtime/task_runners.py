@@ -26,7 +26,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.session import default_parallelism, get_session
-from sframe_spark.session.progress import open_counted
+from sframe_spark.session.progress import CountedTasks, open_counted
 from sframe_spark.session.session import get_processes
 from sframe_spark.session.spark_locality import is_spark_local
 from sframe_spark.udf.error_transport import error_of_text, error_transport
@@ -125,8 +125,8 @@ class ThreadRunner(LocalRunner):
     @memory_for_batches()
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run tasks in threads; after Ctrl-C, all threads have ended when this raises."""
-        with open_counted(len(callables), description) as done:
-            return in_threads(lambda work: done(work()), callables, self.parallelism())
+        with open_counted(rows_of(callables, tasks), description) as counted:
+            return in_threads(lambda number: counted.run(number, callables[number]), range(len(callables)), self.parallelism())
 
 
 @attrs.frozen
@@ -162,21 +162,25 @@ class ProcessRunner(LocalRunner):
         are_short = 0 < sum(task.stop - task.start for task in tasks) < costs.MAX_ROWS_OF_SHORT_TASKS
         fallback = LocalFallback(callables, description)
 
-        def answer(number: int) -> Any:
+        rows = rows_of(callables, tasks)
+
+        def answer(number: int, counted: CountedTasks) -> Any:
             if not fallback.has_warned:
                 try:
-                    return self._answer(common, packed_tasks[number], are_short)
+                    return self._answer(common, packed_tasks[number], are_short, rows[number] or 0, counted.listen(number))
                 except ProcessNotStartedError as error:
                     fallback.warn(error)
             return fallback.result(number)
 
-        with open_counted(len(callables), description) as done:
-            return in_threads(lambda number: done(answer(number)), range(len(callables)), self.parallelism())
+        with open_counted(rows, description) as counted:
+            return in_threads(lambda n: counted.run(n, lambda: answer(n, counted)), range(len(callables)), self.parallelism())
 
-    def _answer(self, common: tuple[list[str], bytes], packed_task: TaskPayload, is_short: bool) -> Any:
+    def _answer(
+        self, common: tuple[list[str], bytes], packed_task: TaskPayload, is_short: bool, rows: int, listen: Callable[[int], None] | None
+    ) -> Any:
         with get_processes().one(MODULE, raise_if_cancelled, is_short) as worker:
-            request = pickle.dumps((None if worker.received is common else common, packed_task))
-            failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
+            request = pickle.dumps((None if worker.received is common else common, packed_task, None if listen is None else rows))
+            failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled, listen))
             worker.received = common
         if failed:
             # A worker that could not unpickle its task sends the error in the form that Spark's workers use.
@@ -228,8 +232,13 @@ class InProcessRunner(LocalRunner):
     @memory_for_batches()
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run tasks in the calling thread."""
-        with open_counted(len(callables), description) as done:
-            return [done(work()) for work in callables]
+        with open_counted(rows_of(callables, tasks), description) as counted:
+            return [counted.run(number, work) for number, work in enumerate(callables)]
+
+
+def rows_of(callables: Sequence[Task], tasks: Sequence[RangeTask]) -> list[int | None]:
+    """Return the number of base rows of each callable; None where it is not known."""
+    return [task.stop - task.start for task in tasks] if len(tasks) == len(callables) else [None] * len(callables)
 
 
 def runner_over(node: PlannerNode) -> TaskRunner:

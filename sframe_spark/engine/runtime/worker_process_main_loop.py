@@ -10,6 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -18,8 +19,9 @@ from sframe_spark.config import config
 from sframe_spark.engine.task_pickling import TaskPayload
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
 from sframe_spark.optional_libraries import import_cloudpickle
-from sframe_spark.process.python_worker_pool_and_message_channel import READY, Channel
+from sframe_spark.process.python_worker_pool_and_message_channel import BYTES_OF_REPORT, READY, Channel
 from sframe_spark.process.worker_python_start import STARTING, environment_of_functions
+from sframe_spark.session.progress import reporting_rows
 from sframe_spark.udf.error_transport import error_text
 from sframe_spark.udf.function_errors import process_ended
 
@@ -86,17 +88,24 @@ def serve(requests: int, life: int) -> None:
     channel.send(READY)
     while True:
         try:
-            described, packed_task = pickle.loads(channel.receive())
+            described, packed_task, rows = pickle.loads(channel.receive())
             if described is not None:
                 common = _enter_environment(described)
             # If the environment cannot be unpickled, for instance because of a function in it, all its tasks are answered with that error.
-            answer = _answer(common, packed_task) if isinstance(common, TaskEnvironment) else common
+            with reporting_rows(rows or 0, None if rows is None else partial(_report, channel)):
+                answer = _answer(common, packed_task) if isinstance(common, TaskEnvironment) else common
             # Users' functions may have closed standard output, or replaced it by anything.
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
             channel.send(pickle.dumps(answer))
         except (EOFError, ConnectionError):
             return
+
+
+def _report(channel: Channel, done: int) -> None:
+    """Tell the parent how many rows of the task are done. A process that a user's function has forked tells nothing."""
+    with contextlib.suppress(OSError):
+        channel.send(done.to_bytes(BYTES_OF_REPORT, "little"))
 
 
 def _end_with_parent(life: int) -> None:
