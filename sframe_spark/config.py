@@ -457,6 +457,12 @@ class Configuration:
         "Whether a progress bar is shown, in a notebook or else on stderr; auto: in a terminal or a notebook.",
         "SFRAME_SPARK_PROGRESS",
     )
+    tracebacks = Option(
+        "short",
+        one_of("short", "full"),
+        "What a mistake or an interrupt shows: your lines and one of this package, or all lines that were running, as reports of faults need them.",
+        "SFRAME_SPARK_TRACEBACKS",
+    )
     picture_target = Option(
         "auto",
         one_of("auto", "browser", "gui", "none"),

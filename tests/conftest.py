@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.examples import examples
 
+# Who mends a test needs all lines of a traceback.
+os.environ.setdefault("SFRAME_SPARK_TRACEBACKS", "full")
 # Many small queries: a JVM that compiles quickly beats one that compiles well.
 os.environ.setdefault("SFRAME_SPARK_JVM_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 # The same for the sessions that tests start as users do.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.other_library_names import AGGREGATE, ARRAY, DATE, FRAME, MODULE, TEXT, UTIL
+from sframe_spark.api.short_tracebacks import DOORS, IS_DOOR, door, shorten
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.redaction import hide_in_error, secrets_in
@@ -154,6 +155,8 @@ def with_call_hints(owner: type[R]) -> type[R]:
         if not name.startswith("_") and inspect.isfunction(function) and not hasattr(function, EXPLAINS_ERRORS):
             wrapped = call_hint(function)
             setattr(base, name, type(member)(wrapped) if isinstance(member, (classmethod, staticmethod)) else wrapped)
+        elif name in DOORS and inspect.isfunction(member) and not hasattr(member, IS_DOOR):
+            setattr(base, name, door(member))
     return owner
 
 
@@ -174,16 +177,17 @@ def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signa
     def called(*args: P.args, **options: P.kwargs) -> R:
         if other_names and not other_names.keys().isdisjoint(options):
             options = _with_own_names(function.__name__, other_names, options)  # type: ignore[assignment]
+        # IPython and pytest leave this frame out.
+        __tracebackhide__ = True
         try:
             return function(*args, **options)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             # Arguments are checked only after an error, so that correct calls cost nothing.
             hide_in_error(error, secrets_in([*args, options], StorageOptions(config.storage_options).secrets()))
-            if not isinstance(error, TypeError):
-                raise
             signature = inspect.signature(function)
-            wrong = _argument_error(signature, args, options)
+            wrong = _argument_error(signature, args, options) if isinstance(error, TypeError) else None
             if wrong is None:
+                shorten(error)
                 raise
         raise SchemaError(f"{_public_name(function)}() {wrong}; {remedy(signature)}")
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.api.short_tracebacks import shorten
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
@@ -312,9 +313,17 @@ def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Ite
 
 
 def _tuples_of(handle: Handle, names: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
-    node, first_row = handle._node, 0
-    for chunk in iterate(node):
-        yield from zip(*python_columns(chunk, node.schema, first_row, names), strict=True)
+    node, first_row, chunks = handle._node, 0, iterate(handle._node)
+    while True:
+        try:
+            chunk = next(chunks, None)
+            if chunk is None:
+                return
+            columns = python_columns(chunk, node.schema, first_row, names)
+        except (Exception, KeyboardInterrupt) as error:
+            shorten(error)
+            raise
+        yield from zip(*columns, strict=True)
         first_row += chunk.rows
 
 

@@ -33,6 +33,7 @@ from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.texts import Texts
 from sframe_spark.api.sarray.windows import Windows
 from sframe_spark.api.sarray.zones_and_calendars import ZonesAndCalendars
+from sframe_spark.api.short_tracebacks import door
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.api.user_functions import SAMPLE_VALUES, applied, bind_function, infer_result_type
 from sframe_spark.expressions.python_function import PythonFunction
@@ -263,6 +264,11 @@ class SArray(
         """
         if (cached := self._cached_row(key)) is not None:
             return cached[0]
+        return self._chosen(key)
+
+    @door
+    def _chosen(self, key: Any) -> Any:
+        """Return what :meth:`__getitem__` returns where no row of that number was read shortly before."""
         key = one_value(key)
         if is_mask(key):
             key = SArray(key)

@@ -39,6 +39,7 @@ from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.sframe.time_lines import TimeLines
 from sframe_spark.api.sframe.times_by_calendar_and_zone import CalendarColumns
+from sframe_spark.api.short_tracebacks import door
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
@@ -272,6 +273,11 @@ class SFrame(
         """
         if (cached := self._cached_row(key)) is not None:
             return dict(zip(self._names, cached, strict=True))
+        return self._chosen(key)
+
+    @door
+    def _chosen(self, key: Any) -> Any:
+        """Return what :meth:`__getitem__` returns where no row of that number was read shortly before."""
         key = one_value(key)
         if is_mask(key):
             key = SArray(key)
