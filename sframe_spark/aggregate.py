@@ -4,8 +4,14 @@ Examples
 --------
 >>> import sframe_spark.aggregate as agg
 >>> from sframe_spark import SFrame
->>> SFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]}).groupby("k", {"sum": agg.SUM("v")}).to_arrow().to_pydict()
-{'k': ['a', 'b'], 'sum': [4, 2]}
+>>> print(SFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]}).groupby("k", {"sum": agg.SUM("v")}))
++---+-----+
+| k | sum |
++---+-----+
+| a |  4  |
+| b |  2  |
++---+-----+
+[2 rows x 2 columns]
 """
 
 from typing import Any

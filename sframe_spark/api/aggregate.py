@@ -37,8 +37,14 @@ def COUNT(src_column: str | None = None) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, None]})
-    >>> sales.groupby("city", {"sales": COUNT(), "prices": COUNT("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'sales': [1, 2], 'prices': [1, 1]}
+    >>> print(sales.groupby("city", {"sales": COUNT(), "prices": COUNT("price")}))
+    +------+-------+--------+
+    | city | sales | prices |
+    +------+-------+--------+
+    | Oslo |   1   |   1    |
+    | Rome |   2   |   1    |
+    +------+-------+--------+
+    [2 rows x 3 columns]
     """
     if src_column is None:
         return AggregateRequest("count", (), (), "Count")
@@ -58,8 +64,14 @@ def SUM(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"total": SUM("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'total': [4, 12]}
+    >>> print(sales.groupby("city", {"total": SUM("price")}))
+    +------+-------+
+    | city | total |
+    +------+-------+
+    | Oslo |   4   |
+    | Rome |   12  |
+    +------+-------+
+    [2 rows x 2 columns]
     """
     return request("sum", f"Sum of {src_column}", src_column)
 
@@ -76,8 +88,14 @@ def MIN(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"least": MIN("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'least': [4, 5]}
+    >>> print(sales.groupby("city", {"least": MIN("price")}))
+    +------+-------+
+    | city | least |
+    +------+-------+
+    | Oslo |   4   |
+    | Rome |   5   |
+    +------+-------+
+    [2 rows x 2 columns]
     """
     return request("min", f"Min of {src_column}", src_column)
 
@@ -94,8 +112,14 @@ def MAX(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"most": MAX("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'most': [4, 7]}
+    >>> print(sales.groupby("city", {"most": MAX("price")}))
+    +------+------+
+    | city | most |
+    +------+------+
+    | Oslo |  4   |
+    | Rome |  7   |
+    +------+------+
+    [2 rows x 2 columns]
     """
     return request("max", f"Max of {src_column}", src_column)
 
@@ -112,8 +136,14 @@ def MEAN(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"mean": MEAN("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'mean': [4.0, 6.0]}
+    >>> print(sales.groupby("city", {"mean": MEAN("price")}))
+    +------+------+
+    | city | mean |
+    +------+------+
+    | Oslo | 4.0  |
+    | Rome | 6.0  |
+    +------+------+
+    [2 rows x 2 columns]
     """
     return request("mean", f"Avg of {src_column}", src_column)
 
@@ -125,8 +155,14 @@ def AVG(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"mean": AVG("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'mean': [4.0, 6.0]}
+    >>> print(sales.groupby("city", {"mean": AVG("price")}))
+    +------+------+
+    | city | mean |
+    +------+------+
+    | Oslo | 4.0  |
+    | Rome | 6.0  |
+    +------+------+
+    [2 rows x 2 columns]
     """
     return MEAN(src_column)
 
@@ -154,8 +190,14 @@ def VAR(src_column: str, ddof: int = 0) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
-    >>> sales.groupby("city", {"var": VAR("price"), "sample": VAR("price", ddof=1)}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'var': [0.0, 4.0], 'sample': [None, 8.0]}
+    >>> print(sales.groupby("city", {"var": VAR("price"), "sample": VAR("price", ddof=1)}))
+    +------+-----+--------+
+    | city | var | sample |
+    +------+-----+--------+
+    | Oslo | 0.0 |  None  |
+    | Rome | 4.0 |  8.0   |
+    +------+-----+--------+
+    [2 rows x 3 columns]
     """
     freedom = degrees_of_freedom(ddof)
     return request("var", f"Var of {src_column}", src_column, parameters=[freedom] if freedom else ())
@@ -168,8 +210,14 @@ def VARIANCE(src_column: str, ddof: int = 0) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
-    >>> sales.groupby("city", {"var": VARIANCE("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'var': [0.0, 4.0]}
+    >>> print(sales.groupby("city", {"var": VARIANCE("price")}))
+    +------+-----+
+    | city | var |
+    +------+-----+
+    | Oslo | 0.0 |
+    | Rome | 4.0 |
+    +------+-----+
+    [2 rows x 2 columns]
     """
     return VAR(src_column, ddof)
 
@@ -197,8 +245,14 @@ def STD(src_column: str, ddof: int = 0) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
-    >>> sales.groupby("city", {"std": STD("price"), "sample": STD("price", ddof=1)}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'std': [0.0, 2.0], 'sample': [None, 2.8284271247461903]}
+    >>> print(sales.groupby("city", {"std": STD("price"), "sample": STD("price", ddof=1)}))
+    +------+-----+--------------------+
+    | city | std |       sample       |
+    +------+-----+--------------------+
+    | Oslo | 0.0 |        None        |
+    | Rome | 2.0 | 2.8284271247461903 |
+    +------+-----+--------------------+
+    [2 rows x 3 columns]
     """
     freedom = degrees_of_freedom(ddof)
     return request("std", f"Stdv of {src_column}", src_column, parameters=[freedom] if freedom else ())
@@ -211,8 +265,14 @@ def STDV(src_column: str, ddof: int = 0) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
-    >>> sales.groupby("city", {"std": STDV("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'std': [0.0, 2.0]}
+    >>> print(sales.groupby("city", {"std": STDV("price")}))
+    +------+-----+
+    | city | std |
+    +------+-----+
+    | Oslo | 0.0 |
+    | Rome | 2.0 |
+    +------+-----+
+    [2 rows x 2 columns]
     """
     return STD(src_column, ddof)
 
@@ -229,8 +289,14 @@ def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "cola"]})
-    >>> sales.groupby("city", {"drinks": COUNT_DISTINCT("drink")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'drinks': [1, 2]}
+    >>> print(sales.groupby("city", {"drinks": COUNT_DISTINCT("drink")}))
+    +------+--------+
+    | city | drinks |
+    +------+--------+
+    | Oslo |   1    |
+    | Rome |   2    |
+    +------+--------+
+    [2 rows x 2 columns]
     """
     return request("count_distinct", f"Count Distinct of {src_column}", src_column)
 
@@ -247,8 +313,14 @@ def DISTINCT(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "tea"]})
-    >>> sales.groupby("city", {"drinks": DISTINCT("drink")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'drinks': [['milk'], ['tea']]}
+    >>> print(sales.groupby("city", {"drinks": DISTINCT("drink")}))
+    +------+--------+
+    | city | drinks |
+    +------+--------+
+    | Oslo | [milk] |
+    | Rome | [tea]  |
+    +------+--------+
+    [2 rows x 2 columns]
     """
     return request("distinct", f"Distinct of {src_column}", src_column)
 
@@ -265,8 +337,14 @@ def SELECT_ONE(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"first": SELECT_ONE("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'first': [4, 5]}
+    >>> print(sales.groupby("city", {"first": SELECT_ONE("price")}))
+    +------+-------+
+    | city | first |
+    +------+-------+
+    | Oslo |   4   |
+    | Rome |   5   |
+    +------+-------+
+    [2 rows x 2 columns]
     """
     return request("select_one", f"Select One of {src_column}", src_column)
 
@@ -385,8 +463,14 @@ def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "cola"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"dearest": ARGMAX("price", "drink")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'dearest': ['milk', 'cola']}
+    >>> print(sales.groupby("city", {"dearest": ARGMAX("price", "drink")}))
+    +------+---------+
+    | city | dearest |
+    +------+---------+
+    | Oslo |   milk  |
+    | Rome |   cola  |
+    +------+---------+
+    [2 rows x 2 columns]
     """
     return request("argmax", f"{out_column} for argmax of {agg_column}", agg_column, out_column)
 
@@ -405,8 +489,14 @@ def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "cola"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"cheapest": ARGMIN("price", "drink")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'cheapest': ['milk', 'tea']}
+    >>> print(sales.groupby("city", {"cheapest": ARGMIN("price", "drink")}))
+    +------+----------+
+    | city | cheapest |
+    +------+----------+
+    | Oslo |   milk   |
+    | Rome |   tea    |
+    +------+----------+
+    [2 rows x 2 columns]
     """
     return request("argmin", f"{out_column} for argmin of {agg_column}", agg_column, out_column)
 
@@ -440,10 +530,22 @@ def QUANTILE(src_column: str, *args: Any, interpolate: str | None = None) -> Agg
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
-    >>> sales.groupby("city", {"quantiles": QUANTILE("price", [0.25, 0.75])}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'quantiles': [[4.0, 4.0], [5.0, 7.0]]}
-    >>> sales.groupby("city", {"quantile": QUANTILE("price", 0.25, interpolate="linear")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'quantile': [4.0, 5.5]}
+    >>> print(sales.groupby("city", {"quantiles": QUANTILE("price", [0.25, 0.75])}))
+    +------+------------+
+    | city | quantiles  |
+    +------+------------+
+    | Oslo | [4.0, 4.0] |
+    | Rome | [5.0, 7.0] |
+    +------+------------+
+    [2 rows x 2 columns]
+    >>> print(sales.groupby("city", {"quantile": QUANTILE("price", 0.25, interpolate="linear")}))
+    +------+----------+
+    | city | quantile |
+    +------+----------+
+    | Oslo |   4.0    |
+    | Rome |   5.5    |
+    +------+----------+
+    [2 rows x 2 columns]
     """
     is_list = len(args) != 1 or isinstance(args[0], (list, tuple, np.ndarray))
     shares = args[0] if is_list and len(args) == 1 else args
@@ -473,8 +575,14 @@ def MEDIAN(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 8]})
-    >>> sales.groupby("city", {"median": MEDIAN("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'median': [4.0, 6.5]}
+    >>> print(sales.groupby("city", {"median": MEDIAN("price")}))
+    +------+--------+
+    | city | median |
+    +------+--------+
+    | Oslo |  4.0   |
+    | Rome |  6.5   |
+    +------+--------+
+    [2 rows x 2 columns]
     """
     return request("interpolated_quantile", f"Median of {src_column}", src_column, parameters=["midpoint", 0.5])
 

@@ -13,7 +13,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, MissingPathError, SFrameError, StorageError
 from sframe_spark.message_text import in_words
 from sframe_spark.paths_and_uris import normalised
-from sframe_spark.session.progress import CountedTasks, ProgressBar
+from sframe_spark.session.progress import ProgressBar, TaskRows
 from sframe_spark.storage.datasets.manifest_loading_and_open_dataset_registry import load_manifest
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, MANIFEST_FILE, is_archive
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
@@ -177,12 +177,12 @@ def converted(location: str, target: str, options: ConvertOptions) -> ConvertedA
 
 
 def _with_progress(archive: Archive, target: str) -> Manifest:
-    rows, lock = CountedTasks(archive.rows), threading.Lock()
-    bar = ProgressBar(os.path.basename(archive.location), rows.counts, unit="rows")
+    rows, lock = TaskRows(archive.rows), threading.Lock()
+    bar = ProgressBar(os.path.basename(archive.location), lambda: (rows.done, rows.rows), unit="rows")
 
     def on_rows(count: int) -> None:
         with lock:
-            rows.done += count
+            rows.reach(rows.done + count)
             bar.update()
 
     try:

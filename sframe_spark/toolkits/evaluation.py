@@ -190,8 +190,14 @@ def confusion_matrix(targets: SArray, predictions: SArray) -> SFrame:
     Examples
     --------
     >>> from sframe_spark import SArray, evaluation
-    >>> evaluation.confusion_matrix(SArray([1, 0, 1]), SArray([1, 1, 1])).to_arrow().to_pydict()
-    {'target_label': [0, 1], 'predicted_label': [1, 1], 'count': [1, 2]}
+    >>> print(evaluation.confusion_matrix(SArray([1, 0, 1]), SArray([1, 1, 1])))
+    +--------------+-----------------+-------+
+    | target_label | predicted_label | count |
+    +--------------+-----------------+-------+
+    |      0       |        1        |   1   |
+    |      1       |        1        |   2   |
+    +--------------+-----------------+-------+
+    [2 rows x 3 columns]
     """
     _require_columns(targets, predictions)
     for name, column in (("targets", targets), ("predictions", predictions)):

@@ -100,8 +100,14 @@ def precision_recall_by_user(observed_user_items: SFrame, recommendations: SFram
     >>> from sframe_spark import SFrame, recommender
     >>> chosen = SFrame({"user_id": [1, 1], "item_id": [7, 9]})
     >>> recommended = SFrame({"user_id": [1, 1], "item_id": [7, 8], "rank": [1, 2]})
-    >>> recommender.util.precision_recall_by_user(chosen, recommended, [1, 2]).to_arrow().to_pydict()
-    {'user_id': [1, 1], 'cutoff': [1, 2], 'precision': [1.0, 0.5], 'recall': [0.5, 0.5], 'count': [2, 2]}
+    >>> print(recommender.util.precision_recall_by_user(chosen, recommended, [1, 2]))
+    +---------+--------+-----------+--------+-------+
+    | user_id | cutoff | precision | recall | count |
+    +---------+--------+-----------+--------+-------+
+    |    1    |   1    |    1.0    |  0.5   |   2   |
+    |    1    |   2    |    0.5    |  0.5   |   2   |
+    +---------+--------+-----------+--------+-------+
+    [2 rows x 5 columns]
     """
     if not isinstance(recommendations, SFrame) or recommendations.num_columns() < 2:
         raise SchemaError("recommendations are an SFrame with columns of users, items and ranks")

@@ -197,8 +197,13 @@ def bm25(dataset: SArray, query: Iterable[str], k1: float = 1.5, b: float = 0.75
     --------
     >>> from sframe_spark import SArray, text_analytics
     >>> pets = SArray([{"cat": 3}, {"dog": 1, "cat": 1}, {"fish": 2}, {"fish": 4}])
-    >>> text_analytics.bm25(pets, ["dog"]).to_arrow().to_pydict()
-    {'doc_id': [1], 'bm25': [0.9658317579543253]}
+    >>> print(text_analytics.bm25(pets, ["dog"]))
+    +--------+--------------------+
+    | doc_id |        bm25        |
+    +--------+--------------------+
+    |   1    | 0.9658317579543253 |
+    +--------+--------------------+
+    [1 rows x 2 columns]
     """
     wanted = _checked_query(query)
     for name, value, most in (("k1", k1, 1e11), ("b", b, 1.0)):

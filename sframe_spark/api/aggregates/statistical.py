@@ -38,8 +38,14 @@ def SKEWNESS(src_column: str, bias: bool = True) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome", "Rome"], "price": [1, 4, 1, 4]})
-    >>> sales.groupby("city", {"skewness": SKEWNESS("price")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'skewness': [nan, 0.7071067811865476]}
+    >>> print(sales.groupby("city", {"skewness": SKEWNESS("price")}))
+    +------+--------------------+
+    | city |      skewness      |
+    +------+--------------------+
+    | Oslo |        nan         |
+    | Rome | 0.7071067811865476 |
+    +------+--------------------+
+    [2 rows x 2 columns]
     """
     return request("skewness", f"Skewness of {src_column}", src_column, parameters=() if true_or_false(bias, "bias") else [False])
 
@@ -58,8 +64,14 @@ def CORRELATION(first_column: str, second_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome", "Rome"], "price": [1, 4, 2, 3], "sold": [8, 5, 6, 4]})
-    >>> sales.groupby("city", {"correlation": CORRELATION("price", "sold")}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'correlation': [None, -1.0]}
+    >>> print(sales.groupby("city", {"correlation": CORRELATION("price", "sold")}))
+    +------+-------------+
+    | city | correlation |
+    +------+-------------+
+    | Oslo |     None    |
+    | Rome |     -1.0    |
+    +------+-------------+
+    [2 rows x 2 columns]
     """
     return request("correlation", f"Correlation of {first_column} and {second_column}", first_column, second_column)
 
@@ -132,8 +144,14 @@ def PRODUCT(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> growth = SFrame({"share": ["a", "b", "a"], "factor": [1.5, 2.0, 1.25]})
-    >>> growth.groupby("share", {"growth": PRODUCT("factor")}).to_arrow().to_pydict()
-    {'share': ['a', 'b'], 'growth': [1.875, 2.0]}
+    >>> print(growth.groupby("share", {"growth": PRODUCT("factor")}))
+    +-------+--------+
+    | share | growth |
+    +-------+--------+
+    |   a   | 1.875  |
+    |   b   |  2.0   |
+    +-------+--------+
+    [2 rows x 2 columns]
     """
     return request("product", f"Product of {src_column}", src_column)
 
@@ -150,8 +168,14 @@ def GEOMETRIC_MEAN(src_column: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> growth = SFrame({"share": ["a", "b", "a"], "factor": [2.0, 2.5, 8.0]})
-    >>> growth.groupby("share", {"growth": GEOMETRIC_MEAN("factor")}).to_arrow().to_pydict()
-    {'share': ['a', 'b'], 'growth': [4.0, 2.5]}
+    >>> print(growth.groupby("share", {"growth": GEOMETRIC_MEAN("factor")}))
+    +-------+--------+
+    | share | growth |
+    +-------+--------+
+    |   a   |  4.0   |
+    |   b   |  2.5   |
+    +-------+--------+
+    [2 rows x 2 columns]
     """
     return request("geometric_mean", f"Geometric mean of {src_column}", src_column)
 
@@ -198,8 +222,14 @@ def COVARIANCE(first_column: str, second_column: str, ddof: int = 0) -> Aggregat
     --------
     >>> from sframe_spark import SFrame
     >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome", "Rome"], "price": [1, 4, 2, 3], "sold": [8, 5, 6, 4]})
-    >>> sales.groupby("city", {"covariance": COVARIANCE("price", "sold", ddof=1)}).to_arrow().to_pydict()
-    {'city': ['Oslo', 'Rome'], 'covariance': [None, -2.0]}
+    >>> print(sales.groupby("city", {"covariance": COVARIANCE("price", "sold", ddof=1)}))
+    +------+------------+
+    | city | covariance |
+    +------+------------+
+    | Oslo |    None    |
+    | Rome |    -2.0    |
+    +------+------------+
+    [2 rows x 2 columns]
     """
     label = f"Covariance of {first_column} and {second_column}"
     return request("covariance", label, first_column, second_column, parameters=[degrees_of_freedom(ddof)])
@@ -236,8 +266,14 @@ def WEIGHTED_MEAN(src_column: str, weights: str) -> AggregateRequest:
     --------
     >>> from sframe_spark import SFrame
     >>> trades = SFrame({"share": ["a", "b", "a", "a"], "price": [2.0, 5.0, 4.0, None], "sold": [3, 1, 1, 7]})
-    >>> trades.groupby("share", {"price": WEIGHTED_MEAN("price", "sold")}).to_arrow().to_pydict()
-    {'share': ['a', 'b'], 'price': [2.5, 5.0]}
+    >>> print(trades.groupby("share", {"price": WEIGHTED_MEAN("price", "sold")}))
+    +-------+-------+
+    | share | price |
+    +-------+-------+
+    |   a   |  2.5  |
+    |   b   |  5.0  |
+    +-------+-------+
+    [2 rows x 2 columns]
     """
     return request("weighted_mean", f"Mean of {src_column} weighted by {weights}", src_column, weights)
 

@@ -181,8 +181,14 @@ class Selection(Cleaning):
         Examples
         --------
         >>> from sframe_spark import SArray
-        >>> SArray(["tea", "milk", "tea"]).value_counts().to_arrow().to_pydict()
-        {'value': ['tea', 'milk'], 'count': [2, 1]}
+        >>> print(SArray(["tea", "milk", "tea"]).value_counts())
+        +-------+-------+
+        | value | count |
+        +-------+-------+
+        |  tea  |   2   |
+        |  milk |   1   |
+        +-------+-------+
+        [2 rows x 2 columns]
         """
         return make_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
 

@@ -297,8 +297,14 @@ class Items:
         Examples
         --------
         >>> from sframe_spark import SArray
-        >>> SArray([{"a": 1, "b": "x"}, {"a": 2}]).unpack().to_arrow().to_pydict()
-        {'X.a': [1, 2], 'X.b': ['x', None]}
+        >>> print(SArray([{"a": 1, "b": "x"}, {"a": 2}]).unpack())
+        +-----+------+
+        | X.a | X.b  |
+        +-----+------+
+        |  1  |  x   |
+        |  2  | None |
+        +-----+------+
+        [2 rows x 2 columns]
         """
         column_type = self._node.schema[0]
         if column_type.kind not in (DICT_KIND, LIST_KIND, ARRAY_KIND):

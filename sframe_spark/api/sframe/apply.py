@@ -94,8 +94,15 @@ class RowFunctions(Columns):
         --------
         >>> from sframe_spark import SFrame
         >>> lines = SFrame({"line": ["to be", "not"]})
-        >>> lines.flat_map(["word"], lambda row: [[word] for word in row["line"].split()]).to_arrow().to_pydict()
-        {'word': ['to', 'be', 'not']}
+        >>> print(lines.flat_map(["word"], lambda row: [[word] for word in row["line"].split()]))
+        +------+
+        | word |
+        +------+
+        |  to  |
+        |  be  |
+        | not  |
+        +------+
+        [3 rows x 1 columns]
         """
         fn = bind_function(fn, "flat_map", self._node.length.at_most)
         if isinstance(column_names, str):

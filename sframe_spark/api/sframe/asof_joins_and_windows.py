@@ -102,8 +102,15 @@ class NearRows(Relational):
         >>> from sframe_spark import SFrame
         >>> trades = SFrame({"time": [3, 7, 9]})
         >>> quotes = SFrame({"time": [1, 3, 8], "bid": [10, 11, 12]})
-        >>> trades.asof_join(quotes, on="time").to_arrow().to_pydict()
-        {'time': [3, 7, 9], 'bid': [11, 11, 12]}
+        >>> print(trades.asof_join(quotes, on="time"))
+        +------+-----+
+        | time | bid |
+        +------+-----+
+        |  3   |  11 |
+        |  7   |  11 |
+        |  9   |  12 |
+        +------+-----+
+        [3 rows x 2 columns]
         >>> list(trades.asof_join(quotes, on="time", keep_time=True, suffix="_quote")["time_quote"])
         [3, 3, 8]
         """
@@ -213,8 +220,16 @@ class NearRows(Relational):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"day": [1, 2, 2, 9], "rain": [4, 0, 2, 5]})
-        >>> sf.window("day", {"week": aggregate.SUM("rain")}, before=6).to_arrow().to_pydict()
-        {'day': [1, 2, 2, 9], 'rain': [4, 0, 2, 5], 'week': [4, 6, 6, 5]}
+        >>> print(sf.window("day", {"week": aggregate.SUM("rain")}, before=6))
+        +-----+------+------+
+        | day | rain | week |
+        +-----+------+------+
+        |  1  |  4   |  4   |
+        |  2  |  0   |  6   |
+        |  2  |  2   |  6   |
+        |  9  |  5   |  5   |
+        +-----+------+------+
+        [4 rows x 3 columns]
         >>> trips = SFrame({"day": [3, 10]})
         >>> list(trips.window("day", {"rain": aggregate.SUM("rain")}, before=2, after=-1, of=sf)["rain"])
         [6, 5]

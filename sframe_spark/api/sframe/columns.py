@@ -355,8 +355,14 @@ class Columns:
         --------
         >>> from sframe_spark import SFrame
         >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
-        >>> frame.remove_column("stars").to_arrow().to_pydict()
-        {'name': ['ann', 'bob']}
+        >>> print(frame.remove_column("stars"))
+        +------+
+        | name |
+        +------+
+        | ann  |
+        | bob  |
+        +------+
+        [2 rows x 1 columns]
         """
         # Callers may pass other classes than the annotations say.
         arguments: tuple[Any, Any] = (column_name, inplace)
@@ -382,8 +388,13 @@ class Columns:
         Examples
         --------
         >>> from sframe_spark import SFrame
-        >>> SFrame({"id": [1], "name": ["ann"], "stars": [5]}).remove_columns(["id", "stars"]).to_arrow().to_pydict()
-        {'name': ['ann']}
+        >>> print(SFrame({"id": [1], "name": ["ann"], "stars": [5]}).remove_columns(["id", "stars"]))
+        +------+
+        | name |
+        +------+
+        | ann  |
+        +------+
+        [1 rows x 1 columns]
         """
         positions = sorted(self._position(name, errors.ColumnNotFoundError) for name in dict.fromkeys(map(str, column_names)))
         names = FrameNames.of_strings(without(self._names, positions))
@@ -506,8 +517,14 @@ class Columns:
         --------
         >>> from sframe_spark import SFrame
         >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
-        >>> frame.add_row_number(start=1).to_arrow().to_pydict()
-        {'id': [1, 2], 'name': ['ann', 'bob'], 'stars': [5, 3]}
+        >>> print(frame.add_row_number(start=1))
+        +----+------+-------+
+        | id | name | stars |
+        +----+------+-------+
+        | 1  | ann  |   5   |
+        | 2  | bob  |   3   |
+        +----+------+-------+
+        [2 rows x 3 columns]
         """
         name = require_name(column_name) or automatic_name([])
         if not isinstance(start, int):

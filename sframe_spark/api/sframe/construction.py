@@ -210,8 +210,14 @@ def other_frame(data: Any, member: str, refusal: type[SFrameError] = SchemaError
     Examples
     --------
     >>> from sframe_spark import SFrame
-    >>> SFrame({"a": [1]}).append({"a": [2]}).to_arrow().to_pydict()
-    {'a': [1, 2]}
+    >>> print(SFrame({"a": [1]}).append({"a": [2]}))
+    +---+
+    | a |
+    +---+
+    | 1 |
+    | 2 |
+    +---+
+    [2 rows x 1 columns]
     """
     if isinstance(data, ClassRegistry.frame):
         return data

@@ -78,8 +78,14 @@ class TimeGroups(Relational):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"time": [1, 1, 2], "v": [5, 7, 1]})
-        >>> sf.groupby_cycles("time", operations={"total": aggregate.SUM("v")}).to_arrow().to_pydict()
-        {'time': [1, 2], 'total': [12, 1]}
+        >>> print(sf.groupby_cycles("time", operations={"total": aggregate.SUM("v")}))
+        +------+-------+
+        | time | total |
+        +------+-------+
+        |  1   |   12  |
+        |  2   |   1   |
+        +------+-------+
+        [2 rows x 2 columns]
         """
         time, keys = self._time_position(on), self._key_positions(by, "by")
         aggregations, names = self._group_aggregates([time, *keys], operations)
@@ -115,8 +121,15 @@ class TimeGroups(Relational):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"state": ["on", "on", "off", "on"], "v": [1, 2, 3, 4]})
-        >>> sf.groupby_runs("state", {"rows": aggregate.COUNT(), "total": aggregate.SUM("v")}).to_arrow().to_pydict()
-        {'state': ['on', 'off', 'on'], 'rows': [2, 1, 1], 'total': [3, 3, 4]}
+        >>> print(sf.groupby_runs("state", {"rows": aggregate.COUNT(), "total": aggregate.SUM("v")}))
+        +-------+------+-------+
+        | state | rows | total |
+        +-------+------+-------+
+        |   on  |  2   |   3   |
+        |  off  |  1   |   3   |
+        |   on  |  1   |   4   |
+        +-------+------+-------+
+        [3 rows x 3 columns]
         """
         keys = self._key_positions(columns, "columns")
         if not keys:
@@ -297,8 +310,15 @@ class TimeGroups(Relational):
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"time": [1, 9, 10, 35], "v": [1, 2, 3, 4]})
         >>> found = sf.groupby_intervals("time", every=10, operations={"total": aggregate.SUM("v")})
-        >>> found.to_arrow().to_pydict()
-        {'time': [0, 10, 30], 'total': [3, 3, 4]}
+        >>> print(found)
+        +------+-------+
+        | time | total |
+        +------+-------+
+        |  0   |   3   |
+        |  10  |   3   |
+        |  30  |   4   |
+        +------+-------+
+        [3 rows x 2 columns]
         """
         position = self._clock_position(on)
         if isinstance(operations, (ClassRegistry.array, ClassRegistry.frame)):
@@ -370,8 +390,16 @@ class TimeGroups(Relational):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"time": [1, 9, 10, 35], "v": [1, 2, 3, 4]})
-        >>> sf.resample("time", 10, {"total": aggregate.SUM("v")}, fill="forward").to_arrow().to_pydict()
-        {'time': [0, 10, 20, 30], 'total': [3, 3, 3, 4]}
+        >>> print(sf.resample("time", 10, {"total": aggregate.SUM("v")}, fill="forward"))
+        +------+-------+
+        | time | total |
+        +------+-------+
+        |  0   |   3   |
+        |  10  |   3   |
+        |  20  |   3   |
+        |  30  |   4   |
+        +------+-------+
+        [4 rows x 2 columns]
         >>> list(sf.resample("time", 10, start=-5, stop=30)["time"])
         [-10, 0, 10, 20]
         """

@@ -74,8 +74,14 @@ class Joins(Relational):
         >>> from sframe_spark import SFrame
         >>> orders = SFrame({"name": ["bob", "ann", "eve"], "price": [3, 5, 4]})
         >>> lands = SFrame({"name": ["ann", "bob"], "land": ["de", "fr"]})
-        >>> orders.join(lands, on="name").to_arrow().to_pydict()
-        {'name': ['bob', 'ann'], 'price': [3, 5], 'land': ['fr', 'de']}
+        >>> print(orders.join(lands, on="name"))
+        +------+-------+------+
+        | name | price | land |
+        +------+-------+------+
+        | bob  |   3   |  fr  |
+        | ann  |   5   |  de  |
+        +------+-------+------+
+        [2 rows x 3 columns]
         >>> orders.join(lands, on="name", how="left")["land"][2] is None
         True
         """

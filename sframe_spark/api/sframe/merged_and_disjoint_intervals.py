@@ -77,8 +77,14 @@ class IntervalSets(Relational):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> calls = SFrame({"from": [1, 3, 9], "to": [4, 6, 10]})
-        >>> calls.merge_intervals("from", "to", operations={"calls": aggregate.COUNT()}).to_arrow().to_pydict()
-        {'from': [1, 9], 'to': [6, 10], 'calls': [2, 1]}
+        >>> print(calls.merge_intervals("from", "to", operations={"calls": aggregate.COUNT()}))
+        +------+----+-------+
+        | from | to | calls |
+        +------+----+-------+
+        |  1   | 6  |   2   |
+        |  9   | 10 |   1   |
+        +------+----+-------+
+        [2 rows x 3 columns]
         """
         names = self._interval_names(start, end, by)
         aggregations, result = self._aggregates([*names, start, end], *([] if operations is None else [operations]))
@@ -128,8 +134,16 @@ class IntervalSets(Relational):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> calls = SFrame({"from": [1, 3, 9], "to": [4, 6, 10]})
-        >>> calls.disjoint_intervals("from", "to", operations={"calls": aggregate.COUNT()}).to_arrow().to_pydict()
-        {'from': [1, 3, 4, 9], 'to': [3, 4, 6, 10], 'calls': [1, 2, 1, 1]}
+        >>> print(calls.disjoint_intervals("from", "to", operations={"calls": aggregate.COUNT()}))
+        +------+----+-------+
+        | from | to | calls |
+        +------+----+-------+
+        |  1   | 3  |   1   |
+        |  3   | 4  |   2   |
+        |  4   | 6  |   1   |
+        |  9   | 10 |   1   |
+        +------+----+-------+
+        [4 rows x 3 columns]
         """
         names = self._interval_names(start, end, by)
         aggregations, result = self._aggregates([*names, start, end], *([] if operations is None else [operations]))

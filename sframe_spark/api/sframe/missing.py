@@ -41,8 +41,14 @@ class MissingValues(Columns):
         Examples
         --------
         >>> from sframe_spark import SFrame
-        >>> SFrame({"name": ["ann", "bob"], "stars": [5, None]}).fillna("stars", 0).to_arrow().to_pydict()
-        {'name': ['ann', 'bob'], 'stars': [5, 0]}
+        >>> print(SFrame({"name": ["ann", "bob"], "stars": [5, None]}).fillna("stars", 0))
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | ann  |   5   |
+        | bob  |   0   |
+        +------+-------+
+        [2 rows x 2 columns]
         """
         frame = make_frame(self._node, self._names)
         frame[column_name] = frame.select_column(column_name).fillna(value)

@@ -138,8 +138,14 @@ class SFrame(
     --------
     >>> sf = SFrame({"a": [3, 1, 2]})
     >>> sf["b"] = sf["a"] * 10
-    >>> sf.head(2).to_arrow().to_pydict()
-    {'a': [3, 1], 'b': [30, 10]}
+    >>> print(sf.head(2))
+    +---+----+
+    | a | b  |
+    +---+----+
+    | 3 | 30 |
+    | 1 | 10 |
+    +---+----+
+    [2 rows x 2 columns]
     """
 
     @call_example("SFrame({'a': [1, 2], 'b': ['x', 'y']})")
@@ -315,8 +321,13 @@ class SFrame(
 
         Examples
         --------
-        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).head(1).to_arrow().to_pydict()
-        {'name': ['ann'], 'stars': [5]}
+        >>> print(SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).head(1))
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | ann  |   5   |
+        +------+-------+
+        [1 rows x 2 columns]
         """
         return SFrame(_node=slice_rows(self._node, 0, head_count(n)), _names=self._names)
 
@@ -337,8 +348,13 @@ class SFrame(
 
         Examples
         --------
-        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).tail(1).to_arrow().to_pydict()
-        {'name': ['bob'], 'stars': [3]}
+        >>> print(SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).tail(1))
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | bob  |   3   |
+        +------+-------+
+        [1 rows x 2 columns]
         """
         count = head_count(n)
         rows = len(self)

@@ -58,10 +58,24 @@ class Relational(Columns):
         --------
         >>> from sframe_spark import SFrame
         >>> frame = SFrame({"city": ["Rome", "Oslo", "Rome"], "day": [2, 1, 1]})
-        >>> frame.sort("day").to_arrow().to_pydict()
-        {'city': ['Oslo', 'Rome', 'Rome'], 'day': [1, 1, 2]}
-        >>> frame.sort([("city", False), ("day", True)]).to_arrow().to_pydict()
-        {'city': ['Rome', 'Rome', 'Oslo'], 'day': [1, 2, 1]}
+        >>> print(frame.sort("day"))
+        +------+-----+
+        | city | day |
+        +------+-----+
+        | Oslo |  1  |
+        | Rome |  1  |
+        | Rome |  2  |
+        +------+-----+
+        [3 rows x 2 columns]
+        >>> print(frame.sort([("city", False), ("day", True)]))
+        +------+-----+
+        | city | day |
+        +------+-----+
+        | Rome |  1  |
+        | Rome |  2  |
+        | Oslo |  1  |
+        +------+-----+
+        [3 rows x 2 columns]
         """
         return make_frame(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
 
@@ -117,8 +131,13 @@ class Relational(Columns):
         Examples
         --------
         >>> from sframe_spark import SFrame
-        >>> SFrame({"name": ["ann", "bob", "cy"], "stars": [3, 5, None]}).topk("stars", k=1).to_arrow().to_pydict()
-        {'name': ['bob'], 'stars': [5]}
+        >>> print(SFrame({"name": ["ann", "bob", "cy"], "stars": [3, 5, None]}).topk("stars", k=1))
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | bob  |   5   |
+        +------+-------+
+        [1 rows x 2 columns]
         """
         position, count = self._position(require_name(column_name)), head_count(k)
         self._check_sortable(position)
@@ -137,8 +156,14 @@ class Relational(Columns):
         Examples
         --------
         >>> from sframe_spark import SFrame
-        >>> SFrame({"name": ["bob", "ann", "bob"], "land": ["fr", "de", "fr"]}).unique().to_arrow().to_pydict()
-        {'land': ['de', 'fr'], 'name': ['ann', 'bob']}
+        >>> print(SFrame({"name": ["bob", "ann", "bob"], "land": ["fr", "de", "fr"]}).unique())
+        +------+------+
+        | land | name |
+        +------+------+
+        |  de  | ann  |
+        |  fr  | bob  |
+        +------+------+
+        [2 rows x 2 columns]
         """
         if not self._names:
             return make_frame(self._node, self._names)
@@ -168,8 +193,14 @@ class Relational(Columns):
         --------
         >>> from sframe_spark import SFrame
         >>> visits = SFrame({"name": ["bob", "ann", "bob"], "day": [1, 2, 3]})
-        >>> visits.drop_duplicates("name").to_arrow().to_pydict()
-        {'name': ['ann', 'bob'], 'day': [2, 1]}
+        >>> print(visits.drop_duplicates("name"))
+        +------+-----+
+        | name | day |
+        +------+-----+
+        | ann  |  2  |
+        | bob  |  1  |
+        +------+-----+
+        [2 rows x 2 columns]
         """
         keys = [self._group_key(name, errors.NoSubsetError) for name in ([subset] if isinstance(subset, str) else sorted(subset))]
         others = without(range(len(self._names)), sorted(keys))
@@ -201,8 +232,14 @@ class Relational(Columns):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"k": ["b", "a", "b"], "v": [1, 2, 3]})
-        >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()
-        {'k': ['a', 'b'], 's': [2, 4]}
+        >>> print(sf.groupby("k", {"s": aggregate.SUM("v")}))
+        +---+---+
+        | k | s |
+        +---+---+
+        | a | 2 |
+        | b | 4 |
+        +---+---+
+        [2 rows x 2 columns]
         """
         if not isinstance(key_column_names, Iterable):
             raise errors.SchemaError(f"keys are given as a column name or a list of names, got {text_for_message(key_column_names)}")
@@ -269,8 +306,14 @@ class Relational(Columns):
         Examples
         --------
         >>> from sframe_spark import SFrame
-        >>> SFrame({"name": ["ann"], "stars": [5]}).append(SFrame({"stars": [3], "name": ["bob"]})).to_arrow().to_pydict()
-        {'name': ['ann', 'bob'], 'stars': [5, 3]}
+        >>> print(SFrame({"name": ["ann"], "stars": [5]}).append(SFrame({"stars": [3], "name": ["bob"]})))
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | ann  |   5   |
+        | bob  |   3   |
+        +------+-------+
+        [2 rows x 2 columns]
         """
         other = other_frame(other, "append", errors.UnsupportedOperationError)
         if not self._names or not other._names:
@@ -325,10 +368,20 @@ class Relational(Columns):
         --------
         >>> from sframe_spark import SFrame
         >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
-        >>> frame.filter_by(["ann", "eve"], "name").to_arrow().to_pydict()
-        {'name': ['ann'], 'stars': [5]}
-        >>> frame.filter_by("ann", "name", exclude=True).to_arrow().to_pydict()
-        {'name': ['bob'], 'stars': [3]}
+        >>> print(frame.filter_by(["ann", "eve"], "name"))
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | ann  |   5   |
+        +------+-------+
+        [1 rows x 2 columns]
+        >>> print(frame.filter_by("ann", "name", exclude=True))
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | bob  |   3   |
+        +------+-------+
+        [1 rows x 2 columns]
         """
         position = self._group_key(require_name(column_name))
         values = one_value(values)
