@@ -157,7 +157,7 @@ class Arithmetic:
         return self.__abs__()
 
     @staticmethod
-    def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:
+    def where(condition: SArray, istrue: Any, isfalse: Any, dtype: type | None = None) -> SArray:
         """Return a column with the value of ``istrue`` in rows where the condition is true, and of ``isfalse`` in the other rows.
 
         Parameters

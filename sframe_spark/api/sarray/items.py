@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from sframe_spark.api.argument_types import ColumnClass, Names
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.node_value_conversion import literal_of
 from sframe_spark.api.unpacked_columns import distinct_keys, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions
@@ -247,7 +248,9 @@ class Items:
         length = int(width) if isinstance(width, (int, np.integer)) and not isinstance(width, bool) else width
         return make_array(apply_function("str_pad", self._node, parameters=(length, side, fill)))
 
-    def stack(self, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
+    def stack(
+        self, new_column_name: Names | None = None, drop_na: bool = False, new_column_type: ColumnClass | Sequence[ColumnClass] | None = None
+    ) -> SFrame:
         """Return a frame with one row for each item of the lists, arrays or dicts, in their order; see :meth:`SFrame.stack`.
 
         Parameters
@@ -270,7 +273,13 @@ class Items:
         """
         return make_frame(self._node, [_ALONE]).stack(_ALONE, new_column_name, drop_na, new_column_type)
 
-    def unpack(self, column_name_prefix: str | None = "X", column_types: Any = None, na_value: Any = None, limit: Any = None) -> SFrame:
+    def unpack(
+        self,
+        column_name_prefix: str | None = "X",
+        column_types: Sequence[ColumnClass] | Mapping[str, ColumnClass] | None = None,
+        na_value: Any = None,
+        limit: Sequence[Any] | None = None,
+    ) -> SFrame:
         """Return a frame with one column for each index of the lists or arrays, or for each key of the dicts.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from sframe_spark.api.argument_types import ColumnClass
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange.dataframe_libraries import is_column
@@ -161,7 +162,7 @@ class Cleaning:
         return self.clip(upper=threshold)
 
     @call_example("sf['a'].astype(float, undefined_on_failure=True), which makes missing what fails")
-    def astype(self, dtype: Any, undefined_on_failure: bool = False) -> SArray:
+    def astype(self, dtype: ColumnClass, undefined_on_failure: bool = False) -> SArray:
         """Return the values converted to another class.
 
         Parameters

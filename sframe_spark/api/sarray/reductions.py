@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import array
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from sframe_spark.api import aggregate
 from sframe_spark.api.aggregates.requests import AggregateRequest
-from sframe_spark.api.class_registry import ClassRegistry, make_array
+from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.index_argument_checks import degrees_of_freedom, is_row_index
 from sframe_spark.api.node_value_conversion import literal_of, reduce_values, require_pairs, row_count
@@ -313,7 +314,7 @@ class Reductions:
         """
         return Sketch(make_array(self._node), background, sub_sketch_keys or ())
 
-    def quantile(self, share: Any, interpolate: str = "linear") -> Any:
+    def quantile(self, share: float | Sequence[float], interpolate: str = "linear") -> Any:
         """Return a quantile of all values, or for a list of shares a list of quantiles; None if there are no values.
 
         NaN counts as the largest number.
@@ -418,7 +419,7 @@ class Reductions:
         """
         return self._of_request(aggregate.KURTOSIS("x", fisher, bias))
 
-    def correlation(self, other: Any) -> float | None:
+    def correlation(self, other: SArray) -> float | None:
         """Return the Pearson correlation with another column of as many rows, over the rows in which both have a value; None with fewer than two.
 
         It is NaN if a column has equal values in all of these rows, or an infinity or NaN.
@@ -470,7 +471,7 @@ class Reductions:
             raise SchemaError(f"autocorrelation takes a number of rows, an int, got {lag!r}")
         return self.correlation(make_array(shift_rows(self._node, int(lag))))
 
-    def covariance(self, other: Any, ddof: int = 0) -> float | None:
+    def covariance(self, other: SArray, ddof: int = 0) -> float | None:
         """Return the covariance with another column of as many rows, over the rows in which both have a value; None with no more than ``ddof``.
 
         Parameters

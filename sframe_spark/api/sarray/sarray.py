@@ -11,6 +11,7 @@ import numpy as np
 
 from sframe_spark import errors
 from sframe_spark.api import display, index_argument_checks
+from sframe_spark.api.argument_types import ColumnClass
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
@@ -120,7 +121,7 @@ class SArray(
         register_handle(self)
 
     @classmethod
-    def from_const(cls, value: Any, size: int, dtype: Any = NoneType) -> SArray:
+    def from_const(cls, value: Any, size: int, dtype: ColumnClass = NoneType) -> SArray:
         """Return a column with the same value in each row.
 
         Parameters
@@ -368,7 +369,7 @@ class SArray(
         return SArray(_node=append(*[recoded(node, common) for node in nodes]))
 
     @call_example("sf['a'].apply(lambda value: value + 1, int)")
-    def apply(self, fn: Callable[[Any], Any], dtype: Any = None, skip_na: bool = True) -> SArray:
+    def apply(self, fn: Callable[[Any], Any], dtype: ColumnClass | None = None, skip_na: bool = True) -> SArray:
         """Return a column of the results of a Python function, which is called once for each value.
 
         Parameters

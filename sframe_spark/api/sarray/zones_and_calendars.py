@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from sframe_spark.api.argument_types import Distance, Time, Zone
 from sframe_spark.api.class_registry import SArray, make_array
 from sframe_spark.api.interval_arguments import interval_grid
 from sframe_spark.errors import InvalidArgumentError
@@ -18,7 +17,7 @@ class ZonesAndCalendars:
 
     _node: PlannerNode
 
-    def in_zone(self, zone: Any) -> SArray:
+    def in_zone(self, zone: Zone) -> SArray:
         """Return the same instants with the offsets from UTC that a time zone has at them; missing where a value is missing.
 
         Parameters
@@ -45,7 +44,7 @@ class ZonesAndCalendars:
         """
         return make_array(apply_function("in_zone", self._node, parameters=(zone_name(zone),)))
 
-    def from_zone(self, zone: Any, ambiguous: str = "error", nonexistent: str = "error") -> SArray:
+    def from_zone(self, zone: Zone, ambiguous: str = "error", nonexistent: str = "error") -> SArray:
         """Return date-times without offsets as instants: times by the clock of a time zone; missing where a value is missing.
 
         Parameters
@@ -83,7 +82,7 @@ class ZonesAndCalendars:
         name = "from_zone_or_missing" if "missing" in (ambiguous, nonexistent) else "from_zone"
         return make_array(apply_function(name, self._node, parameters=(zone_name(zone), ambiguous, nonexistent)))
 
-    def floor_time(self, every: Any, *, zone: Any = None, origin: Any = None, offset: Any = None) -> SArray:
+    def floor_time(self, every: Distance, *, zone: Zone | None = None, origin: Time | None = None, offset: Distance | None = None) -> SArray:
         """Return for each value the start of the interval in which it lies; missing values, NaN and infinite values stay as they are.
 
         Parameters

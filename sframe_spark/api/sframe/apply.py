@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sframe_spark.api.argument_types import ColumnClass
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.error_hints import call_example
@@ -29,7 +30,7 @@ class RowFunctions(Columns):
     """Mixin of SFrame: Python functions that are called for each row."""
 
     @call_example("sf.apply(lambda row: row['a'] + row['b']), of rows; of values sf['a'].apply(function)")
-    def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
+    def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: ColumnClass | None = None, seed: int | None = None) -> SArray:
         """Return a column of the results of a Python function, which is called once for each row.
 
         Parameters

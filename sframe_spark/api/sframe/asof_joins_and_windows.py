@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sframe_spark.api.argument_types import Aggregates, Distance, NamesOfBoth
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, name_list, unique_names
 from sframe_spark.api.error_hints import also_named, call_example
@@ -38,10 +39,10 @@ class NearRows(Relational):
     @call_example("sf.asof_join(other, on='time', by='key', tolerance='1min'), with on={'a': 'b'} for other names")
     def asof_join(
         self,
-        other: Any,
-        on: Any = None,
-        by: Any = None,
-        tolerance: Any = None,
+        other: SFrame | Sequence[SFrame],
+        on: str | Mapping[str, str] | None = None,
+        by: NamesOfBoth | None = None,
+        tolerance: Distance | None = None,
         direction: str = "backward",
         allow_exact: bool = True,
         *,
@@ -49,7 +50,7 @@ class NearRows(Relational):
         right_on: str | None = None,
         skip_missing: bool = False,
         keep_time: bool = False,
-        suffix: Any = None,
+        suffix: str | Sequence[str] | None = None,
     ) -> SFrame:
         """Return each row with the values from the row of another frame that has the nearest key. Every row appears once, in its order.
 
@@ -166,14 +167,14 @@ class NearRows(Relational):
     @also_named(operations="aggregates")
     def window(
         self,
-        on: Any,
-        aggregates: Any,
-        before: Any = None,
-        after: Any = None,
-        by: Any = None,
+        on: str | Mapping[str, str] | None,
+        aggregates: Aggregates,
+        before: Distance | None = None,
+        after: Distance | None = None,
+        by: NamesOfBoth | None = None,
         closed: str = "both",
         *,
-        of: Any = None,
+        of: SFrame | None = None,
         prevailing: bool = False,
     ) -> SFrame:
         """Return each row with aggregates over the rows whose key is near: from ``before`` below its own key to ``after`` above it.

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
+from sframe_spark.api.argument_types import Path
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.error_hints import call_example
@@ -221,7 +222,7 @@ class FrameFiles(Columns):
 
     @staticmethod
     @call_example("SFrame.read_json('rows.json', orient='lines')")
-    def read_json(url: Any, orient: Literal["records", "lines"] = "records", encoding: str = "utf-8") -> SFrame:
+    def read_json(url: Path | Sequence[Path], orient: Literal["records", "lines"] = "records", encoding: str = "utf-8") -> SFrame:
         """Return a frame of the objects in JSON files, each of which is a row. Columns are sorted by name.
 
         Each column gets the class that holds all its values unchanged: ``int`` (also for true and false), ``float``, ``str``, ``list`` or ``dict``.
@@ -313,7 +314,7 @@ class FrameFiles(Columns):
 
     @staticmethod
     @call_example("SFrame.read_parquet('rows')[['a', 'b']], which reads these columns alone")
-    def read_parquet(path: Any) -> SFrame:
+    def read_parquet(path: Path | Sequence[Path]) -> SFrame:
         """Return a frame of the rows of Parquet files, in order of file names. Only the columns and files that are needed are read.
 
         For a partitioned table, whose directories are named as in ``year=2024/part-0.parquet``, the columns in directory names come last; filters on
@@ -344,7 +345,7 @@ class FrameFiles(Columns):
         return make_frame(*construction.frame_from_parquet(path))
 
     @staticmethod
-    def read_orc(path: Any) -> SFrame:
+    def read_orc(path: Path | Sequence[Path]) -> SFrame:
         """Return a frame of the rows of ORC files, in order of file names. All rows are read now and stored in this package's own format.
 
         Parameters
@@ -448,7 +449,7 @@ class FrameFiles(Columns):
 
     def export_csv(
         self,
-        filename: Any,
+        filename: Path,
         delimiter: str = ",",
         line_terminator: str = "\n",
         header: bool = True,
@@ -526,7 +527,7 @@ class FrameFiles(Columns):
 
     @staticmethod
     def read_csv(
-        url: Any,
+        url: Path | Sequence[Path],
         delimiter: str = ",",
         header: bool = True,
         error_bad_lines: bool = False,
@@ -635,7 +636,7 @@ class FrameFiles(Columns):
 
     @staticmethod
     def read_csv_with_errors(
-        url: Any,
+        url: Path | Sequence[Path],
         delimiter: str = ",",
         header: bool = True,
         comment_char: str | None = "",

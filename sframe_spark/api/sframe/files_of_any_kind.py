@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import attrs
 
 # Arrow's files are registered as the files of plug-ins are.
 import sframe_spark.operators.sources.arrow_files  # noqa: F401
+from sframe_spark.api.argument_types import Path
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.io.path_arguments import file_path_text, path_text
@@ -85,7 +86,7 @@ class FilesOfAnyKind(Columns):
 
     @staticmethod
     @call_example("SFrame.read('rows.arrow')")
-    def read(path: Any, format: str | None = None, **options: Any) -> SFrame:
+    def read(path: Path | Sequence[Path], format: str | None = None, **options: Any) -> SFrame:
         """Return a frame of the rows of files of any kind: of this package's readers, and of those that plug-ins have registered.
 
         The kind is that of the file's suffix or, if no kind has the suffix, that of its first bytes; of several files, that of the first. Only what
@@ -118,16 +119,16 @@ class FilesOfAnyKind(Columns):
         ...     list(SFrame.read(directory + "/rows.arrow")["a"])
         [1, 2]
         """
-        files = None
+        files, place = None, cast(Any, path)
         if is_open_file(path):
-            path = resolve(path, natural_sort_key)
+            place = resolve(path, natural_sort_key)
         if format is None:
-            format, files = kind_of_files(path)
+            format, files = kind_of_files(place)
         if format in BUILTIN_KINDS:
-            frame: SFrame = call_builtin(format, "read", BUILTIN_KINDS[format].read, path, **options)
+            frame: SFrame = call_builtin(format, "read", BUILTIN_KINDS[format].read, place, **options)
             return frame
         kind = SOURCES.named(format, BUILTIN_KINDS)
-        return frame_of_files(kind, files or resolve(path, natural_sort_key, f"{format} file", in_place=True), options)
+        return frame_of_files(kind, files or resolve(place, natural_sort_key, f"{format} file", in_place=True), options)
 
     @call_example("sf.write('rows.arrow')")
     def write(self, path: str | os.PathLike[str], format: str | None = None, parts: bool = False, **options: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sframe_spark.api.argument_types import Names
 from sframe_spark.api.class_registry import SArray, SFrame, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray.windows import ORDERED, bin_count, interpolation_method, limit_of, rank_options, require_kind, rolling_rank_options
@@ -20,7 +21,7 @@ class GapsAndRanks(NeighbouringRows):
     """Mixin of SFrame: columns whose missing values are filled, or whose values are ranked, among rows with the same key. Rows stay in place."""
 
     @call_example("sf.rank('price', by='time')")
-    def rank(self, column: str, *, by: Any = None, method: str = "average", ascending: bool = True, percent: bool = False) -> SArray:
+    def rank(self, column: str, *, by: Names | None = None, method: str = "average", ascending: bool = True, percent: bool = False) -> SArray:
         """Return the rank of each value among the values of all rows with the same key, from 1; missing values have none.
 
         Rows are sorted by key and value, and the ranks back; of a frame in the order of the key (a time), each key is sorted by itself.
@@ -69,7 +70,7 @@ class GapsAndRanks(NeighbouringRows):
         window_start: int,
         min_observations: int | None = None,
         *,
-        by: Any = None,
+        by: Names | None = None,
         method: str = "average",
         ascending: bool = True,
         percent: bool = False,
@@ -111,7 +112,7 @@ class GapsAndRanks(NeighbouringRows):
         return new_columns([column_of(node, index) for index in range(len(positions))], names, isinstance(columns, str))
 
     @call_example("sf.qcut('price', 4, by='time')")
-    def qcut(self, column: str, q: int, *, by: Any = None) -> SArray:
+    def qcut(self, column: str, q: int, *, by: Names | None = None) -> SArray:
         """Return the number of the quantile bin of each value among the values of all rows with the same key, from 0 to ``q`` - 1.
 
         Parameters
@@ -147,7 +148,9 @@ class GapsAndRanks(NeighbouringRows):
         return keys
 
     @call_example("sf.fill_forward('price', by='symbol', limit=5)")
-    def fill_forward(self, columns: str | Sequence[str], on: str | None = None, *, by: Any = None, limit: Any = None) -> SArray | SFrame:
+    def fill_forward(
+        self, columns: str | Sequence[str], on: str | None = None, *, by: Names | None = None, limit: int | None = None
+    ) -> SArray | SFrame:
         """Return columns with their missing values replaced by the last known value before them with the same key.
 
         NaN is a value: it is not replaced, and fills what is missing after it. Values before the first known one of a key stay missing.
@@ -194,7 +197,9 @@ class GapsAndRanks(NeighbouringRows):
         return self._filled(columns, on, by, limit, backward=False)
 
     @call_example("sf.fill_backward('price', by='symbol', limit=5)")
-    def fill_backward(self, columns: str | Sequence[str], on: str | None = None, *, by: Any = None, limit: Any = None) -> SArray | SFrame:
+    def fill_backward(
+        self, columns: str | Sequence[str], on: str | None = None, *, by: Names | None = None, limit: int | None = None
+    ) -> SArray | SFrame:
         """Return columns with their missing values replaced by the next known value after them with the same key.
 
         Values after the last known one of a key stay missing. The rows are read from the last to the first, and the columns stored.
@@ -238,7 +243,7 @@ class GapsAndRanks(NeighbouringRows):
         return new_columns([column_of(node, index) for index in range(len(positions))], names, isinstance(columns, str))
 
     @call_example("sf.interpolate('a', on='time', by='key')")
-    def interpolate(self, column: str, on: str | None = None, *, by: Any = None, method: str = "linear", limit: Any = None) -> SArray:
+    def interpolate(self, column: str, on: str | None = None, *, by: Names | None = None, method: str = "linear", limit: int | None = None) -> SArray:
         """Return a column with its missing values replaced by points on the straight line between the known values before and after them.
 
         NaN counts as missing, as in :meth:`fillna`. Values without a known one on both sides stay as they are. A row whose position is missing or NaN

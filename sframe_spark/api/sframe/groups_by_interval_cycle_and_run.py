@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.aggregates.requests import AggregateRequest
+from sframe_spark.api.argument_types import Aggregates, Distance, Names, Time, Zone
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import also_named, call_example
@@ -46,7 +47,7 @@ class TimeGroups(Relational):
     """Mixin of SFrame: groups of rows by interval, cycle or run."""
 
     @also_named(aggregates="operations")
-    def groupby_cycles(self, on: str, by: Any = None, operations: Any = None) -> SFrame:
+    def groupby_cycles(self, on: str, by: Names | None = None, operations: Aggregates | None = None) -> SFrame:
         """Return one row for each distinct time, or combination of time and key: the time, the key, and aggregates of its rows.
 
         Parameters
@@ -92,7 +93,7 @@ class TimeGroups(Relational):
         return make_frame(group_by_cycles(self._node, time, keys, aggregations), names)
 
     @also_named(aggregates="operations")
-    def groupby_runs(self, columns: Any, operations: Any = None) -> SFrame:
+    def groupby_runs(self, columns: Names, operations: Aggregates | None = None) -> SFrame:
         """Return one row for each run of consecutive rows that are equal in some columns: these columns, and aggregates of the run.
 
         Parameters
@@ -138,7 +139,7 @@ class TimeGroups(Relational):
         return make_frame(group_adjacent_equal_keys(*narrowed(self._node, keys, aggregations)), names)
 
     def add_columns_by_cycle(
-        self, fn: Callable[[list[dict[str, Any]]], Any], column_names: Any, on: str, by: Any = None, dtypes: Any = None
+        self, fn: Callable[[list[dict[str, Any]]], Any], column_names: Any, on: str, by: Names | None = None, dtypes: Any = None
     ) -> SFrame:
         """Return this frame with new columns that a function computes from all rows of one time (a cycle), or of one time and key, at once.
 
@@ -244,17 +245,17 @@ class TimeGroups(Relational):
     def groupby_intervals(
         self,
         on: str,
-        every: Any = None,
-        operations: Any = None,
-        by: Any = None,
+        every: Distance | None = None,
+        operations: Aggregates | None = None,
+        by: Names | None = None,
         clock: Any = None,
         closed: str = "left",
         label: str = "left",
         *,
-        zone: Any = None,
-        origin: Any = None,
-        offset: Any = None,
-        period: Any = None,
+        zone: Zone | None = None,
+        origin: Time | None = None,
+        offset: Distance | None = None,
+        period: Distance | None = None,
     ) -> SFrame:
         """Return one row for each interval that contains rows, or combination of interval and key: its label, the key, and aggregates of its rows.
 
@@ -343,18 +344,18 @@ class TimeGroups(Relational):
     def resample(
         self,
         on: str,
-        every: Any,
-        operations: Any = None,
-        by: Any = None,
+        every: Distance,
+        operations: Aggregates | None = None,
+        by: Names | None = None,
         fill: str = "missing",
         closed: str = "left",
         label: str = "left",
         *,
-        zone: Any = None,
-        origin: Any = None,
-        offset: Any = None,
-        start: Any = None,
-        stop: Any = None,
+        zone: Zone | None = None,
+        origin: Time | None = None,
+        offset: Distance | None = None,
+        start: Time | None = None,
+        stop: Time | None = None,
     ) -> SFrame:
         """Return one row for each interval, even without rows, from the first to the last interval that contains rows.
 
@@ -418,7 +419,9 @@ class TimeGroups(Relational):
         return make_frame(resample(self._node, AssignIntervals(position, grid), keys, aggregations, fill == "forward", bounds), names)
 
     @staticmethod
-    def uniform_clock(start: Any, stop: Any, every: Any, *, zone: Any = None, origin: Any = None, offset: Any = None) -> SFrame:
+    def uniform_clock(
+        start: Time, stop: Time, every: Distance, *, zone: Zone | None = None, origin: Time | None = None, offset: Distance | None = None
+    ) -> SFrame:
         """Return a frame with one column ``time``: times at equal distances from ``start`` to ``stop``, which is included if it is one of them.
 
         Parameters

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sframe_spark.api.argument_types import Distance, NamesOfBoth
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import unique_names
 from sframe_spark.api.error_hints import call_example
@@ -41,7 +42,7 @@ class IntervalJoins(Relational):
         on: str,
         start: str,
         end: str,
-        by: Any = None,
+        by: NamesOfBoth | None = None,
         how: str = "inner",
         closed: str = "both",
         suffix: str | None = None,
@@ -109,7 +110,14 @@ class IntervalJoins(Relational):
 
     @call_example("sf.join_overlapping(other, start='from', end='to', by='key')")
     def join_overlapping(
-        self, other: SFrame, start: Any, end: Any, by: Any = None, how: str = "inner", closed: str = "both", suffix: str | None = None
+        self,
+        other: SFrame,
+        start: str | Mapping[str, str],
+        end: str | Mapping[str, str],
+        by: NamesOfBoth | None = None,
+        how: str = "inner",
+        closed: str = "both",
+        suffix: str | None = None,
     ) -> SFrame:
         """Return the rows of two frames side by side where their intervals overlap; a row may have several matches.
 
@@ -161,7 +169,14 @@ class IntervalJoins(Relational):
 
     @call_example("sf.events(around=other, on='time', before='1h', after='1h', by='key')")
     def events(
-        self, around: SFrame, on: Any, before: Any = None, after: Any = None, by: Any = None, closed: str = "both", suffix: str = "_event"
+        self,
+        around: SFrame,
+        on: str | Mapping[str, str],
+        before: Distance | None = None,
+        after: Distance | None = None,
+        by: NamesOfBoth | None = None,
+        closed: str = "both",
+        suffix: str = "_event",
     ) -> SFrame:
         """Return the rows of this frame around each row of another one: those whose key is at most so far before or after the event's.
 

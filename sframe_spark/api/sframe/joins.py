@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from sframe_spark.api.argument_types import NamesOfBoth, SortKeys
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, unique_names
 from sframe_spark.api.error_hints import call_example
@@ -38,7 +39,13 @@ class Joins(Relational):
     """Mixin of SFrame: joins by equal keys, and merges of sorted rows."""
 
     @call_example("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
-    def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
+    def join(
+        self,
+        right: SFrame,
+        on: NamesOfBoth | None = None,
+        how: Literal["inner", "left", "right", "outer"] = "inner",
+        alter_name: Mapping[str, str] | None = None,
+    ) -> SFrame:
         """Return the rows of both frames side by side where their keys are equal; missing keys are equal to each other.
 
         Parameters
@@ -121,7 +128,7 @@ class Joins(Relational):
             raise SchemaError("join keys are given by column names")
         return pairs
 
-    def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
+    def merge_sorted(self, other: SFrame, on: SortKeys, ascending: bool = True) -> SFrame:
         """Return the rows of two sorted frames merged in the order of their keys; of rows with equal keys, those of this frame come first.
 
         Parameters

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, cast
+from typing import cast
 
 import attrs
 
+from sframe_spark.api.argument_types import SortKeys
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
@@ -95,7 +96,7 @@ def order_text(items: Order) -> str:
 class RowOrder(Relational):
     """Mixin of SFrame: what is known about the order of rows."""
 
-    def is_sorted(self, key_column_names: Any, ascending: bool = True) -> OrderAnswer:
+    def is_sorted(self, key_column_names: SortKeys, ascending: bool = True) -> OrderAnswer:
         """Return whether the rows are known to be sorted, without computing them.
 
         If statistics of external files suggest that they are sorted by the first column, that column is read once for verification.
@@ -167,7 +168,7 @@ class RowOrder(Relational):
             [origin_of_order(plan, items) for items in orderings],
         )
 
-    def assume_sorted(self, key_column_names: Any, ascending: bool = True, verify: bool = True) -> SFrame:
+    def assume_sorted(self, key_column_names: SortKeys, ascending: bool = True, verify: bool = True) -> SFrame:
         """Return the same rows as a frame that is known to be sorted.
 
         Parameters

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.api import aggregate
+from sframe_spark.api.argument_types import Aggregates, Distance, Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list, require_distinct
 from sframe_spark.api.error_hints import call_example
@@ -42,7 +43,9 @@ class IntervalSets(Relational):
     """Mixin of SFrame: intervals that are united, and intervals that are divided."""
 
     @call_example("sf.merge_intervals(start='from', end='to', by='key', operations={'n': aggregate.COUNT()})")
-    def merge_intervals(self, start: str, end: str, by: Any = None, operations: Any = None, gap: Any = None) -> SFrame:
+    def merge_intervals(
+        self, start: str, end: str, by: Names | None = None, operations: Aggregates | None = None, gap: Distance | None = None
+    ) -> SFrame:
         """Return one row for each stretch that intervals cover without a gap: where it starts and ends, the key, and aggregates of its rows.
 
         Parameters
@@ -94,7 +97,7 @@ class IntervalSets(Relational):
         rows, keys, wanted = self._whole_intervals(start, end, names, aggregations, True)
         rows = rows.sort([*keys, "start"])
         so_far = rows.running({"so far": aggregate.MAX("end")}, by=keys)
-        ended = so_far.shift_time("so far", gap) if reach else so_far
+        ended = so_far.shift_time("so far", gap) if gap is not None and reach else so_far
         # The first row of a key is told by the key, whatever ended before it.
         rows["stretch"] = (rows["start"] > ended["so far"].shift(1)).fillna(0).cumulative_sum()
         stretches = [rows._position(name) for name in (*keys, "stretch")]
@@ -103,7 +106,7 @@ class IntervalSets(Relational):
         return make_frame(project(grouped, [place for place in range(grouped.facts.width) if place != len(keys)]), result)
 
     @call_example("sf.disjoint_intervals(start='from', end='to', by='key', operations={'n': aggregate.COUNT()})")
-    def disjoint_intervals(self, start: str, end: str, by: Any = None, operations: Any = None) -> SFrame:
+    def disjoint_intervals(self, start: str, end: str, by: Names | None = None, operations: Aggregates | None = None) -> SFrame:
         """Return one row for each stretch between two ends of intervals that is covered: its ends, the key, and aggregates of the rows that cover it.
 
         Parameters

@@ -7,6 +7,7 @@ import functools
 import operator
 from typing import Any, Literal
 
+from sframe_spark.api.argument_types import Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray import SArray
@@ -55,7 +56,7 @@ class MissingValues(Columns):
         return frame
 
     @call_example("sf.dropna('a') or sf.dropna(['a', 'b'], how='all')")
-    def dropna(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
+    def dropna(self, columns: Names | None = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
         """Return the rows without missing values in some columns.
 
         Parameters
@@ -87,7 +88,7 @@ class MissingValues(Columns):
         """
         return self.dropna_split(columns, how, recursive)[0]
 
-    def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
+    def dropna_split(self, columns: Names | None = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
         """Return two frames: the rows that :meth:`dropna` keeps, and those that it leaves out, both in order.
 
         Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sframe_spark.api.argument_types import Names
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.column_names import require_distinct
 from sframe_spark.api.error_hints import call_example
@@ -33,7 +34,7 @@ class NeighbouringRows(RunningColumns):
     """
 
     @call_example("sf.shift('price', [1, 2, 3], by='symbol')")
-    def shift(self, columns: str | Sequence[str], n: int | Sequence[int] = 1, *, by: Any = None, fill: Any = None) -> SArray | SFrame:
+    def shift(self, columns: str | Sequence[str], n: int | Sequence[int] = 1, *, by: Names | None = None, fill: Any = None) -> SArray | SFrame:
         """Return values of earlier rows with the same key, for each row of this frame.
 
         Parameters
@@ -77,7 +78,7 @@ class NeighbouringRows(RunningColumns):
         return self._with_lags("shift", columns, n, by, None, lambda values, moved: moved, fill)
 
     @call_example("sf.diff('price', by='symbol')")
-    def diff(self, columns: str | Sequence[str], n: int | Sequence[int] = 1, *, by: Any = None) -> SArray | SFrame:
+    def diff(self, columns: str | Sequence[str], n: int | Sequence[int] = 1, *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, its value minus the value ``n`` rows before with the same key; missing where there is no such row.
 
         Differences of date-times are in seconds, as floats. Differences of ints wrap around at 64 bits.
@@ -108,7 +109,7 @@ class NeighbouringRows(RunningColumns):
         return self._with_lags("diff", columns, n, by, SUBTRACTABLE, lambda values, moved: apply_function("subtract", values, moved))
 
     @call_example("sf.pct_change('price', by='symbol')")
-    def pct_change(self, columns: str | Sequence[str], n: int | Sequence[int] = 1, *, by: Any = None) -> SArray | SFrame:
+    def pct_change(self, columns: str | Sequence[str], n: int | Sequence[int] = 1, *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, its value divided by the value ``n`` rows before with the same key, minus one.
 
         Missing values stay missing, and so do the changes after them: nothing is filled before.
@@ -205,7 +206,7 @@ class NeighbouringRows(RunningColumns):
 
     @call_example("sf.rolling_mean('price', -4, 0, by='symbol'), of a row and the four before")
     def rolling_mean(
-        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Any = None
+        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Names | None = None
     ) -> SArray | SFrame:
         """Return, for each row, the mean over a window of rows with the same key around it.
 
@@ -244,7 +245,7 @@ class NeighbouringRows(RunningColumns):
 
     @call_example("sf.rolling_sum('price', -4, 0, by='symbol'), of a row and the four before")
     def rolling_sum(
-        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Any = None
+        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Names | None = None
     ) -> SArray | SFrame:
         """Return, for each row, the sum over a window of rows with the same key around it.
 
@@ -283,7 +284,7 @@ class NeighbouringRows(RunningColumns):
 
     @call_example("sf.rolling_max('price', -4, 0, by='symbol'), of a row and the four before")
     def rolling_max(
-        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Any = None
+        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Names | None = None
     ) -> SArray | SFrame:
         """Return, for each row, the largest value over a window of rows with the same key around it.
 
@@ -322,7 +323,7 @@ class NeighbouringRows(RunningColumns):
 
     @call_example("sf.rolling_min('price', -4, 0, by='symbol'), of a row and the four before")
     def rolling_min(
-        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Any = None
+        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Names | None = None
     ) -> SArray | SFrame:
         """Return, for each row, the smallest value over a window of rows with the same key around it.
 
@@ -361,7 +362,7 @@ class NeighbouringRows(RunningColumns):
 
     @call_example("sf.rolling_var('price', -4, 0, by='symbol'), of a row and the four before")
     def rolling_var(
-        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Any = None
+        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Names | None = None
     ) -> SArray | SFrame:
         """Return, for each row, the population variance over a window of rows with the same key around it.
 
@@ -400,7 +401,7 @@ class NeighbouringRows(RunningColumns):
 
     @call_example("sf.rolling_stdv('price', -4, 0, by='symbol'), of a row and the four before")
     def rolling_stdv(
-        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Any = None
+        self, columns: str | Sequence[str], window_start: int, window_end: int, min_observations: int | None = None, *, by: Names | None = None
     ) -> SArray | SFrame:
         """Return, for each row, the population standard deviation over a window of rows with the same key around it.
 
@@ -437,7 +438,7 @@ class NeighbouringRows(RunningColumns):
         """
         return self._rolling_by_key("stdv", columns, window_start, window_end, min_observations, by)
 
-    def rolling_count(self, columns: str | Sequence[str], window_start: int, window_end: int, *, by: Any = None) -> SArray | SFrame:
+    def rolling_count(self, columns: str | Sequence[str], window_start: int, window_end: int, *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the number of values that are not missing in a window of rows with the same key around it.
 
         Parameters
@@ -468,7 +469,7 @@ class NeighbouringRows(RunningColumns):
         return self._rolling_by_key("count", columns, window_start, window_end, None, by)
 
     @call_example("sf.cumulative_sum('price', by='symbol')")
-    def cumulative_sum(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+    def cumulative_sum(self, columns: str | Sequence[str], *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the sum of all values so far with the same key, its own included; missing before the first.
 
         Parameters
@@ -502,7 +503,7 @@ class NeighbouringRows(RunningColumns):
         return self._cumulative_by_key("sum", columns, by)
 
     @call_example("sf.cumulative_mean('price', by='symbol')")
-    def cumulative_mean(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+    def cumulative_mean(self, columns: str | Sequence[str], *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the mean of all values so far with the same key, its own included; missing before the first.
 
         Parameters
@@ -536,7 +537,7 @@ class NeighbouringRows(RunningColumns):
         return self._cumulative_by_key("mean", columns, by)
 
     @call_example("sf.cumulative_max('price', by='symbol')")
-    def cumulative_max(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+    def cumulative_max(self, columns: str | Sequence[str], *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the largest of all values so far with the same key, its own included; missing before the first.
 
         Parameters
@@ -570,7 +571,7 @@ class NeighbouringRows(RunningColumns):
         return self._cumulative_by_key("max", columns, by)
 
     @call_example("sf.cumulative_min('price', by='symbol')")
-    def cumulative_min(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+    def cumulative_min(self, columns: str | Sequence[str], *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the smallest of all values so far with the same key, its own included; missing before the first.
 
         Parameters
@@ -604,7 +605,7 @@ class NeighbouringRows(RunningColumns):
         return self._cumulative_by_key("min", columns, by)
 
     @call_example("sf.cumulative_std('price', by='symbol')")
-    def cumulative_std(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+    def cumulative_std(self, columns: str | Sequence[str], *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the population standard deviation of all values so far with the same key, its own included; missing before the first.
 
         Parameters
@@ -638,7 +639,7 @@ class NeighbouringRows(RunningColumns):
         return self._cumulative_by_key("std", columns, by)
 
     @call_example("sf.cumulative_var('price', by='symbol')")
-    def cumulative_var(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+    def cumulative_var(self, columns: str | Sequence[str], *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the population variance of all values so far with the same key, its own included; missing before the first.
 
         Parameters
@@ -672,7 +673,7 @@ class NeighbouringRows(RunningColumns):
         return self._cumulative_by_key("var", columns, by)
 
     @call_example("sf.cumulative_product('factor', by='symbol')")
-    def cumulative_product(self, columns: str | Sequence[str], *, by: Any = None) -> SArray | SFrame:
+    def cumulative_product(self, columns: str | Sequence[str], *, by: Names | None = None) -> SArray | SFrame:
         """Return, for each row, the product of all values so far with the same key, its own included; missing before the first.
 
         Parameters

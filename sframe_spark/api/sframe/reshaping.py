@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sframe_spark import errors
 from sframe_spark.api import aggregate
+from sframe_spark.api.argument_types import ColumnClass, Names
 from sframe_spark.api.class_registry import SFrame, make_array, make_frame
 from sframe_spark.api.column_names import automatic_name, name_list, with_automatic_names
 from sframe_spark.api.node_value_conversion import preview_values
@@ -37,7 +38,13 @@ _PACK_FUNCTIONS = {LIST_KIND: "pack_list", ARRAY_KIND: "pack_array", DICT_KIND: 
 class Reshaping(Relational):
     """Mixin of SFrame: packing and unpacking of columns, stacking and unstacking of rows."""
 
-    def stack(self, column_name: str, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
+    def stack(
+        self,
+        column_name: str,
+        new_column_name: Names | None = None,
+        drop_na: bool = False,
+        new_column_type: ColumnClass | Sequence[ColumnClass] | None = None,
+    ) -> SFrame:
         """Return a frame with one row for each item of a column of lists, arrays or dicts; the values of the other columns are repeated.
 
         Parameters
@@ -77,7 +84,7 @@ class Reshaping(Relational):
         node = explode(self._node, position, types, not drop_na)
         return make_frame(converted_items(node, len(other_names), types, requested), names)
 
-    def unstack(self, column_names: Any, new_column_name: str | None = None) -> SFrame:
+    def unstack(self, column_names: Names, new_column_name: str | None = None) -> SFrame:
         """Return one row for each distinct combination of the other columns, with the values of one column as a list, or of two columns as a dict.
 
         Parameters
@@ -128,7 +135,12 @@ class Reshaping(Relational):
             raise errors.MixedTypesError(f"{message}; give stack() new_column_type, of texts for example") from None
 
     def unpack(
-        self, column_name: str | None = None, column_name_prefix: str | None = None, column_types: Any = None, na_value: Any = None, limit: Any = None
+        self,
+        column_name: str | None = None,
+        column_name_prefix: str | None = None,
+        column_types: Sequence[ColumnClass] | Mapping[str, ColumnClass] | None = None,
+        na_value: Any = None,
+        limit: Sequence[Any] | None = None,
     ) -> SFrame:
         """Return a frame in which a column of lists, arrays or dicts is replaced by one column for each index or key.
 

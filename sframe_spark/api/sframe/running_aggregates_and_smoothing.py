@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sframe_spark.api.argument_types import Aggregates, Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import also_named, call_example
@@ -26,7 +28,7 @@ class RunningColumns(Relational):
 
     @call_example("sf.running({'total': aggregate.SUM('a')}, by='key')")
     @also_named(aggregates="operations")
-    def running(self, operations: Any, by: Any = None) -> SFrame:
+    def running(self, operations: Aggregates, by: Names | None = None) -> SFrame:
         """Return this frame with further columns: aggregates of the rows up to and including each row.
 
         Memory per key: a few numbers for sums, counts, means, minima, maxima, variances and first values; all distinct values for ``COUNT_DISTINCT``,
@@ -83,11 +85,11 @@ class RunningColumns(Relational):
         column: str,
         on: str | None = None,
         *,
-        half_life: Any = None,
-        span: Any = None,
-        com: Any = None,
-        alpha: Any = None,
-        by: Any = None,
+        half_life: float | datetime.timedelta | str | None = None,
+        span: float | None = None,
+        com: float | None = None,
+        alpha: float | None = None,
+        by: Names | None = None,
         kind: str = "mean",
         adjust: bool = True,
     ) -> SArray:

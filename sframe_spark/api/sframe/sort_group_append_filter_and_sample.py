@@ -10,6 +10,7 @@ import numpy as np
 
 from sframe_spark import errors
 from sframe_spark.api.aggregates.requests import AggregateRequest, chosen_names, expand_requests, output_names
+from sframe_spark.api.argument_types import Aggregates, Names, SortKeys
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import require_name
 from sframe_spark.api.error_hints import also_named, call_example
@@ -37,7 +38,7 @@ class Relational(Columns):
     """Mixin of SFrame: sorting, grouping, appending, filtering and sampling."""
 
     @call_example("sf.sort('a') or sf.sort(['a', 'b'], ascending=False)")
-    def sort(self, key_column_names: Any, ascending: bool = True) -> SFrame:
+    def sort(self, key_column_names: SortKeys, ascending: bool = True) -> SFrame:
         """Return the rows sorted by one or more columns. Rows with equal keys keep their order; missing values come first, or last if descending.
 
         Parameters
@@ -209,7 +210,7 @@ class Relational(Columns):
 
     @call_example("sf.groupby('a', {'total': aggregate.SUM('b')})")
     @also_named(aggregates="operations")
-    def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
+    def groupby(self, key_column_names: Names, operations: Aggregates, *args: Aggregates) -> SFrame:
         """Return one row for each distinct combination of keys, sorted by the keys: the key columns, then the aggregates of the group's rows.
 
         Parameters
@@ -243,7 +244,8 @@ class Relational(Columns):
         """
         if not isinstance(key_column_names, Iterable):
             raise errors.SchemaError(f"keys are given as a column name or a list of names, got {text_for_message(key_column_names)}")
-        if isinstance(key_column_names, ClassRegistry.array):
+        given: Any = key_column_names
+        if isinstance(given, ClassRegistry.array):
             raise errors.SchemaError(
                 "keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']"
             )

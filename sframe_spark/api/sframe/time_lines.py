@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from sframe_spark.api import aggregate
+from sframe_spark.api.argument_types import Distance, Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray import SArray
@@ -29,7 +30,7 @@ class TimeLines(GapsAndRanks):
     """Mixin of SFrame: sessions, and what the times of each key are like."""
 
     @call_example("sf.sessions('time', gap='30min', by='user')")
-    def sessions(self, on: str, gap: Any, *, by: Any = None) -> SArray:
+    def sessions(self, on: str, gap: Distance, *, by: Names | None = None) -> SArray:
         """Return, for each row, the number of its session: a session ends where the next time of the key is more than ``gap`` later.
 
         Parameters
@@ -83,7 +84,7 @@ class TimeLines(GapsAndRanks):
         return SArray(_node=apply_function("if_else", apply_function("is_missing", times), Literal(None, INT), number))
 
     @call_example("sf.describe_time('time', by='sensor')")
-    def describe_time(self, on: str, *, by: Any = None, gap: Any = None) -> SFrame:
+    def describe_time(self, on: str, *, by: Names | None = None, gap: Distance | None = None) -> SFrame:
         """Return one row for each key that tells what its times are like: how many, from when to when, how close, and where they are interrupted.
 
         Parameters

@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.api.argument_types import Distance, Time, Zone
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interval_arguments import interval_grid, interval_zone
@@ -26,7 +27,9 @@ class CalendarColumns(Relational):
     """Mixin of SFrame: times moved and floored, by the calendar and the clock of a zone."""
 
     @call_example("sf.floor_time('time', '1mo', zone='America/New_York')")
-    def floor_time(self, column: str, every: Any, zone: Any = None, origin: Any = None, offset: Any = None) -> SArray:
+    def floor_time(
+        self, column: str, every: Distance, zone: Zone | None = None, origin: Time | None = None, offset: Distance | None = None
+    ) -> SArray:
         """Return, for each row, the start of the interval in which its key lies; missing keys, NaN and infinite keys stay as they are.
 
         Starts ascend with the keys, so grouping a frame that is in order of the column by them moves no row.
@@ -62,7 +65,7 @@ class CalendarColumns(Relational):
         return SArray(_node=apply_function("floor_time", column_of(self._node, position), parameters=grid_parameters(grid)))
 
     @call_example("sf.shift_time('time', '1mo')")
-    def shift_time(self, on: str, duration: Any, *, zone: Any = None, holidays: Any = None) -> SFrame:
+    def shift_time(self, on: str, duration: Distance, *, zone: Zone | None = None, holidays: Any = None) -> SFrame:
         """Return this frame with a duration added to all values of a column. Rows keep their order.
 
         Parameters
