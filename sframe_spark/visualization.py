@@ -307,7 +307,7 @@ def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: str, fit
         _require(value, name, fit, kind)
     charts = optional_part(PLOT)
     nodes = charts.two_columns(x, y)
-    labels = charts.labels_of_two(xlabel, ylabel, title)
+    labels = charts.labels_of_two(xlabel, ylabel, title, (x._label, y._label))
     charts.require_rows(*nodes)
     chart: Plot = charts.Plot(lambda: getattr(charts, drawing)(*nodes, labels))
     return chart

@@ -8,7 +8,7 @@ import html
 import itertools
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -274,10 +274,10 @@ def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     return _styled(displayed, schema, rows[:MAX_DISPLAYED_ROWS]) + folded + _note(node, len(rows), fixed, [columns])
 
 
-def column_html(node: PlannerNode) -> str:
-    """Return the first values of a column as HTML."""
+def column_html(node: PlannerNode, name: str | None = None) -> str:
+    """Return the first values of a column as HTML, under its name if it has one."""
     rows, fixed = preview_rows(node, MAX_DISPLAYED_ROWS + 1)
-    return _styled(["value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(node, len(rows), fixed, [])
+    return _styled([name or "value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(node, len(rows), fixed, [])
 
 
 def _note(node: PlannerNode, previewed: int, fixed: bool, columns: list[str]) -> str:
@@ -296,6 +296,24 @@ def _note(node: PlannerNode, previewed: int, fixed: bool, columns: list[str]) ->
 def _styled(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]]) -> str:
     parts = table_parts(names, schema, rows, CellForm(NOTEBOOK_CELL_WIDTH, short_floats=True))
     return f'<style>{TABLE_STYLE}</style><div class="sf-table"><table>{parts}</table></div>'
+
+
+def rows_html(title: str, rows: Iterable[tuple[str, Any]]) -> str:
+    """Return named values as an HTML table for a notebook; floats are in a few digits, and all of them in the tooltip.
+
+    Examples
+    --------
+    >>> rows_html("", [("mean", 1.5)]).partition("<table>")[2]
+    '<tbody><tr><th>mean</th><td>1.5</td></tr></tbody></table></div>'
+    """
+    lines, form = [], CellForm(NOTEBOOK_CELL_WIDTH)
+    for name, value in rows:
+        short = f"{value:.6g}" if isinstance(value, float) else None
+        cell = '<span class="sf-missing">None</span>' if value is None else _cell(value, form, short)
+        lines.append(f"<tr><th>{_isolated(visible(fitting(str(name), NOTEBOOK_CELL_WIDTH)))}</th><td>{cell}</td></tr>")
+    caption = f'<caption class="sf-type">{html.escape(title)}</caption>' if title else ""
+    empty = '<tr><td class="sf-missing">none</td></tr>' if not lines else ""
+    return f'<style>{TABLE_STYLE}</style><div class="sf-table"><table>{caption}<tbody>{"".join(lines)}{empty}</tbody></table></div>'
 
 
 def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]], form: CellForm, first_row: int | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.short_tracebacks import shorten
+from sframe_spark.process.short_tracebacks import shorten
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
@@ -32,6 +32,7 @@ from sframe_spark.planner.length_and_order_inference import infer_planner_node_l
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Schema
 from sframe_spark.process.memory import memory_budget
+from sframe_spark.process.short_tracebacks import shorten
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
 from sframe_spark.values.arrow_to_python import decode

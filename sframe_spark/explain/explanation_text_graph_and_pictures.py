@@ -275,7 +275,9 @@ def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
     total = height_of[-1] + MARGIN + 30
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {total:g}" width="{width:g}" height="{total:g}" '
-        'font-family="sans-serif" font-size="11">',
+        'font-family="sans-serif" font-size="11" fill="#1f2328">',
+        # Paper of its own, as the page around it may be dark.
+        f'<rect width="{width:g}" height="{total:g}" rx="8" fill="#fcfdfe"/>',
         f'<text x="{MARGIN}" y="22" font-size="15">{html.escape(title)}</text>',
         *([] if sections else [f'<text x="{MARGIN}" y="42">{NOTHING_TO_RUN}</text>']),
         *(band(section, first, count, height_of, total, width) for section, (first, count, _) in zip(sections, bands, strict=True)),

@@ -8,7 +8,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -241,8 +241,8 @@ def is_on_axis(node: PlannerNode) -> bool:
     return node.schema[0].is_numeric or node.schema[0].kind == DATETIME_KIND
 
 
-def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot:
-    """Return the chart of one column: a histogram of numbers or date-times, or bars for strings.
+def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any, name: str | None = None) -> Plot:
+    """Return the chart of one column: a histogram of numbers or date-times, or bars for strings; ``name`` is the column's, if it has one.
 
     Raises
     ------
@@ -254,8 +254,8 @@ def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot
         raise UnsupportedOperationError(f"a column of {kind} has no chart: int, float, datetime and str have one; unpack() or stack() it first")
     if not row_count(node):
         raise UnsupportedOperationError("there is nothing to show: the SArray is empty")
-    title = f"Distribution of values [{kind}]" if title == LABEL_DEFAULT else title
-    labels = Labels(_or_default(xlabel, "Values") or "", _or_default(ylabel, "Count") or "", _label(title))
+    title = f"Distribution of {'values' if name is None else visible(name)} [{kind}]" if title == LABEL_DEFAULT else title
+    labels = Labels(_or_default(xlabel, "Values" if name is None else visible(name)) or "", _or_default(ylabel, "Count") or "", _label(title))
     return Plot(lambda: bar_chart(node, labels))
 
 
@@ -309,8 +309,8 @@ def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
     return x._node, y._node
 
 
-def labels_of_two(xlabel: Any, ylabel: Any, title: Any) -> Labels:
-    """Return the labels and the title of a chart of two columns.
+def labels_of_two(xlabel: Any, ylabel: Any, title: Any, names: Sequence[str | None] = (None, None)) -> Labels:
+    """Return the labels and the title of a chart of two columns, which are called by their names if they have any.
 
     Raises
     ------
@@ -320,7 +320,8 @@ def labels_of_two(xlabel: Any, ylabel: Any, title: Any) -> Labels:
     for value, name in ((xlabel, "xlabel"), (ylabel, "ylabel"), (title, "title")):
         if not isinstance(value, str) and not (name == "title" and value is None):
             raise UnsupportedOperationError(f"{name} is a text, not {brief(value)}")
-    x, y = _or_default(xlabel, "X") or "", _or_default(ylabel, "Y") or ""
+    own = [default if name is None else visible(name) for name, default in zip(names, ("X", "Y"), strict=True)]
+    x, y = _or_default(xlabel, own[0]) or "", _or_default(ylabel, own[1]) or ""
     return Labels(x, y, f"{x} vs. {y}" if title == LABEL_DEFAULT else _label(title))
 
 
@@ -335,7 +336,7 @@ def chosen_plot(x: SArray, y: SArray, xlabel: Any, ylabel: Any, title: Any) -> P
         If there is no chart for these classes, the columns differ in length or have no rows, or a label is not a string.
     """
     nodes = two_columns(x, y)
-    labels = labels_of_two(xlabel, ylabel, title)
+    labels = labels_of_two(xlabel, ylabel, title, (x._label, y._label))
     require_rows(*nodes)
     drawing = _drawing(*nodes)
     if drawing is None:

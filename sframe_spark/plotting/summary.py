@@ -212,7 +212,7 @@ STYLE = """
 .sf-summary ul { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24em, 100%), 1fr)); gap: 0 20px; }
 .sf-summary li { display: grid; grid-template-columns: minmax(0, 1fr) 60px 8em; gap: 8px; align-items: center; margin: 0; }
 .sf-summary .sf-share { height: 10px; background: #4c78a8; } .sf-summary .sf-share.sf-missing { background: #808080; }
-.sf-summary .sf-label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.sf-summary .sf-label { overflow-wrap: anywhere; }
 .sf-summary .sf-none { font-style: italic; }
 @container (max-width: 1000px) {
   .sf-summary, .sf-summary tbody { display: block; }

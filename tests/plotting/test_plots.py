@@ -101,18 +101,29 @@ def test_wrong_calls_raise_what_the_reference_raises(place: int) -> None:
     assert isinstance(caught.value, sframe_spark.errors.SFrameError) and len(str(caught.value)) > 20
 
 
-def test_titles_and_labels() -> None:
-    def told(chart: Plot) -> tuple[Any, ...]:
-        specification = chart.get_vega()
-        encoding = specification.get("encoding") or specification["layer"][0]["encoding"]
-        return specification.get("title", {}).get("text"), encoding["x"]["title"], encoding["y"]["title"]
+def told(chart: Plot) -> tuple[Any, ...]:
+    specification = chart.get_vega()
+    encoding = specification.get("encoding") or specification["layer"][0]["encoding"]
+    return specification.get("title", {}).get("text"), encoding["x"]["title"], encoding["y"]["title"]
 
+
+def test_titles_and_labels() -> None:
     assert told(COLUMNS["int"].plot()) == ("Distribution of values [int]", "Values", "Count")
     assert told(COLUMNS["int"].plot(title=None, xlabel="stars", ylabel="people"))[1:] == ("stars", "people")
     assert "text" not in COLUMNS["time"].plot(title=None).get_vega().get("title", {})
     assert told(visualization.plot(COLUMNS["int"], COLUMNS["int"])) == ("X vs. Y", "X", "Y")
     assert told(visualization.plot(COLUMNS["int"], COLUMNS["int"], "a", "b"))[0] == "a vs. b"
     assert told(COLUMNS["int"].plot(title="\x1b[2J"))[0] == "\\x1b[2J"
+
+
+def test_columns_of_a_frame_keep_their_names() -> None:
+    sf = SFrame({"price": [1.0, 2.5, 2.0], "size": [1, 2, 3]})
+    assert told(sf["size"].plot()) == ("Distribution of size [int]", "size", "Count")
+    assert told(visualization.plot(sf["size"], sf["price"])) == ("size vs. price", "size", "price")
+    assert told(visualization.plot(sf["size"], sf["price"] + 1, ylabel="next")) == ("size vs. next", "size", "next")
+    assert told(visualization.scatter(sf["size"], sf["price"])) == ("size vs. price", "size", "price")
+    one = SFrame({"old": [1, 2]}).rename({"old": "new"})
+    assert told(one["new"].plot())[1] == "new" and ">new<" in one["new"]._repr_html_() and ">value<" in (one["new"] + 1)._repr_html_()
 
 
 def note(chart: Plot) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.api.argument_types import ColumnClass, Names
+from sframe_spark.api.aggregates.argument_types import ColumnClass, Names
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.node_value_conversion import literal_of
 from sframe_spark.api.unpacked_columns import distinct_keys, prefixed, requested_types, require_prefix, types_of_keys, types_of_positions

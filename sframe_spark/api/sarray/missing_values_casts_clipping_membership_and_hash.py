@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.argument_types import ColumnClass
+from sframe_spark.api.aggregates.argument_types import ColumnClass
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interchange.dataframe_libraries import is_column

@@ -15,6 +15,8 @@ class ColumnPlotting:
     """Mixin of SArray: charts of a column. Charts of numbers are made from counts, not from collected values."""
 
     _node: PlannerNode
+    # The name of the column that a frame was asked for, which charts and tables show.
+    _label: str | None = None
 
     @call_example("sf['a'].plot(title='Ages', xlabel='years')")
     def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
@@ -41,7 +43,7 @@ class ColumnPlotting:
         >>> [bar["count"] for bar in SArray([1, 1, 2, None]).plot().get_data()["values"]]
         [2, 1]
         """
-        chart: Plot = optional_part(PLOT).column_plot(self._node, title, xlabel, ylabel)
+        chart: Plot = optional_part(PLOT).column_plot(self._node, title, xlabel, ylabel, self._label)
         return chart
 
     def show(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> None:
@@ -83,4 +85,4 @@ class ColumnPlotting:
         >>> SArray([1, 1, 2]).explore()
         >>> visualization.set_target("auto")
         """
-        optional_part(ROW_BROWSER).explore(self._node, ["value"], title or "SArray")
+        optional_part(ROW_BROWSER).explore(self._node, [self._label or "value"], title or "SArray")

@@ -11,7 +11,7 @@ import numpy as np
 
 from sframe_spark import errors
 from sframe_spark.api import display, index_argument_checks
-from sframe_spark.api.argument_types import ColumnClass
+from sframe_spark.api.aggregates.argument_types import ColumnClass
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
@@ -34,7 +34,6 @@ from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.texts import Texts
 from sframe_spark.api.sarray.windows import Windows
 from sframe_spark.api.sarray.zones_and_calendars import ZonesAndCalendars
-from sframe_spark.api.short_tracebacks import door
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.api.user_functions import SAMPLE_VALUES, applied, bind_function, infer_result_type
 from sframe_spark.expressions.python_function import PythonFunction
@@ -44,6 +43,7 @@ from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.planner.handles import register_handle
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.short_tracebacks import door
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import column_type_for, encoding_for
@@ -411,7 +411,7 @@ class SArray(
         return display.column_description(self._node, self.dtype)
 
     def _repr_html_(self) -> str:
-        return display.column_html(self._node)
+        return display.column_html(self._node, self._label)
 
     def __copy__(self) -> SArray:
         return SArray(_node=self._node)

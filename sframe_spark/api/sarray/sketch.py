@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, SArray, make_array
-from sframe_spark.api.display import table_text
+from sframe_spark.api.display import rows_html, table_text
 from sframe_spark.api.error_hints import with_call_hints
 from sframe_spark.api.io.pickling import NeverPickled
 from sframe_spark.api.node_value_conversion import node_from_values, reduce_values, row_tuples
@@ -362,6 +362,9 @@ class Sketch(NeverPickled):
     def __str__(self) -> str:
         return sketch_text(self)
 
+    def _repr_html_(self) -> str:
+        return sketch_html(self)
+
     def __repr__(self) -> str:
         return str(self)
 
@@ -553,7 +556,37 @@ def sketch_text(sketch: Sketch) -> str:
     return "\n".join(parts)
 
 
+def sketch_html(sketch: Sketch) -> str:
+    """Return a sketch as HTML for a notebook: tables side by side of the statistics, the quantiles and the frequent values, then those of the items.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray
+    >>> page = sketch_html(SArray([1, 2, 2]).summary())
+    >>> page.count("<table>"), "Standard Deviation" in page, "<th>50%</th>" in page
+    (3, True, True)
+    """
+    kind, numeric = sketch._source.schema[0].kind, sketch._source.schema[0].is_numeric and sketch._statistics["numbers"]
+    tables = [rows_html("", [(f"{name}{'' if exact == 'Yes' else ' (about)'}", value) for name, value, exact in _numbers(sketch)])]
+    if numeric:
+        tables.append(rows_html("quantiles", zip([f"{share:.0%}" for share in QUANTILES], sketch._quantiles(QUANTILES), strict=True)))
+    tables.append(rows_html("most frequent", list(sketch.frequent_items().items())[:MAX_FREQUENT_ITEMS]))
+    below: dict[str, Sketch] = {}
+    if kind == DICT_KIND:
+        below = {"keys": sketch.dict_key_summary(), "values": sketch.dict_value_summary()}
+    elif kind in NESTED:
+        below = {"items": sketch.element_summary()}
+    parts = [f'<div style="display:flex;flex-wrap:wrap;gap:12px 32px;align-items:flex-start">{"".join(tables)}</div>']
+    parts += [f"<div><strong>{name}</strong>{sketch_html(items)}</div>" for name, items in below.items()]
+    return "".join(parts)
+
+
 def _numbers_text(sketch: Sketch) -> str:
+    return table_text(["item", "value", "is exact"], _numbers(sketch))
+
+
+def _numbers(sketch: Sketch) -> list[tuple[str, Any, str]]:
+    """Return the name and the value of each statistic, and whether it is exact, in words."""
     rows: list[tuple[str, Any, str]] = [("Length", sketch.size(), "Yes")]
     if sketch._source.schema[0].is_numeric:
         names = ["Min", "Max", "Mean", "Sum", "Variance", "Standard Deviation"]
@@ -561,7 +594,7 @@ def _numbers_text(sketch: Sketch) -> str:
         rows += [(name, member(), "Yes") for name, member in zip(names, members, strict=True)]
     exact = "No" if sketch._statistics["counted"] is None else "Yes"
     rows += [("# Missing Values", sketch.num_missing(), "Yes"), ("# unique values", sketch.num_unique(), exact)]
-    return table_text(["item", "value", "is exact"], rows)
+    return rows
 
 
 def _frequent_text(sketch: Sketch) -> str:

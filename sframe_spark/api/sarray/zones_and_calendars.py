@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.api.argument_types import Distance, Time, Zone
+from sframe_spark.api.aggregates.argument_types import Distance, Time, Zone
 from sframe_spark.api.class_registry import SArray, make_array
 from sframe_spark.api.interval_arguments import interval_grid
 from sframe_spark.errors import InvalidArgumentError

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sframe_spark.api.argument_types import ColumnClass
+from sframe_spark.api.aggregates.argument_types import ColumnClass
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.error_hints import call_example

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sframe_spark.api.argument_types import Aggregates, Distance, NamesOfBoth
+from sframe_spark.api.aggregates.argument_types import Aggregates, Distance, NamesOfBoth
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, name_list, unique_names
 from sframe_spark.api.error_hints import also_named, call_example

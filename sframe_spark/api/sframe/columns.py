@@ -135,7 +135,9 @@ class Columns:
         >>> list(SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).select_column("stars"))
         [5, 3]
         """
-        return SArray(_node=self._column(require_name(column_name)))
+        column = SArray(_node=self._column(require_name(column_name)))
+        column._label = column_name
+        return column
 
     @call_example("sf.select_columns(['a', 'b'])")
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:

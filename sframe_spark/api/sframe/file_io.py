@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from sframe_spark.api.argument_types import Path
+from sframe_spark.api.aggregates.argument_types import Path
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.error_hints import call_example

@@ -11,7 +11,7 @@ import attrs
 
 # Arrow's files are registered as the files of plug-ins are.
 import sframe_spark.operators.sources.arrow_files  # noqa: F401
-from sframe_spark.api.argument_types import Path
+from sframe_spark.api.aggregates.argument_types import Path
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.io.path_arguments import file_path_text, path_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sframe_spark.api.argument_types import Names
+from sframe_spark.api.aggregates.argument_types import Names
 from sframe_spark.api.class_registry import SArray, SFrame, make_array
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray.windows import ORDERED, bin_count, interpolation_method, limit_of, rank_options, require_kind, rolling_rank_options

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from sframe_spark.api.aggregates.argument_types import Aggregates, Distance, Names, Time, Zone
 from sframe_spark.api.aggregates.requests import AggregateRequest
-from sframe_spark.api.argument_types import Aggregates, Distance, Names, Time, Zone
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import also_named, call_example

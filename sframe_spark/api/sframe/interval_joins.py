@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sframe_spark.api.argument_types import Distance, NamesOfBoth
+from sframe_spark.api.aggregates.argument_types import Distance, NamesOfBoth
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import unique_names
 from sframe_spark.api.error_hints import call_example

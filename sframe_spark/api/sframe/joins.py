@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from sframe_spark.api.argument_types import NamesOfBoth, SortKeys
+from sframe_spark.api.aggregates.argument_types import NamesOfBoth, SortKeys
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, unique_names
 from sframe_spark.api.error_hints import call_example

@@ -7,7 +7,7 @@ from typing import cast
 
 import attrs
 
-from sframe_spark.api.argument_types import SortKeys
+from sframe_spark.api.aggregates.argument_types import SortKeys
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files

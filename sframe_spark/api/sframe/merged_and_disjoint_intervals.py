@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.api import aggregate
-from sframe_spark.api.argument_types import Aggregates, Distance, Names
+from sframe_spark.api.aggregates.argument_types import Aggregates, Distance, Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list, require_distinct
 from sframe_spark.api.error_hints import call_example

@@ -7,7 +7,7 @@ import functools
 import operator
 from typing import Any, Literal
 
-from sframe_spark.api.argument_types import Names
+from sframe_spark.api.aggregates.argument_types import Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray import SArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sframe_spark.api.argument_types import Names
+from sframe_spark.api.aggregates.argument_types import Names
 from sframe_spark.api.class_registry import SArray, SFrame, make_array, make_frame
 from sframe_spark.api.column_names import require_distinct
 from sframe_spark.api.error_hints import call_example

@@ -8,7 +8,7 @@ from typing import Any
 
 from sframe_spark import errors
 from sframe_spark.api import aggregate
-from sframe_spark.api.argument_types import ColumnClass, Names
+from sframe_spark.api.aggregates.argument_types import ColumnClass, Names
 from sframe_spark.api.class_registry import SFrame, make_array, make_frame
 from sframe_spark.api.column_names import automatic_name, name_list, with_automatic_names
 from sframe_spark.api.node_value_conversion import preview_values

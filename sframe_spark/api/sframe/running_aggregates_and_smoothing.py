@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sframe_spark.api.argument_types import Aggregates, Names
+from sframe_spark.api.aggregates.argument_types import Aggregates, Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.column_names import name_list
 from sframe_spark.api.error_hints import also_named, call_example

@@ -39,13 +39,13 @@ from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
 from sframe_spark.api.sframe.time_lines import TimeLines
 from sframe_spark.api.sframe.times_by_calendar_and_zone import CalendarColumns
-from sframe_spark.api.short_tracebacks import door
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.planner.handles import register_handle
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.short_tracebacks import door
 from sframe_spark.values.input_copying_simplification_and_validation import NO_VALUES, is_of_spark
 from sframe_spark.values.nested.python_and_tagged_json import named_rows
 from sframe_spark.values.plain_values import one_value

@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 
 from sframe_spark import errors
+from sframe_spark.api.aggregates.argument_types import Aggregates, Names, SortKeys
 from sframe_spark.api.aggregates.requests import AggregateRequest, chosen_names, expand_requests, output_names
-from sframe_spark.api.argument_types import Aggregates, Names, SortKeys
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import require_name
 from sframe_spark.api.error_hints import also_named, call_example

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from sframe_spark.api import aggregate
-from sframe_spark.api.argument_types import Distance, Names
+from sframe_spark.api.aggregates.argument_types import Distance, Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.sarray import SArray

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.argument_types import Distance, Time, Zone
+from sframe_spark.api.aggregates.argument_types import Distance, Time, Zone
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
 from sframe_spark.api.interval_arguments import interval_grid, interval_zone

@@ -12,8 +12,8 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, aggregate, config
-from sframe_spark.api.short_tracebacks import DOORS, shorten
 from sframe_spark.errors import PlanInvariantError, SFrameError
+from sframe_spark.process.short_tracebacks import DOORS, shorten
 
 PACKAGE = str(Path(sframe_spark.__file__).parent)
 
