@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.other_library_names import AGGREGATE, ARRAY, DATE, FRAME, MODULE, TEXT, UTIL
-from sframe_spark.process.short_tracebacks import DOORS, IS_DOOR, door, shorten
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.process.short_tracebacks import DOORS, IS_DOOR, door, shorten

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.process.short_tracebacks import shorten
 from sframe_spark.engine import costs
 from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
