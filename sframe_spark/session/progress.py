@@ -46,7 +46,7 @@ BAR_WIDTH = 30
 # The time between two redraws of running work, and the time after which the drawing thread ends if there is no work.
 SECONDS_BETWEEN_DRAWS, SECONDS_IDLE = 0.2, 3.0
 # From less of the work, or after less time, the time that is left is not estimated.
-LEAST_SHARE_OF_ESTIMATE, SECONDS_BEFORE_ESTIMATE = 0.02, 2.0
+MIN_SHARE_OF_ESTIMATE, SECONDS_BEFORE_ESTIMATE = 0.02, 2.0
 # A notebook stores every message until the browser has drawn it, so a notebook is updated less often than a terminal.
 SECONDS_BETWEEN_MESSAGES = 0.5
 
@@ -120,12 +120,12 @@ class TaskRows:
     def begin(self, batch: int) -> None:
         """Begin a batch of rows; all of the batches before are done."""
         self._before, self._batch, self._calls = self._before + (self._batch or 0), batch, 0
-        self._tell()
+        self._report_if_due()
 
     def call(self) -> None:
         """Count a call of a function."""
         self._calls += 1
-        self._tell()
+        self._report_if_due()
 
     def leave(self) -> None:
         """End the last batch."""
@@ -136,7 +136,7 @@ class TaskRows:
         """Set the number of rows that are done, as the process that runs the task has reported it."""
         self._before, self._calls = done, 0
 
-    def _tell(self) -> None:
+    def _report_if_due(self) -> None:
         if self.report is not None and (now := time.monotonic()) - self._reported_at >= SECONDS_BETWEEN_DRAWS:
             self._reported_at = now
             self.report(self.done)
@@ -313,7 +313,7 @@ def time_left(share: float, elapsed: float) -> str:
     >>> time_left(0.5, 3.0), time_left(0.1, 60.0), time_left(0.001, 60.0)
     ('about 3 s left', 'about 9 min left', '')
     """
-    if elapsed < SECONDS_BEFORE_ESTIMATE or not LEAST_SHARE_OF_ESTIMATE <= share < 1:
+    if elapsed < SECONDS_BEFORE_ESTIMATE or not MIN_SHARE_OF_ESTIMATE <= share < 1:
         return ""
     seconds = elapsed * (1 - share) / share
     if seconds < 120:
