@@ -94,29 +94,60 @@ _SERVER_CURSOR = "sframe_rows"
 
 
 @contextlib.contextmanager
-def streaming_cursor(conn: Any, statement: Any) -> Iterator[Any]:
-    """Return a context manager that gives an open cursor for a query, whose rows stay at the server until they are fetched, if the library can.
+def cursor_of_query(conn: Any, statement: Any, params: Any, size: int) -> Iterator[Any]:
+    """Return a context manager that gives a cursor which has executed a query, and whose rows stay at the server until they are fetched, if they can.
 
     By default, cursors of psycopg, PyMySQL and mysqlclient fetch all rows when the query is executed.
+
+    Parameters
+    ----------
+    conn
+        The DB-API connection.
+    statement, params
+        The query, and the values of its placeholders, or None.
+    size
+        How many rows will be fetched at a time.
 
     Raises
     ------
     NoAttributeError
         If the connection is asynchronous.
     """
-    libraries = {kind.__module__.partition(".")[0] for kind in type(conn).__mro__}
-    arguments: dict[str, Any] = {}
-    if libraries & {"psycopg", "psycopg2"} and conn.autocommit is False and reads_only(statement):
-        # Outside of a transaction, PostgreSQL has no cursors.
-        arguments["name"] = _SERVER_CURSOR
-    for library in libraries & {"pymysql", "MySQLdb", "cymysql"}:
-        arguments["cursorclass" if library == "MySQLdb" else "cursor"] = sys.modules[f"{library}.cursors"].SSCursor
-    if not arguments:
-        with opened_cursor(conn) as cursor:
-            yield cursor
-        return
-    with contextlib.closing(conn.cursor(**arguments)) as cursor:
+    arguments = _streaming_arguments(conn, statement)
+    with contextlib.ExitStack() as stack:
+        if arguments:
+            may_repeat = "name" in arguments and _is_open(conn, None) is False
+            cursor = stack.enter_context(contextlib.closing(conn.cursor(**arguments)))
+            try:
+                _execute(conn, cursor, statement, params, size)
+            except Exception:
+                if not may_repeat:
+                    raise
+                # Databases that only speak PostgreSQL's protocol may have no cursors; the error of any other is raised once more, without the cursor.
+                conn.rollback()
+            else:
+                yield cursor
+                return
+        cursor = stack.enter_context(opened_cursor(conn))
+        _execute(conn, cursor, statement, params, size)
         yield cursor
+
+
+def _streaming_arguments(conn: Any, statement: Any) -> dict[str, Any]:
+    """Return the arguments with which the connection makes a cursor whose rows stay at the server; none if that is not known, or not possible."""
+    libraries = {kind.__module__.partition(".")[0] for kind in type(conn).__mro__}
+    if libraries & {"psycopg", "psycopg2"}:
+        # Outside of a transaction, PostgreSQL has no cursors.
+        return {"name": _SERVER_CURSOR} if conn.autocommit is False and reads_only(statement) else {}
+    for library in libraries & {"pymysql", "MySQLdb", "cymysql"}:
+        return {"cursorclass" if library == "MySQLdb" else "cursor": sys.modules[f"{library}.cursors"].SSCursor}
+    return {}
+
+
+def _execute(conn: Any, cursor: Any, statement: Any, params: Any, size: int) -> None:
+    with contextlib.suppress(AttributeError, TypeError):
+        cursor.arraysize = size
+    require_answer(conn, cursor.execute(statement) if params is None else cursor.execute(statement, params))
 
 
 def reads_only(statement: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,13 +12,13 @@ from typing import Any
 from sframe_spark.api.io.database_connections import (
     MARKS,
     bare_connection,
+    cursor_of_query,
     is_duckdb,
     known_module,
     module_of,
     one_transaction,
     opened_cursor,
     require_answer,
-    streaming_cursor,
 )
 from sframe_spark.api.io.database_tables import SQLITE, TableRequest, dialect_of, prepared_table, quoted
 from sframe_spark.api.io.database_values import QueryRequest, column_names, columns_of_table, no_rows_error, node_of_rows, require_no_offsets
@@ -56,11 +55,8 @@ def read_sql(conn: Any, request: QueryRequest) -> tuple[PlannerNode, list[str]]:
         return read_adbc(conn, request)
     if is_duckdb(conn) and (found := read_duckdb(conn, request)) is not None:
         return found
-    module, params, size = known_module(conn, request.module), request.params, request.batch_size
-    with streaming_cursor(conn, request.statement) as cursor:
-        with contextlib.suppress(AttributeError, TypeError):
-            cursor.arraysize = size
-        require_answer(conn, cursor.execute(request.statement) if params is None else cursor.execute(request.statement, params))
+    module, size = known_module(conn, request.module), request.batch_size
+    with cursor_of_query(conn, request.statement, request.params, size) as cursor:
         # Some cursors have no arraysize, and others do not allow setting it; then the size is passed in each call.
         fetch = cursor.fetchmany if getattr(cursor, "arraysize", None) == size else partial(cursor.fetchmany, size)
         # Server-side cursors of psycopg2 have a description only after the first rows.

@@ -145,3 +145,36 @@ def test_a_cursor_that_answers_later_is_refused() -> None:
                 call()
     finally:
         del sys.modules["later"]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("has_cursors", [False, True])
+def test_a_database_without_cursors_at_the_server(has_cursors: bool, is_open: bool, database: sqlite3.Connection) -> None:
+    """As those that only speak PostgreSQL's protocol; what a program has begun is not rolled back for it."""
+    log: list[Any] = []
+
+    def cursor(self: Any, name: str | None = None) -> Any:
+        log.append(name)
+        if name is not None and not has_cursors:
+            failing = types.SimpleNamespace(close=lambda: None, arraysize=1)
+            failing.execute = lambda *given: database.execute("no such statement")
+            return failing
+        return Fixed(database.cursor())
+
+    members = {
+        "autocommit": False,
+        "info": types.SimpleNamespace(transaction_status=2 if is_open else 0),
+        "rollback": lambda self: log.append("rolled back"),
+    }
+    conn = made("psycopg.connection", cursor=cursor, **members)
+    if is_open and not has_cursors:
+        with pytest.raises(sqlite3.OperationalError):
+            SFrame.from_sql(conn, "select a from t")
+        assert log == ["sframe_rows"]
+    else:
+        assert len(SFrame.from_sql(conn, "select a from t")) == 300
+        assert log == (["sframe_rows"] if has_cursors else ["sframe_rows", "rolled back", None])
+    log.clear()
+    with pytest.raises(ValueError, match="gives no rows"):
+        SFrame.from_sql(conn, "insert into t values (1, 'x')")
+    assert log == [None]
