@@ -42,6 +42,7 @@ from sframe_spark.rewrite_laws import (
     aggregation,
     group_join_and_sort_algorithms as algorithm_choice,
     pruning_by_recorded_bounds,
+    second_orders,
     slice_pushdown,
     sort_elimination,
 )
@@ -193,6 +194,11 @@ def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
     elif firing.equation == algorithm_choice.join_of_nothing_read.equation:
         keys = names.listed(before.inputs[1], range(before.inputs[1].facts.width))
         yield f"left out a left join: its right side has each {keys} once at most, and nothing of it is read"
+    elif firing.equation == second_orders.sort_of_second_order.equation:
+        title = names.order(before, operator.by[:1])
+        yield f"left out the sort of all rows by {title}: they were saved in that order too (also_by)"
+    elif firing.equation == second_orders.filter_of_second_order.equation:
+        yield f"left out most rows of the scan, and sorted those that are kept by their numbers: {order_of_few(firing, names)}"
     elif isinstance(operator, (Sort, TopRows)):
         yield from reasons_of_sort(firing, names)
     elif isinstance(operator, (GroupBy, Join)):
@@ -246,6 +252,17 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
         elif firing.equation == algorithm_choice.join_of_few.equation:
             bounds = " and ".join(str(side.length.at_most) for side in before.inputs)
             yield f"{title}: they have at most {bounds} rows, whose keys are numbered in memory"
+
+
+def order_of_few(firing: Firing, names: ColumnNames) -> str:
+    """Return in which second order a filter reads a saved frame, in words."""
+    rows = second_orders.MaskedRows.of(firing.before).rows
+    source = second_orders.whole(rows)
+    read = [node.operator.manifest for node in postorder([firing.after]) if isinstance(node.operator, SegmentSource)]
+    for second in source.manifest.second_orders if source is not None else ():
+        if source is not None and second.rows in read and second.column in source.positions:
+            return f"rows were saved in the order of {names.name(rows, source.positions.index(second.column))} too (also_by)"
+    return "rows were saved in another order too (also_by)"
 
 
 def sort_below(node: PlannerNode, names: ColumnNames) -> str:

@@ -22,6 +22,7 @@ from sframe_spark.rewrite_laws import (
     normalization,
     projection_pushdown,
     pruning_by_recorded_bounds,
+    second_orders,
     slice_pushdown,
     sort_elimination,
 )
@@ -57,6 +58,7 @@ LAWS: tuple[Law, ...] = (
     projection_pushdown.project_into_source,
     projection_pushdown.merged_projections,
     sort_elimination.promise_of_known,
+    second_orders.filter_of_second_order,
     pruning_by_recorded_bounds.filter_by_recorded_bounds,
     filters_of_sources.filter_pushed_into_source,
     aggregation.count_is_length,
@@ -71,6 +73,7 @@ LAWS: tuple[Law, ...] = (
     slice_pushdown.slice_across_append,
     slice_pushdown.head_of_sort,
     slice_pushdown.slice_of_all,
+    second_orders.sort_of_second_order,
     sort_elimination.sort_of_sorted,
     sort_elimination.sort_of_partly_sorted,
     sort_elimination.top_of_sorted,

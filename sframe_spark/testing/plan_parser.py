@@ -23,9 +23,9 @@ from sframe_spark.planner.node_facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
 from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
-from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest import Manifest, SecondOrder, SegmentEntry
 from sframe_spark.testing.declared_tables import source_table
-from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
+from sframe_spark.types import FLOAT, INT, TYPES_BY_NAME, ColumnType, type_of_class
 
 OPENING, CLOSING = "([{", ")]}"
 # A column as printed in plans: an optional name, then a type.
@@ -231,15 +231,20 @@ def _rolling(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
 
 def _segments(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     """Read the table, the columns and the ranges of rows of a segment source or of segment parts."""
-    match = re.fullmatch(r"(\w+), columns \[(.*)\], rows (.*)", described.text)
+    match = re.fullmatch(r"(\w+)(?: by column (\d+))?, columns \[(.*)\], rows (.*)", described.text)
     if match is None or match[1] not in declared.tables:
         tables = ", ".join(declared.tables)
         raise InvalidArgumentError(f"a {described.name.replace('_', ' ')} is written 'table, columns [0], rows 0..9'; tables: {tables}")
-    ranges = tuple(tuple(map(int, part.split(".."))) for part in match[3].split(", "))
-    table, positions = declared.tables[match[1]], _numbers(match[2])
+    ranges = tuple(tuple(map(int, part.split(".."))) for part in match[4].split(", "))
+    table, positions = declared.tables[match[1]], _numbers(match[3])
+    if match[2] is not None:
+        second = next((second for second in table.second_orders if second.column == int(match[2])), None)
+        if second is None:
+            raise InvalidArgumentError(f"the table {match[1]} has no rows in the order of column {match[2]}: declare it 'also by c{match[2]}'")
+        table = second.rows
     require_columns(positions, len(table.types), f"the table {match[1]}")
     if any(not 0 <= start <= stop <= table.rows for start, stop in ranges):
-        raise InvalidArgumentError(f"the table {match[1]} has the rows 0..{table.rows}, and not {match[3]}")
+        raise InvalidArgumentError(f"the table {match[1]} has the rows 0..{table.rows}, and not {match[4]}")
     return table, positions, ranges
 
 
@@ -462,7 +467,7 @@ def part_of_column(fact: re.Match[str], number: int, value: type) -> ColumnStati
 
 NODE = re.compile(r"^(?P<register>r\d+) := (?P<operator>\w+)\[(?P<parameters>.*)\]\((?P<inputs>[^()]*)\)$")
 FACTS = re.compile(r"^\((?P<types>.*)\) x (?P<length>\?|<?=?\d+)$")
-TABLE = re.compile(r"^table (?P<name>\w+)\((?P<types>.*)\) x (?P<rows>\d+)(?: with (?P<facts>.+))?$")
+TABLE = re.compile(r"^table (?P<name>\w+)\((?P<types>.*)\) x (?P<rows>\d+)(?: with (?P<facts>.+?))?(?: also by c(?P<also>\d+))?$")
 FUNCTION = re.compile(r"^function (?P<name>\w+) -> (?P<type>.+)$")
 
 
@@ -485,12 +490,23 @@ def read_declarations(lines: Iterable[str]) -> Declared:
         if match := TABLE.match(line):
             types = read_types(match["types"])
             segments = read_segments(int(match["rows"]), types, match["facts"])
-            tables[match["name"]] = Manifest(types, segments, match["name"])
+            table = Manifest(types, segments, match["name"])
+            tables[match["name"]] = table if match["also"] is None else also_by(table, int(match["also"]), match["facts"])
         elif match := FUNCTION.match(line):
             functions[match["name"]] = PythonFunction(named_function(match["name"], match["type"]), read_types(match["type"])[0])
         else:
             raise InvalidArgumentError(f"{line!r} declares nothing: write 'table name(types) x rows' or 'function name -> type'")
     return Declared(tables, functions)
+
+
+def also_by(table: Manifest, column: int, facts: str | None) -> Manifest:
+    """Return a table that was saved in the order of a column too, whose values are within the bounds that facts state."""
+    within = [fact for fact in map(FACT.match, (facts or "").split(", ")) if fact is not None and int(fact["column"]) == column]
+    bounds = f"c{column} ascending {within[0]['low']}..{within[0]['high']}" if within else None
+    segments = read_segments(table.rows, (*table.types, INT), bounds)
+    # One row group each, whose bounds are those of the segment: no footer is read.
+    own = tuple(attrs.evolve(entry, file=f"by-{column}-{entry.file}", group_bytes=1) for entry in segments)
+    return table.with_second_orders((SecondOrder.of(column, table, own),))
 
 
 def named_function(name: str, kind: str) -> Callable[[Any], Any]:

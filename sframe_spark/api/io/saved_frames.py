@@ -37,6 +37,8 @@ from sframe_spark.errors import (
 from sframe_spark.lazily_imported_subpackages import ARCHIVE, ARCHIVE_SOURCE, optional_part
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of, project, zip_columns
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, segment_source, source_of
 from sframe_spark.paths_and_uris import is_in_process_memory, is_remote_location, location_of, normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
@@ -49,7 +51,7 @@ from sframe_spark.storage.filesystem.compression import require_clear_name, with
 from sframe_spark.storage.filesystem.format_recognition import ARCHIVE_FILE, is_archive
 from sframe_spark.storage.filesystem.remote_input_listing_change_detection_and_download import WEB, Download
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
-from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, ColumnReferences, Manifest, ReferencedDataset
+from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, ColumnReferences, Manifest, ReferencedDataset, SecondOrder
 
 # Archives of Turi Create, local or remote; an optional part of the package reads them
 
@@ -204,8 +206,15 @@ def saving(target: str) -> AbstractContextManager[atomic_directory_save.PendingS
     return saving_version(target) if is_remote_location(target) else atomic_directory_save.saving_directory(target)
 
 
-def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
+def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME, also_by: Sequence[int] = ()) -> Manifest:
     """Save all rows of a node; a frame that was saved at ``path`` before stays readable until the new one is complete.
+
+    Parameters
+    ----------
+    node, path, names, kind
+        The rows, where they are saved, the names of their columns, and whether they are a frame or a column.
+    also_by
+        Positions of columns: the rows are saved once more in the order of each.
 
     Returns
     -------
@@ -216,16 +225,21 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     require_unicode(names)
     if not is_remote_location(target):
         atomic_directory_save.check_replaceable(target)
+    for column in also_by:
+        # Columns that cannot be sorted by are refused before anything is written.
+        sort_rows(node, [(column, True)])
+    return run_action(node, lambda action: _save(action, target, names, kind, also_by=also_by), materialize)
 
-    return run_action(node, lambda action: _save(action, target, names, kind), materialize)
 
-
-def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: ColumnReferences | None = None) -> Manifest:
+def _save(
+    action: ActionPlan, target: str, names: Sequence[str], kind: str, external: ColumnReferences | None = None, also_by: Sequence[int] = ()
+) -> Manifest:
     """Save the rows of a plan; with ``external``, these are the frame's own columns, and it refers to the others."""
 
     def attempt(plan: PlannerNode) -> Manifest:
         with saving(target) as pending:
             manifest = _stored(action, plan, pending.directory)
+            manifest = manifest.with_second_orders(tuple(_second_order(action, manifest, column) for column in also_by))
             return pending.commit(manifest if external is None else with_external_columns(manifest, external), names, kind)
 
     source = action.plan.operator
@@ -252,6 +266,14 @@ def _stored(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
     return _written(action, plan, directory)
 
 
+def _second_order(action: ActionPlan, first: Manifest, column: int) -> SecondOrder:
+    """Write the rows of a dataset, which need not be committed, to its directory once more, in the order of a column."""
+    rows = SegmentSource.of(first).make_planner_node()
+    holder = temporary_store().new_dataset()
+    ordered = _written(action, optimize(sort_rows(zip_columns(rows, row_number(rows)), [(column, True)])), holder.directory)
+    return SecondOrder.of(column, first, dataset_copies.copied_dataset(ordered, first.directory).segments)
+
+
 def _written(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
     stored = source_of(Executor(MaterializeOptions(directory=directory), owned=action.owned, run_log=action.run_log).save(plan))
     assert isinstance(stored, SegmentSource)
@@ -275,7 +297,12 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
     if all(len(stretch.entries) == 1 for stretch in dataset_copies.stretches(manifest, 2)):
         return len(manifest.segments)
     with saving(target) as pending:
-        return len(pending.commit(dataset_copies.copied_dataset(manifest, pending.directory, min_combined=2), names, manifest.kind).segments)
+        merged = dataset_copies.copied_dataset(manifest, pending.directory, min_combined=2)
+        seconds = [
+            (second.column, dataset_copies.copied_dataset(second.rows, pending.directory, min_combined=2)) for second in manifest.second_orders
+        ]
+        merged = merged.with_second_orders(tuple(SecondOrder.of(column, merged, rows.segments) for column, rows in seconds))
+        return len(pending.commit(merged, names, manifest.kind).segments)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
@@ -299,13 +326,13 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
         pending.commit(with_external_columns(Manifest((), (), pending.directory), external), ())
 
 
-def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
+def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None, also_by: Sequence[int] = ()) -> None:
     """Save a frame as a directory, as CSV or as JSON; if ``format`` is None, the extension of the path decides.
 
     Raises
     ------
     InvalidArgumentError
-        If the format is unknown.
+        If the format is unknown, or is that of a file and ``also_by`` has columns.
     """
     from sframe_spark.api.io.csv.writer import write_csv
     from sframe_spark.api.io.json.writer import RECORDS, write_json
@@ -316,10 +343,14 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
     inner = without_packing(text)
     is_named_csv = inner.endswith(_CSV)
     chosen = format or ("csv" if is_named_csv else "json" if inner.endswith(_JSON) else "binary")
+    if also_by and chosen in ("csv", "json"):
+        raise InvalidArgumentError(
+            f"also_by is for frames that are saved as directories, not for {chosen} files: leave it out, or say format='binary'"
+        )
     if chosen == "csv":
         write_csv(node, names, text if is_named_csv else f"{file_path_text(text)}.csv")
     elif chosen == "binary":
-        save_node(node, path, names)
+        save_node(node, path, names, also_by=also_by)
     elif chosen == "json":
         write_json(node, names, path, RECORDS)
     else:

@@ -478,7 +478,7 @@ class SegmentSource(TableSource):
         if not all(0 <= position < len(manifest.types) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
         check_range(self.start, self.stop, manifest.rows)
-        unordered = manifest.with_order(NO_RECORDED_ORDER)
+        unordered = manifest.with_order(NO_RECORDED_ORDER).with_second_orders(())
         if is_remote_location(manifest.directory):
             result = with_version_checksums(unordered) if manifest.has_key else with_remote_states(unordered)
             return attrs.evolve(self, manifest=result)
@@ -495,7 +495,8 @@ class SegmentSource(TableSource):
         return scan_segments(self, context)
 
     def describe(self) -> str:
-        return f"{self.manifest.directory}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
+        by = "" if self.manifest.ordered_by is None else f" by column {self.manifest.ordered_by}"
+        return f"{self.manifest.directory}{by}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
 
 
 def source_of(node: PlannerNode) -> Source:

@@ -75,7 +75,7 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
 def _first_foreign_entry(location: str, names: list[str]) -> str | None:
     """Return the first file or directory at a location that does not belong to the saved frame there; None if all belong to it."""
     try:
-        named = {entry.file for entry in read_manifest(location).segments}
+        named = {entry.file for entry in read_manifest(location).every_segment}
     except StorageError:
         # A damaged frame may be replaced, too. Without a manifest, only the file names decide.
         named = set()

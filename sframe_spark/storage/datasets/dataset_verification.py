@@ -24,6 +24,7 @@ from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, is_stored_as
 from sframe_spark.storage.parquet.checksums import check_bytes
+from sframe_spark.storage.segments.pruning import recorded_bounds
 from sframe_spark.storage.segments.statistics_order_and_key_verification import SegmentClaims, check_order, check_summary, column_label
 
 BATCH_ROWS = 65_536
@@ -69,6 +70,15 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
         check_summary(manifest)
     except StorageError as error:
         return [error]
+    # Its row numbers are a key, so they are those of all rows if they are in range, and as many as rows.
+    return [error for second in manifest.second_orders for error in damage_in(second.rows) or _strange_row_numbers(second.rows)]
+
+
+def _strange_row_numbers(second: Manifest) -> list[StorageError]:
+    """Return an error if the last column of a second order, whose values are known to differ, has not the numbers of all rows."""
+    bounds = recorded_bounds(second, len(second.types) - 1)
+    if second.rows and bounds != (0, second.rows - 1):
+        return [damaged(second.directory, f"a second order has the row numbers {bounds} for {second.rows} rows")]
     return []
 
 

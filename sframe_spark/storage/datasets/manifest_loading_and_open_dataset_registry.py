@@ -196,7 +196,9 @@ class OpenDatasets:
                 continue
             with self._lock:
                 if version_of(location) == before:
-                    self._remember(identity_of(location), [*self.manifests(location), manifest])
+                    # Sources of a second order refer to its manifest alone.
+                    seconds = [second.rows for second in manifest.second_orders]
+                    self._remember(identity_of(location), [*self.manifests(location), manifest, *seconds])
                     return manifest
 
     def manifests(self, directory: str) -> list[Manifest]:

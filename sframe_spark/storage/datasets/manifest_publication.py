@@ -16,7 +16,7 @@ from sframe_spark.storage.filesystem.format_recognition import MANIFEST_FILE
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import files_below, sizes_below
 from sframe_spark.storage.filesystem.path_joining_and_escaping import join
-from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SecondOrder, SegmentEntry
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import (
     is_file_of_segments,
@@ -90,9 +90,10 @@ def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
     files = sizes_below(location)
     check_files(manifest, files)
     if durable:
-        manifest = with_checksums(manifest)
+        seconds = tuple(SecondOrder(second.column, with_checksums(second.rows)) for second in manifest.second_orders)
+        manifest = with_checksums(manifest).with_second_orders(seconds)
         # The files are flushed to disk before the manifest names them.
-        for entry in manifest.segments:
+        for entry in manifest.every_segment:
             file = join(location, entry.file)
             with translate_os_errors("flush segment", file):
                 _flush(file)
@@ -135,7 +136,7 @@ def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     StorageError
         If a file is missing, is not a regular file, or has another size.
     """
-    for entry in manifest.segments:
+    for entry in manifest.every_segment:
         check_file(manifest, entry, sizes)
 
 
@@ -225,7 +226,7 @@ def remove_unnamed(manifest: Manifest, files: Iterable[str], sidecar: str | None
     Of ``files``, those are removed that are named neither by the manifest nor by ``sidecar``, and whose names show that a segment writer
     created them (see :func:`is_orphan`).
     """
-    named = {entry.file for entry in manifest.segments} | {sidecar}
+    named = {entry.file for entry in manifest.every_segment} | {sidecar}
     with translate_os_errors("clean", manifest.directory):
         for file in files:
             if file in named or not is_orphan(file):

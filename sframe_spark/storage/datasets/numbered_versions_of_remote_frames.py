@@ -39,7 +39,7 @@ from sframe_spark.storage.filesystem.remote_operations import (
     require_bucket,
     upload,
 )
-from sframe_spark.storage.manifest.manifest import Manifest
+from sframe_spark.storage.manifest.manifest import Manifest, SecondOrder, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import check_length, damaged, unsealed
 from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import needs_sidecar
 from sframe_spark.storage.segments.writer import delivering
@@ -169,7 +169,7 @@ def _check(manifest: Manifest, number: int) -> None:
     """Raise unless all files of a version are in the data directory, and the manifest has their sizes and checksums."""
     if manifest.references is not None or not manifest.has_key or manifest.names is None:
         raise damaged(manifest.directory, f"version {number} is not one that is saved so")
-    for entry in manifest.segments:
+    for entry in manifest.every_segment:
         if not entry.rows or not entry.file.startswith(f"{DATA}/") or None in (entry.size, entry.tail, entry.pages):
             raise damaged(manifest.directory, f"version {number} names {entry.file!r:.200} without all that is to be known of it")
 
@@ -253,8 +253,9 @@ class NewVersion:
         StorageError
             If a file of the version is missing or has another size, or the manifest cannot be written.
         """
-        segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in written.segments if entry.rows)
-        complete = Manifest(written.types, segments, self.root, names=tuple(names), kind=kind, order=written.order)
+        complete = Manifest(written.types, self._within_root(written), self.root, names=tuple(names), kind=kind, order=written.order)
+        seconds = (SecondOrder.of(second.column, complete, self._within_root(second.rows)) for second in written.second_orders)
+        complete = complete.with_second_orders(tuple(seconds))
         unnamed = self._unnamed_files(complete)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         text = complete.to_json({SAVED: now}, self._upload_sidecar(complete)).encode()
@@ -278,6 +279,10 @@ class NewVersion:
             in_threads(remove, unnamed, available_cores())
         return complete
 
+    def _within_root(self, manifest: Manifest) -> tuple[SegmentEntry, ...]:
+        """Return the non-empty entries of files of the version, with their paths relative to the root."""
+        return tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in manifest.segments if entry.rows)
+
     def _upload_sidecar(self, manifest: Manifest) -> dict[str, Any] | None:
         """Upload the sidecar file of a manifest with many segments, and return the reference to it; None if no sidecar is needed."""
         if not needs_sidecar(manifest):
@@ -297,7 +302,7 @@ class NewVersion:
             If a file of the manifest is missing or has another size: a copy may have been cut short, or a vacuum may have removed it.
         """
         sizes = {file.uri: file.size for file in listed(self.directory)}
-        for entry in manifest.segments:
+        for entry in manifest.every_segment:
             size = sizes.get(join(self.root, entry.file))
             if size != entry.size:
                 has = "is gone" if size is None else f"has {size} bytes, not {entry.size}"
@@ -305,7 +310,7 @@ class NewVersion:
                 raise StorageError(
                     f"cannot save to {self.root}: {entry.file}, which was written for it, {has}: {why}; load the rows anew, or save again"
                 )
-        return list(sizes.keys() - {join(self.root, entry.file) for entry in manifest.segments})
+        return list(sizes.keys() - {join(self.root, entry.file) for entry in manifest.every_segment})
 
 
 def _holds(uri: str, text: bytes) -> bool:
@@ -535,7 +540,7 @@ def removable(root: str, older_than: datetime.timedelta) -> Removable:
     # Versions are checked from the oldest on, so that no version is removed before older ones.
     old = [version for version, _ in itertools.takewhile(lambda pair: is_old(pair[1].file, limit), itertools.pairwise(versions))]
     manifests = [saved.manifest for saved in in_threads(lambda version: read_version(root, version), versions[len(old) :], available_cores())]
-    named = {join(root, entry.file) for manifest in manifests for entry in manifest.segments}
+    named = {join(root, entry.file) for manifest in manifests for entry in manifest.every_segment}
     named |= {join(root, manifest.stored.file) for manifest in manifests if manifest.stored is not None}
     unused = [file for file in files if file.uri not in named and _is_of_save(root, file)]
     unnamed = [file for file in unused if is_old(file, limit) or (is_old(file, limit_of_ended) and _is_of_ended_process(root, file))]

@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -23,7 +23,7 @@ from sframe_spark.storage.manifest.physical_types import file_column, type_to_js
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifest.sidecar_file_of_segment_statistics_and_checksums import SelectedValues, StoredSegments
 from sframe_spark.storage.manifest.validation import check
-from sframe_spark.types import ColumnType
+from sframe_spark.types import INT, ColumnType
 
 # A cache of decoded columns, which belongs to a manifest.
 
@@ -272,6 +272,33 @@ _IF_KNOWN = ("group_bytes", "group_pages", "whole", "column_bytes")
 _IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", *_IF_KNOWN))
 
 
+@attrs.frozen
+class SecondOrder:
+    """All rows of a dataset once more, in the order of one of its columns and then of their row numbers, which are the last column.
+
+    Parameters
+    ----------
+    column
+        The position of the column, which ascends; missing values come first.
+    rows
+        The rows: a dataset in the same directory, with the columns of the first one and the row numbers.
+    """
+
+    column: int
+    rows: Manifest
+
+    @classmethod
+    def of(cls, column: int, first: Manifest, segments: tuple[SegmentEntry, ...]) -> SecondOrder:
+        """Return the second order of a dataset, given the segments of its rows in that order."""
+        width = len(first.types)
+        order = RecordedOrder((((column, True), (width, True)),), ((width,),))
+        return cls(column, Manifest((*first.types, INT), segments, first.directory, order=order, ordered_by=column))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the second order as a JSON object."""
+        return {"column": self.column, "segments": [entry.to_json() for entry in self.rows.segments]}
+
+
 @attrs.frozen(cache_hash=True)
 class Manifest:
     """The description of a dataset, whose rows are the rows of its segments, one segment after the other.
@@ -300,6 +327,10 @@ class Manifest:
         In a manifest for a task, the number of rows before the first segment and after the last one (see :meth:`between`). Not serialised as JSON.
     stored
         The sidecar file with all segments; None if there is none. Not part of a serialised plan.
+    second_orders
+        The rows once more, in other orders. Not part of a serialised plan, nor of a manifest for a task.
+    ordered_by
+        The column of a second order if this is its manifest; None otherwise.
 
     Examples
     --------
@@ -323,6 +354,8 @@ class Manifest:
     references: ColumnReferences | None = attrs.field(default=None, eq=False)
     left_out: tuple[int, int] = (0, 0)
     stored: StoredSegments | None = attrs.field(default=None, eq=False)
+    second_orders: tuple[SecondOrder, ...] = attrs.field(default=(), eq=False)
+    ordered_by: int | None = attrs.field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
         if self.stored is not None and not self.stored.is_of(self.segments):
@@ -333,6 +366,11 @@ class Manifest:
     def rows(self) -> int:
         """The number of rows."""
         return sum(entry.rows for entry in self.segments) + sum(self.left_out)
+
+    @property
+    def every_segment(self) -> tuple[SegmentEntry, ...]:
+        """The entries of all files: those of the rows, and of the rows in other orders."""
+        return (*self.segments, *(entry for second in self.second_orders for entry in second.rows.segments))
 
     @cached_property
     def column_bytes(self) -> tuple[int | None, ...]:
@@ -413,16 +451,21 @@ class Manifest:
         segments = tuple(_trimmed(entry, (), columns) for entry in self.segments[max(first, 0) : last])
         before = self.offsets[max(first, 0)] if segments else self.rows
         left_out = (before, self.rows - before - sum(entry.rows for entry in segments))
-        return self.with_segments(segments)._trusted("left_out", left_out)
+        return self.with_segments(segments)._trusted("second_orders", ())._trusted("left_out", left_out)
 
     def about(self, columns: Sequence[int]) -> Manifest:
         """Return a manifest for a task that searches all rows by some columns, without statistics and checksums of other columns."""
         facts = (SelectedValues.of(entry.columns, columns, UNKNOWN_STATISTICS) if len(entry.columns) else () for entry in self.segments)
-        return self.with_segments(tuple(_trimmed(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True)))
+        trimmed = tuple(_trimmed(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True))
+        return self.with_segments(trimmed)._trusted("second_orders", ())
 
     def with_order(self, order: RecordedOrder) -> Manifest:
         """Return a copy of the manifest with other known orderings and keys."""
         return self._trusted("order", order)
+
+    def with_second_orders(self, second_orders: tuple[SecondOrder, ...]) -> Manifest:
+        """Return a copy of the manifest with other second orders."""
+        return self._trusted("second_orders", second_orders)
 
     def _trusted(self, field: str, value: Any) -> Manifest:
         """Return a copy with one field replaced, without validating all segments again."""
@@ -468,6 +511,7 @@ class Manifest:
             "rows": self.rows,
             "order": self.order.to_json(),
             **({"segments": [entry.to_json() for entry in self.segments]} if sidecar is None else {"beside": sidecar}),
+            **({"second_orders": [second.to_json() for second in self.second_orders]} if self.second_orders else {}),
             **(more or {}),
         }
         return sealed(content if self.references is None else {**content, "elsewhere": self.references.to_json()})
@@ -503,6 +547,7 @@ class Manifest:
             )
             if manifest.references is not None:
                 manifest.references.check_own(len(manifest.types), manifest.rows)
+            manifest = manifest.with_second_orders(tuple(_second_orders(content.get("second_orders", ()), manifest)))
         except UnknownColumnTypeError as error:
             raise damaged(directory, str(error)) from None
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -510,6 +555,26 @@ class Manifest:
         if content.get("rows") != manifest.rows:
             raise damaged(directory, "its segments have another number of rows than it says")
         return manifest
+
+
+def _second_orders(found: Any, manifest: Manifest) -> Iterator[SecondOrder]:
+    """Yield the second orders in the content of a manifest file.
+
+    Raises
+    ------
+    ValueError
+        If one is of no column, or has other rows than the dataset, or its files are those of the dataset.
+    """
+    for item in found:
+        column, segments = item["column"], tuple(map(SegmentEntry.from_json, item["segments"]))
+        if type(column) is not int or not 0 <= column < len(manifest.types):
+            raise ValueError(f"a second order by column {column!r:.20}")
+        second = SecondOrder.of(column, manifest, segments)
+        if second.rows.rows != manifest.rows:
+            raise ValueError(f"a second order of {second.rows.rows} rows, of {manifest.rows}")
+        if {entry.file for entry in segments} & {entry.file for entry in manifest.segments}:
+            raise ValueError("a second order in the files of the rows")
+        yield second
 
 
 def _trimmed(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Sequence[int] | None) -> SegmentEntry:
