@@ -194,7 +194,7 @@ def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
     elif firing.equation == algorithm_choice.join_of_nothing_read.equation:
         keys = names.listed(before.inputs[1], range(before.inputs[1].facts.width))
         yield f"left out a left join: its right side has each {keys} once at most, and nothing of it is read"
-    elif firing.equation == second_orders.sort_of_second_order.equation:
+    elif isinstance(operator, Sort) and firing.equation == second_orders.sort_of_second_order.equation:
         title = names.order(before, operator.by[:1])
         yield f"left out the sort of all rows by {title}: they were saved in that order too (also_by)"
     elif firing.equation == second_orders.filter_of_second_order.equation:

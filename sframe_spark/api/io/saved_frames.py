@@ -298,10 +298,11 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
         return len(manifest.segments)
     with saving(target) as pending:
         merged = dataset_copies.copied_dataset(manifest, pending.directory, min_combined=2)
-        seconds = [
-            (second.column, dataset_copies.copied_dataset(second.rows, pending.directory, min_combined=2)) for second in manifest.second_orders
-        ]
-        merged = merged.with_second_orders(tuple(SecondOrder.of(column, merged, rows.segments) for column, rows in seconds))
+        seconds = []
+        for second in manifest.second_orders:
+            rows = dataset_copies.copied_dataset(second.rows, pending.directory, min_combined=2)
+            seconds.append(SecondOrder.of(second.column, merged, rows.segments))
+        merged = merged.with_second_orders(tuple(seconds))
         return len(pending.commit(merged, names, manifest.kind).segments)
 
 

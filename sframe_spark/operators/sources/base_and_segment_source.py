@@ -495,8 +495,7 @@ class SegmentSource(TableSource):
         return scan_segments(self, context)
 
     def describe(self) -> str:
-        by = "" if self.manifest.ordered_by is None else f" by column {self.manifest.ordered_by}"
-        return f"{self.manifest.directory}{by}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
+        return f"{self.manifest.called}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
 
 
 def source_of(node: PlannerNode) -> Source:

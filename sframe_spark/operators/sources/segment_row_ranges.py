@@ -134,7 +134,7 @@ class SegmentParts(Source):
 
     def describe(self) -> str:
         rows = ", ".join(f"{first}..{last}" for first, last in self.ranges)
-        return f"{self.manifest.directory}, columns {list(self.positions)}, rows {rows}"
+        return f"{self.manifest.called}, columns {list(self.positions)}, rows {rows}"
 
 
 class PartsReader(Reader):

@@ -368,6 +368,11 @@ class Manifest:
         return sum(entry.rows for entry in self.segments) + sum(self.left_out)
 
     @property
+    def called(self) -> str:
+        """What printed plans call the dataset."""
+        return self.directory if self.ordered_by is None else f"{self.directory} by column {self.ordered_by}"
+
+    @property
     def every_segment(self) -> tuple[SegmentEntry, ...]:
         """The entries of all files: those of the rows, and of the rows in other orders."""
         return (*self.segments, *(entry for second in self.second_orders for entry in second.rows.segments))
