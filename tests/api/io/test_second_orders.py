@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark import SFrame, aggregate, config, load_sframe, optimize as optimize_files, vacuum
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.planner.graph_traversal import postorder
@@ -226,6 +226,21 @@ def test_object_stores(tmp_path: Path) -> None:
     made.save(place)
     assert source_of(load_sframe(place).sort("key")) == [None]
     assert rows_of(load_sframe(place, version=1).sort("key")) == rows_of(made.sort("key"))
+
+
+def test_what_keeps_house_keeps_second_orders(tmp_path: Path) -> None:
+    made, place = frame("int"), "memory://test_second_orders/kept"
+    made.save(place, also_by="key")
+    made.save(place, also_by="key")
+    vacuum(place, 0)
+    saved = load_sframe(place, verify=True)
+    assert source_of(saved.sort("key")) == [0] and rows_of(saved.sort("key")) == rows_of(made.sort("key"))
+    # Short files are put together, also those of the second order.
+    with config.using(default_segments=4):
+        made.append(made).save(str(tmp_path / "f"), also_by="key")
+    optimize_files(str(tmp_path / "f"))
+    saved = load_sframe(str(tmp_path / "f"), verify=True)
+    assert source_of(saved.sort("key")) == [0] and rows_of(saved.sort("key")) == rows_of(made.append(made).sort("key"))
 
 
 STEPS: list[Callable[[SFrame], SFrame]] = [
