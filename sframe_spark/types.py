@@ -1,8 +1,8 @@
 """Column types: for each SFrame kind its Python class and its physical types in Arrow.
 
-A column's logical type is its *kind* (``int``, ``float``, ``str``, ``list``, ``dict``, ``array``, ``datetime``). A kind may have more than one
-physical encoding in Arrow and Spark; which one a column uses is part of its :class:`ColumnType`, is inferred with the schema, and is never
-visible in the API.
+A column's logical type is its *kind* (``int``, ``float``, ``str``, ``list``, ``dict``, ``array``, ``ndarray``, ``datetime``). A kind may
+have more than one physical encoding in Arrow and Spark; which one a column uses is part of its :class:`ColumnType`, is inferred with the schema, and
+is never visible in the API.
 
 =========  ==========================  ==================================================================
 kind       Python class                physical encodings (Arrow)
@@ -11,6 +11,7 @@ int        ``int``                     ``int64``
 float      ``float``                   ``float64`` (NaN is a value, null is missing)
 str        ``str``                     ``string``
 array      ``array.array`` ('d')       ``list<float64>``
+ndarray    ``numpy.ndarray``           ``struct<shape: list<int64>, values: list<float64>>`` (values in the order of C)
 datetime   ``datetime.datetime``       ``timestamp[us]`` (no offset), or *zoned*:
                                        ``struct<instant: timestamp[us], offset: int32>`` (minutes east of UTC;
                                        the instant is in UTC, the offset is null for a value without offset)
@@ -27,6 +28,7 @@ import re
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import NoColumnTypeError, near_names
@@ -37,6 +39,7 @@ STR_KIND = "str"
 LIST_KIND = "list"
 DICT_KIND = "dict"
 ARRAY_KIND = "array"
+NDARRAY_KIND = "ndarray"
 DATETIME_KIND = "datetime"
 
 PYTHON_CLASS: dict[str, type] = {
@@ -46,6 +49,7 @@ PYTHON_CLASS: dict[str, type] = {
     LIST_KIND: list,
     DICT_KIND: dict,
     ARRAY_KIND: array.array,
+    NDARRAY_KIND: np.ndarray,
     DATETIME_KIND: datetime.datetime,
 }
 KIND_OF_CLASS: dict[type, str] = {cls: kind for kind, cls in PYTHON_CLASS.items()}
@@ -103,6 +107,7 @@ class ColumnType:
         return self.kind if native is not None and native.physical == self.physical else f"{self.kind}:{self.physical}"
 
 
+NDARRAY_PHYSICAL = pa.struct([("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 ZONED_PHYSICAL = pa.struct([("instant", pa.timestamp("us")), ("offset", pa.int32())])
 
 INT = ColumnType(INT_KIND, pa.int64())
@@ -112,6 +117,7 @@ LOGICAL = ColumnType(INT_KIND, pa.int64(), is_logical=True)
 FLOAT = ColumnType(FLOAT_KIND, pa.float64())
 STR = ColumnType(STR_KIND, pa.string())
 ARRAY = ColumnType(ARRAY_KIND, pa.list_(pa.float64()))
+NDARRAY = ColumnType(NDARRAY_KIND, NDARRAY_PHYSICAL)
 DATETIME = ColumnType(DATETIME_KIND, pa.timestamp("us"))
 ZONED_DATETIME = ColumnType(DATETIME_KIND, ZONED_PHYSICAL)
 ENCODED_LIST = ColumnType(LIST_KIND, pa.string())
@@ -124,6 +130,7 @@ STANDARD_TYPES: dict[str, ColumnType] = {
     LIST_KIND: ENCODED_LIST,
     DICT_KIND: ENCODED_DICT,
     ARRAY_KIND: ARRAY,
+    NDARRAY_KIND: NDARRAY,
     DATETIME_KIND: DATETIME,
 }
 
@@ -196,6 +203,7 @@ _KINDS_BY_NAME = {
         LIST_KIND: "list large_list tuple",
         DICT_KIND: "dict map struct",
         ARRAY_KIND: "array array.array vector",
+        NDARRAY_KIND: "ndarray numpy.ndarray tensor",
         DATETIME_KIND: "datetime datetime64 datetime.datetime datetimetz timestamp timestamp_ntz timestamp_ltz date date32 date64",
     }.items()
     for name in names.split()
@@ -217,7 +225,7 @@ _ABSENT_TYPES = {
     "complex": "use two columns of floats",
     "set": "use list",
 }
-_USE = "use int, float, str, list, dict, array.array or datetime.datetime"
+_USE = "use int, float, str, list, dict, array.array, numpy.ndarray or datetime.datetime"
 
 
 def type_named(name: str) -> ColumnType:

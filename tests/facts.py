@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 DATA = Path(__file__).parent / "data"
 
 
@@ -63,6 +65,8 @@ def same(first: Any, second: Any, tolerance: float = 1e-12) -> bool:
         return False
     if isinstance(first, (list, tuple, array.array)):
         return len(first) == len(second) and all(same(a, b, tolerance) for a, b in zip(first, second, strict=True))
+    if isinstance(first, np.ndarray):
+        return first.shape == second.shape and same(first.ravel().tolist(), second.ravel().tolist(), tolerance)
     if isinstance(first, dict):
         return set(first) == set(second) and all(same(item, second[key], tolerance) for key, item in first.items())
     if isinstance(first, datetime.datetime):

@@ -56,7 +56,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "values": (("datetimes",), ("arrow_layouts", "rounding_warnings"), ("nested",), (NO_ROOM,)),
+    "values": (("datetimes",), ("arrow_layouts", "ndarrays", "rounding_warnings"), ("nested",), (NO_ROOM,)),
     "storage": (("filesystem",), ("hybrid_calendar",), ("manifest",), ("parquet",), ("segments",), ("datasets",), ("external", NO_ROOM)),
     "expressions": (("functions",), ("translation",), ("aggregates", NO_ROOM)),
     "operators": (("sources",), (NO_ROOM,), ("groupby",), ("lookup",), ("window",), ("joins",), ("user_function_calls_and_result_memos",)),

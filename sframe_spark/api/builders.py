@@ -19,8 +19,8 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import BeyondRangeError, BuilderError, ColumnsOfRowsError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset
-from sframe_spark.values.plain_values import MISSING, NUMBERS, family_of, plain_number
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, ColumnType, of_any_offset
+from sframe_spark.values.plain_values import MISSING, NUMBERS, family_of_value, plain_number
 from sframe_spark.values.python_to_arrow import column_type_for, is_type
 from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
 from sframe_spark.values.single_value_conversion import construct_value
@@ -195,12 +195,12 @@ class SArrayBuilder(_Builder):
 
     def _row(self, value: Any) -> Sequence[Any]:
         kind = self._types[0].kind
-        family = family_of(type(value))
+        family = family_of_value(value)
         if family in NUMBERS:
             # An int of more than 64 bits is treated as a float.
             family = FLOAT_KIND if isinstance(plain_number(value), float) else INT_KIND
         converted = None
-        if family in (kind, MISSING) or {family, kind} <= {LIST_KIND, ARRAY_KIND}:
+        if family in (kind, MISSING) or {family, kind} <= {LIST_KIND, ARRAY_KIND, NDARRAY_KIND}:
             with contextlib.suppress(SFrameError):
                 converted = self._converted(value, kind, None)
         if converted is None and family != MISSING:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from sframe_spark.api.node_value_conversion import preview_rows, preview_values, row_count
 from sframe_spark.message_text import visible
@@ -73,6 +74,9 @@ def unquoted_text(value: Any) -> str:
     >>> unquoted_text([1, "a", ["b"]])
     '[1, a, [b]]'
     """
+    if isinstance(value, np.ndarray):
+        # As in Turi Create, the lines of an array are one line.
+        return str(value).replace("\n", " ")
     return f"[{', '.join(map(unquoted_text, value))}]" if isinstance(value, (list, array.array)) else str(value)
 
 

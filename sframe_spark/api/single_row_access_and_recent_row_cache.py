@@ -13,7 +13,7 @@ from sframe_spark.operators.user_function_calls_and_result_memos import calls_us
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND
 
 Row = tuple[Any, ...]
 
@@ -24,7 +24,7 @@ MAX_RANGE_BYTES = 1 << 20
 MAX_RANGES = 8
 """Number of ranges that are cached."""
 
-_MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND)
+_MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND)
 
 
 class RecentRows:

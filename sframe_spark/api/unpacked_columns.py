@@ -107,6 +107,8 @@ def merged_type(kinds: Collection[str]) -> types.ColumnType:
         return types.FLOAT
     if distinct == _SEQUENCES:
         return types.ENCODED_LIST
+    if distinct == {types.ARRAY_KIND, types.NDARRAY_KIND}:
+        return types.ARRAY
     if types.DATETIME_KIND in distinct and distinct <= {*_NUMBERS, types.DATETIME_KIND}:
         return types.ZONED_DATETIME
     return types.STANDARD_TYPES[distinct.pop()] if len(distinct) == 1 else types.STR

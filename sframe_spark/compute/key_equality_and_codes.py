@@ -21,14 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.pyarrow_versions import if_else
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR, ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, NDARRAY_KIND, STR, ColumnType
 from sframe_spark.values.column_cast import canonical_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
+NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND)
 NAN_TOKEN = ("nan",)
 # Ints are encoded with a lookup table instead of hashing if largest - smallest is at most MAX_SPAN + MAX_SPREAD * rows.
 MAX_SPAN, MAX_SPREAD = 1 << 12, 4

@@ -18,7 +18,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.row_sizes import fixed_size
 from sframe_spark.session.progress import counted_calls
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
 from sframe_spark.udf.bound_function import entered, hashes, now, original, packed, still_right
 from sframe_spark.udf.function_errors import displayable, error_like, user_error
 from sframe_spark.udf.pickling import PackedFunction, load_program
@@ -262,7 +262,7 @@ def retained_copy(result: Any) -> Any:
 
 _CONTAINERS = frozenset({list, tuple, dict})
 # For the kinds of columns whose results are mutable: how to copy a result, which the function may change later and return again.
-_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: retained_copy, ARRAY_KIND: retained_copy, DICT_KIND: snapshot}
+_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: retained_copy, ARRAY_KIND: retained_copy, NDARRAY_KIND: retained_copy, DICT_KIND: snapshot}
 
 
 class Truth:

@@ -14,7 +14,7 @@ from sframe_spark.order import Monotone, SequenceFacts
 from sframe_spark.order.order_facts import Effect, flip
 from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.node_facts import Schema
-from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ColumnType
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, NDARRAY_KIND, STR, STR_KIND, ColumnType
 
 # What a true mask implies for the columns from which it was computed.
 
@@ -60,7 +60,7 @@ def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
     """Return whether a column compares exactly with a constant, which is neither missing nor NaN: with a value of its own type, or with a number that
     is the same as an int and as a float. Date-times compare by instant."""
     value = literal.value
-    if value is None or value != value:
+    if value is None or literal.type.kind == NDARRAY_KIND or value != value:
         return False
     if column_type.is_numeric and literal.type.is_numeric:
         return literal.type == column_type or abs(value) < EXACT_IN_FLOAT
@@ -93,7 +93,7 @@ def constants_and_present(program: Program, mask: Operand, types: Sequence[Colum
         result = compared_with_constant(step)
         if result is not None:
             register, name, literal = result
-            if name == "equal" and literal.value == 0:
+            if name == "equal" and literal.type.is_numeric and literal.value == 0:
                 present.extend(without_missing(program, register))
             if compares_exactly(literal, types[register]):
                 present.append(register)

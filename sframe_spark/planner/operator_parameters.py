@@ -8,11 +8,12 @@ import math
 import pickle
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import attrs
+import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, NotPortable, listed, near_names
 from sframe_spark.message_text import brief, is_unicode
@@ -35,12 +36,29 @@ def identity_text(value: Any) -> str:
     --------
     >>> identity_text((1, True)) == identity_text((1, 1)), identity_text([10**5000]) == identity_text([10**5000])
     (False, True)
+    >>> identity_text(np.array([1.0])) == identity_text(np.array([1.0 + 1e-15]))
+    False
     """
     try:
-        return repr(value)
+        return repr(_with_whole_arrays(value))
     except ValueError:
         # ``repr`` refuses ints with thousands of digits.
         return pickle.dumps(value).hex()
+
+
+def _with_whole_arrays(value: Any) -> Any:
+    """Return a value with what a ``repr`` of numpy's arrays leaves out: digits, and items of long ones."""
+    if isinstance(value, np.ndarray):
+        return np.ndarray, value.dtype.str, value.shape, value.tolist()
+    if type(value) in (tuple, list):
+        return type(value)(map(_with_whole_arrays, value)) if _may_hold_arrays(value) else value
+    if type(value) is dict and _may_hold_arrays(value.values()):
+        return {key: _with_whole_arrays(item) for key, item in value.items()}
+    return value
+
+
+def _may_hold_arrays(values: Iterable[Any]) -> bool:
+    return any(issubclass(item, (np.ndarray, tuple, list, dict)) for item in set(map(type, values)))
 
 
 def one_of(*values: str) -> Validator:
@@ -119,7 +137,7 @@ def _field_name(instance: Any, attribute: Any) -> str:
     return f"{attribute.name!r} of the operator {name!r}" if isinstance(name, str) and name else f"{attribute.name!r} of {type(instance).__name__}"
 
 
-PLAIN_CLASSES = (list, dict, array.array, datetime.datetime)
+PLAIN_CLASSES = (list, dict, array.array, np.ndarray, datetime.datetime)
 
 
 def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:

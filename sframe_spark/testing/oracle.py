@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -59,6 +60,8 @@ def cells(column: Any, column_type: Any) -> list[Any]:
         convert = json.loads
     elif column_type.is_zoned:
         convert = _zoned
+    elif column_type.kind == "ndarray":
+        convert = lambda value: np.array(value["values"], dtype=float).reshape(value["shape"])  # noqa: E731
     return [None if value is None else convert(value) for value in column.to_pylist()]
 
 

@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from sframe_spark.errors import ContractBroken
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -62,6 +64,8 @@ def same_value(first: Any, second: Any) -> bool:
         return math.isclose(first, second, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
     if isinstance(first, (list, tuple, array.array)):
         return same_rows(first, second)
+    if isinstance(first, np.ndarray):
+        return first.shape == second.shape and same_rows(first.ravel().tolist(), second.ravel().tolist())
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same_value(value, second[key]) for key, value in first.items())
     return bool(first == second)

@@ -32,13 +32,14 @@ from sframe_spark.turicreate.string_and_object_decoding import (
     encoded,
     texts,
 )
-from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.values.ndarrays import ndarrays
 
 # Flags in the record of a block.
 COMPRESSED, TYPED, MIXED, EXTENDED = 1, 2, 4, 8
 # The byte with which a block begins: no values, values of one type, or values of one type and missing values.
 NONE, ONE_KIND, ONE_KIND_OR_MISSING = 0, 1, 2
-# The column type for each archive type. Tensors become nested lists, and images become dicts with their bytes in Base64.
+# The column type for each archive type. Images become dicts with their bytes in Base64.
 COLUMN_TYPES: dict[int, ColumnType] = {
     INTEGER: INT,
     REAL: FLOAT,
@@ -48,13 +49,14 @@ COLUMN_TYPES: dict[int, ColumnType] = {
     DICTIONARY: ENCODED_DICT,
     TIMESTAMP: ZONED_DATETIME,
     IMAGE: ENCODED_DICT,
-    TENSOR: ENCODED_LIST,
+    TENSOR: NDARRAY,
 }
 # For the type of values and a different type of their column: the conversion, and how many times as much memory the converted values take.
 _WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array, ColumnType], pa.Array], float]] = {
     # Ints beyond 2**53 are rounded.
     (INT.kind, FLOAT.kind): (lambda values, column_type: values.cast(column_type.physical, safe=False), 1.0),
     (ARRAY.kind, ENCODED_LIST.kind): (lambda values, column_type: encoded(values.to_pylist(), column_type), 3.0),
+    (NDARRAY.kind, ENCODED_LIST.kind): (lambda values, column_type: encoded([value.tolist() for value in ndarrays(values)], column_type), 3.0),
 }
 # Estimated memory of a missing value.
 BYTES_OF_MISSING = 8.0
@@ -245,7 +247,7 @@ def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: Bloc
     if kind == VECTOR:
         return Vectors(payload, count, extended)
     if kind == TENSOR:
-        return Tensors(payload, count, form.column_type)
+        return Tensors(payload, count)
     if kind == TIMESTAMP and are_alike(payload, count):
         return datetimes(payload, count, form.column_type)
     tagged = TaggedReader(payload, form.decode)

@@ -183,6 +183,10 @@ def are_same(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
     >>> are_same(nan, nan), are_same(zero, pa.chunked_array([[-0.0]]))
     (True, False)
     """
+    if pa.types.is_struct(first.type):
+        return bool(first.is_valid().equals(second.is_valid())) and all(
+            are_same(pc.struct_field(first, name), pc.struct_field(second, name)) for name in (field.name for field in first.type)
+        )
     if pa.types.is_list(first.type):
         floats = (pc.list_flatten(first), pc.list_flatten(second))
         return bool(pc.list_value_length(first).equals(pc.list_value_length(second))) and are_same(*floats)

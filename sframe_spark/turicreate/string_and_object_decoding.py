@@ -19,8 +19,9 @@ from sframe_spark.message_text import in_words
 from sframe_spark.turicreate.block_payload_reader import MAX_ALLOWED, Payload
 from sframe_spark.turicreate.number_datetime_and_vector_decoding import GROUP, Cells, FloatRun, NumberRun, floats_between, offsets_of, read_datetime
 from sframe_spark.types import LIST_KIND, ColumnType
+from sframe_spark.values.ndarrays import ndarray_column
 from sframe_spark.values.python_to_arrow import encode_plain
-from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, encode_value
+from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS
 
 # --- Strings, stored one after the other or dictionary-encoded
 
@@ -212,7 +213,7 @@ class TaggedReader:
         if kind == IMAGE:
             return self.image()
         if kind == TENSOR:
-            return self.tensor(levels)
+            return self.tensor()
         raise self._payload.broken(f"a value has the unknown type {kind}")
 
     def _length(self) -> int:
@@ -300,20 +301,18 @@ class TaggedReader:
         content = base64.b64encode(payload.take(length, "an image")).decode("ascii")
         return {"height": height, "width": width, "channels": channels, "format": IMAGE_FORMATS[form], "data": content}
 
-    def tensor(self, levels: int = MAX_LEVELS) -> Any:
-        """Read a tensor as nested lists, in which the innermost dimension is a vector (see :func:`vectors_of`)."""
+    def tensor(self) -> np.ndarray:
+        """Read a tensor as an array of numpy."""
         payload = self._payload
         payload.byte("an array")
         shape = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "a shape"))]
         strides = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "strides"))]
-        tensor = tensor_of(self.floats(), shape, strides)
-        if tensor.ndim > levels:
-            raise payload.broken(f"an array of {tensor.ndim} dimensions is inside too many lists and dicts")
-        return vectors_of(tensor)
+        return np.ascontiguousarray(tensor_of(self.floats(), shape, strides), dtype=np.float64)
 
 
 def as_key(value: Any) -> Any:
-    """Return a value in a form that can be a dict key: lists and vectors as tuples, other values unchanged."""
+    """Return a value in a form that can be a dict key: lists, vectors and tensors as tuples, other values unchanged."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     return tuple(map(as_key, value)) if isinstance(value, (list, array.array)) else value
 
 
@@ -344,28 +343,20 @@ def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.
     return np.lib.stride_tricks.as_strided(elements, shape, [8 * stride for stride in strides], writeable=False)
 
 
-def vectors_of(tensor: np.ndarray) -> Any:
-    """Return a tensor as nested lists, in which the innermost dimension is a vector, or an empty list if it has no elements.
-
-    Examples
-    --------
-    >>> vectors_of(np.array([[1.0, 2.0]])), vectors_of(np.array([]))
-    ([array('d', [1.0, 2.0])], [])
-    """
-    if tensor.ndim > 1:
-        return [vectors_of(part) for part in tensor]
-    return array.array("d", tensor.tobytes()) if len(tensor) else []
+# --- Cells of lists, dicts and images, which become JSON strings, and of tensors
 
 
-# --- Cells of lists, dicts, images and tensors, which become JSON strings
-
-
-# Memory per float while it is formatted, and in the JSON string.
-BYTES_WHILE_WRITTEN, BYTES_WRITTEN = 80, 24
-# How many elements of tensors are decoded at a time.
-ELEMENTS_AT_ONCE = 131_072
 # The Python class of the values of each kind of column.
-_CLASSES = {"int": int, "float": float, "str": str, "array": array.array, "list": list, "dict": dict, "datetime": datetime.datetime}
+_CLASSES: dict[str, type] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "array": array.array,
+    "ndarray": np.ndarray,
+    "list": list,
+    "dict": dict,
+    "datetime": datetime.datetime,
+}
 
 
 class WrittenCells:
@@ -433,7 +424,7 @@ def encoded(values: list[Any], column_type: ColumnType) -> pa.Array:
 
 
 def fitting(value: Any, column_type: ColumnType) -> Any:
-    """Return a value as the column's kind: ints become floats in a float column, vectors become lists in a list column.
+    """Return a value as the column's kind: ints become floats in a float column, vectors and tensors become lists in a list column.
 
     Raises
     ------
@@ -453,7 +444,7 @@ def fitting(value: Any, column_type: ColumnType) -> Any:
         return value
     if kind == "float" and type(value) is int:
         return float(value)
-    if kind == LIST_KIND and isinstance(value, array.array):
+    if kind == LIST_KIND and isinstance(value, (array.array, np.ndarray)):
         return value.tolist()
     name = {encoded: kind for kind, encoded in _CLASSES.items()}[type(value)]
     raise BrokenPayload(f"it holds a value of type {name}, and its column is of type {kind}")
@@ -493,18 +484,9 @@ class Tensors:
         Positioned at the byte before the ranks.
     count
         The number of tensors.
-    column_type
-        The type of the list column that the tensors are read into.
-
-    Raises
-    ------
-    MisfitError
-        If the column does not hold lists as JSON.
     """
 
-    def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
-        if not column_type.is_encoded:
-            raise MisfitError("arrays are lists in lists")
+    def __init__(self, payload: Payload, count: int) -> None:
         payload.byte("how arrays are stored")
         # The offsets of each tensor in the shapes and strides, and in the elements of all tensors.
         self._dimensions = offsets_of(payload, count, MAX_DIMENSIONS)
@@ -516,30 +498,18 @@ class Tensors:
         self._allowance = payload.allowance
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return a range of the tensors as nested lists in JSON."""
-        return pa.array(map(encode_value, self._between(first, last)), pa.string())
+        """Return a range of the tensors."""
+        return ndarray_column(list(self._between(first, last)))
 
-    def _between(self, first: int, last: int) -> Iterator[list[Any]]:
-        while first < last:
-            # The index behind the last tensor that fits the limit; at least one tensor is decoded.
-            fitting = int(np.searchsorted(self._offsets, self._offsets[first] + ELEMENTS_AT_ONCE, "right")) - 1
-            stop = min(last, max(fitting, first + 1))
-            if BYTES_WHILE_WRITTEN * int(self._offsets[first + 1] - self._offsets[first]) > self._allowance.left:
-                raise BrokenPayload("an array would take more memory than a block of its length is given")
-            elements, offsets = floats_between(self._floats, self._allowance, self._offsets, first, stop)
-            for number, (begin, end) in enumerate(pairwise(offsets.tolist()), first):
-                yield self._nested(number, elements[begin:end])
-            first = stop
-
-    def _nested(self, number: int, elements: np.ndarray) -> list[Any]:
-        low, high = (int(offset) for offset in self._dimensions[number : number + 2])
-        tensor = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
-        # The values of the column must be lists, so a tensor of one dimension becomes a list instead of a vector.
-        return tensor.tolist() if tensor.ndim == 1 else vectors_of(tensor)
+    def _between(self, first: int, last: int) -> Iterator[np.ndarray]:
+        elements, offsets = floats_between(self._floats, self._allowance, self._offsets, first, last)
+        for number, (begin, end) in enumerate(pairwise(offsets.tolist()), first):
+            low, high = (int(offset) for offset in self._dimensions[number : number + 2])
+            yield tensor_of(elements[begin:end], self._shapes[low:high].tolist(), self._strides[low:high].tolist())
 
     def size(self, first: int, last: int) -> float:
-        """Return an estimate of the bytes that a range of the tensors takes in memory: 24 for each element, and 8 for each tensor."""
-        return float(BYTES_WRITTEN * int(self._offsets[last] - self._offsets[first])) + 8.0 * (last - first)
+        """Return the bytes that a range of the tensors takes in memory: 8 for each element, and 24 for each tensor."""
+        return 8.0 * int(self._offsets[last] - self._offsets[first]) + 24.0 * (last - first)
 
 
 def _numbers(payload: Payload, count: int) -> np.ndarray:

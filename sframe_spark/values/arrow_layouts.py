@@ -21,7 +21,9 @@ import pyarrow.compute as pc
 from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
 from sframe_spark.pyarrow_versions import cast_of_views
+from sframe_spark.types import NDARRAY_PHYSICAL
 from sframe_spark.values.datetimes import arrow_microseconds
+from sframe_spark.values.ndarrays import rows_of_tensors
 
 MAX_BYTES = (1 << 31) - 1
 """Bytes of strings, or items of lists, that 32-bit offsets can address; tests lower it."""
@@ -29,6 +31,7 @@ MAX_BYTES = (1 << 31) - 1
 TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 UUID = "arrow.uuid"
+TENSOR = "arrow.fixed_shape_tensor"
 # Extensions whose values are those of the storage type.
 _TRANSPARENT = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset"})
 _UUID_LENGTH = 36
@@ -38,8 +41,8 @@ _LISTS = {make(pa.null()).id for make in (pa.list_, pa.large_list, lambda item: 
 def standard_type(data_type: pa.DataType) -> pa.DataType:
     """Return the type with the same values in the standard layouts: 32-bit offsets, no dictionaries, run ends or extensions.
 
-    Timestamps in nanoseconds become microseconds, times of day and durations become seconds as floats. Extensions that columns do not hold, and
-    unions, stay as they are.
+    Timestamps in nanoseconds become microseconds, times of day and durations become seconds as floats. Extensions that columns do not
+    hold, and unions, stay as they are.
 
     Examples
     --------
@@ -50,6 +53,8 @@ def standard_type(data_type: pa.DataType) -> pa.DataType:
     if isinstance(data_type, pa.BaseExtensionType):
         if data_type.extension_name == UUID:
             return pa.string()
+        if data_type.extension_name == TENSOR:
+            return NDARRAY_PHYSICAL
         return standard_type(data_type.storage_type) if data_type.extension_name in _TRANSPARENT else data_type
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return standard_type(data_type.value_type)
@@ -223,6 +228,8 @@ def _widened(values: pa.Array) -> pa.Array:
     if isinstance(data_type, pa.BaseExtensionType):
         if data_type.extension_name == UUID:
             return _texts_of_uuids(values.storage)
+        if data_type.extension_name == TENSOR:
+            return _widened(rows_of_tensors(values))
         return _widened(values.storage) if data_type.extension_name in _TRANSPARENT else values
     if types.is_dictionary(data_type):
         return _widened(values.dictionary).take(values.indices)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +20,7 @@ from sframe_spark.types import (
     ENCODED_LIST,
     FLOAT,
     INT,
+    NDARRAY,
     STR,
     ZONED_DATETIME,
     ZONED_PHYSICAL,
@@ -26,8 +28,9 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
-from sframe_spark.values.arrow_layouts import TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
+from sframe_spark.values.arrow_layouts import TENSOR, TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
 from sframe_spark.values.datetimes import DAY, MAX_OFFSET, MINUTE, SECOND, arrow_microseconds, floored
+from sframe_spark.values.ndarrays import is_ndarray_storage, ndarray_of_parts, sound_ndarrays
 from sframe_spark.values.plain_values import LARGEST_INT, plain, plain_dict, plain_list
 from sframe_spark.values.rounding_warnings import DIGITS_OF_FLOAT
 from sframe_spark.values.spark_variant_decoding_and_json import VariantType, is_stored_variant, variant_value
@@ -155,6 +158,8 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     types = pa.types
     if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
+    if is_ndarray_storage(data_type):
+        return NDARRAY
     if isinstance(data_type, VariantType):
         # A VARIANT inside a list or dict; the type of a column of VARIANTs is found from its values.
         return ENCODED_DICT
@@ -181,7 +186,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
 
 
 # The extensions of Arrow that columns can hold; JSON stays a string.
-_EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, WITH_OFFSET: ZONED_DATETIME}
+_EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, TENSOR: NDARRAY, WITH_OFFSET: ZONED_DATETIME}
 # Binary values are strings in UTF-8.
 _STRINGS = {
     data_type.id for data_type in (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1))
@@ -214,7 +219,7 @@ def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
     if values.type == column_type.physical:
         if column_type.is_zoned:
             _check_offsets(values.field("offset").filter(values.is_valid()))
-        return [values]
+        return [sound_ndarrays(values) if column_type == NDARRAY else values]
     if column_type in _CONVERSIONS:
         return [_CONVERSIONS[column_type](values)]
     if column_type.is_encoded or not is_list(values.type):
@@ -355,6 +360,8 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_map(data_type):
         key, item = _reader(data_type.key_type), _reader(data_type.item_type)
         return lambda cell: {key(k): None if v is None else item(v) for k, v in cell}
+    if is_ndarray_storage(data_type):
+        return lambda cell: ndarray_of_parts(np.array(cell["values"], dtype=np.float64), cell["shape"])
     if pa.types.is_struct(data_type):
         readers = {field.name: _reader(field.type) for field in data_type}
         return lambda cell: {name: None if v is None else readers[name](v) for name, v in cell.items()}
@@ -387,6 +394,7 @@ _CONVERSIONS: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {
     STR: _text_values,
     DATETIME: _datetime_values,
     ZONED_DATETIME: _zoned_values,
+    NDARRAY: lambda values: sound_ndarrays(values.cast(NDARRAY.physical)),
 }
 
 

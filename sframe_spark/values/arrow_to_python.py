@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
-from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, ColumnType
 from sframe_spark.values.datetimes import from_microseconds, is_in_years_of_python, timestamp_text
 from sframe_spark.values.invalid_unicode_errors import invalid_string_message
+from sframe_spark.values.ndarrays import ndarrays
 from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, is_known, items_of
 from sframe_spark.values.nested.python_and_tagged_json import python_values
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value
@@ -58,6 +59,8 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
         return _numbers(values)
     if column_type.kind == ARRAY_KIND:
         return _arrays(values)
+    if column_type.kind == NDARRAY_KIND:
+        return ndarrays(values)
     if column_type.is_zoned:
         return _zoned(values)
     if column_type.is_encoded:

@@ -29,6 +29,8 @@ from sframe_spark.types import (
     INT,
     INT_KIND,
     LIST_KIND,
+    NDARRAY,
+    NDARRAY_KIND,
     STR,
     STR_KIND,
     ColumnType,
@@ -36,6 +38,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, all_in_years_of_python, floored, format_datetimes
+from sframe_spark.values.ndarrays import numbers_of, vectors_as_ndarrays
 from sframe_spark.values.nested.float_and_datetime_text import display_floats
 from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, items_of
 from sframe_spark.values.nested.text_and_json_to_columns import read_arrays, read_stored
@@ -50,11 +53,12 @@ PLAIN_INT = r"^-?[0-9]{1,18}$"
 PLAIN_DECIMAL = r"^-?[0-9]{1,18}(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?$"
 
 _RESULTS: dict[tuple[str, str], ColumnType] = {
-    **{(source, STR_KIND): STR for source in (INT_KIND, FLOAT_KIND, DATETIME_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND)},
+    **{(source, STR_KIND): STR for source in (INT_KIND, FLOAT_KIND, DATETIME_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND)},
     **{(source, INT_KIND): INT for source in (FLOAT_KIND, STR_KIND, DATETIME_KIND)},
     **{(source, FLOAT_KIND): FLOAT for source in (INT_KIND, STR_KIND, DATETIME_KIND)},
     **{(source, DATETIME_KIND): DATETIME for source in (INT_KIND, FLOAT_KIND)},
-    **{(source, ARRAY_KIND): ARRAY for source in (STR_KIND, LIST_KIND)},
+    **{(source, ARRAY_KIND): ARRAY for source in (STR_KIND, LIST_KIND, NDARRAY_KIND)},
+    (ARRAY_KIND, NDARRAY_KIND): NDARRAY,
     (ARRAY_KIND, LIST_KIND): list_of(FLOAT),
     (STR_KIND, LIST_KIND): ENCODED_LIST,
     (STR_KIND, DICT_KIND): ENCODED_DICT,
@@ -79,6 +83,8 @@ def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
     result = _RESULTS.get((source.kind, target.kind))
     if result is None:
         instead = ": str_to_datetime() reads date-times from texts" if (source.kind, target.kind) == (STR_KIND, DATETIME_KIND) else ""
+        if NDARRAY_KIND in (source.kind, target.kind):
+            instead = f": apply() converts each value{', as by numpy.array' if target.kind == NDARRAY_KIND else ', as by its tolist()'}"
         raise UnsupportedOperationError(f"a column of {source.kind} cannot be cast to {target.kind}{instead}")
     return result
 
@@ -204,7 +210,7 @@ def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
     >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
     True
     """
-    texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
+    texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, NDARRAY_KIND, DICT_KIND) else None
     if texts is not None:
         return texts
     return pa.array([None if cell is None else canonical_value(cell) for cell in decode(values, column_type)], pa.string())
@@ -264,4 +270,7 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (ARRAY_KIND, LIST_KIND): lambda values, _: values,
     (ARRAY_KIND, STR_KIND): _items_to_str,
     (DICT_KIND, STR_KIND): _items_to_str,
+    (NDARRAY_KIND, STR_KIND): _items_to_str,
+    (NDARRAY_KIND, ARRAY_KIND): lambda values, _: numbers_of(values),
+    (ARRAY_KIND, NDARRAY_KIND): lambda values, _: vectors_as_ndarrays(values),
 }

@@ -7,6 +7,8 @@ their values:
 datetimes that all have one offset           ``timestamp[us, tz]``, if a zone has the offset (whole hours)
 datetimes with other offsets                 ``arrow.timestamp_with_offset``
 datetimes, some of which have no offset      the physical type, ``struct<instant, offset>``
+arrays of numpy that all have one shape      in tables ``arrow.fixed_shape_tensor``
+other arrays of numpy                        the physical type, ``struct<shape, values>``
 lists and dicts whose values share one type  ``list`` and ``struct`` of it, at any depth
 other lists and dicts that JSON represents   ``arrow.json``
 other lists and dicts                        the physical type, tagged JSON as a string
@@ -25,15 +27,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import InvalidArgumentError, NotOneTypeError
 from sframe_spark.message_text import brief, visible
 from sframe_spark.pyarrow_versions import JSON_TYPE, if_else, with_json_type
-from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
+from sframe_spark.types import DICT_KIND, LIST_KIND, NDARRAY, ColumnType
 from sframe_spark.values.arrow_to_column_types import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.ndarrays import shape_of_text, shape_texts, tensors_of_rows
 from sframe_spark.values.plain_values import plain_dict, plain_list
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, exact_float_text
 
@@ -244,6 +248,11 @@ def _with_offsets() -> Form:
     return Form(pa.struct(OFFSET_FIELDS), convert, {EXTENSION_NAME: WITH_OFFSET, EXTENSION_METADATA: ""})
 
 
+def _tensors(shape: tuple[int, ...]) -> Form:
+    """Return the form for arrays of numpy that all have one shape: Arrow's canonical tensors."""
+    return Form(pa.fixed_shape_tensor(pa.float64(), shape), lambda values: tensors_of_rows(values, shape))
+
+
 def _typed(column_type: ColumnType, data_type: pa.DataType) -> Form:
     """Return the form for lists or dicts whose values share one type."""
     metadata = _list_metadata(data_type, pa.types.is_list(data_type))
@@ -269,6 +278,13 @@ def _tagged(column_type: ColumnType) -> Form:
 class FormFinder:
     """Finds the form in which a column is exported, from its values, which are added batch by batch; most types do not need the values.
 
+    Parameters
+    ----------
+    column_type
+        The type of the column.
+    makes_tensors
+        Whether arrays of numpy of one shape become tensors. Libraries that read streams drop their shape, as DuckDB does, or refuse them.
+
     Examples
     --------
     >>> from sframe_spark.types import ENCODED_LIST
@@ -279,7 +295,10 @@ class FormFinder:
     """
 
     column_type: ColumnType
+    makes_tensors: bool = False
     _offsets: set[int | None] = attrs.field(factory=set, init=False)
+    # The shapes of arrays of numpy, as texts.
+    _shapes: set[str] = attrs.field(factory=set, init=False)
     # The Arrow type that all lists or dicts have in common; None if there is none.
     _common_type: pa.DataType | None = attrs.field(factory=pa.null, init=False)
     _is_plain_json: bool = attrs.field(default=True, init=False)
@@ -287,12 +306,14 @@ class FormFinder:
     @property
     def needs_values(self) -> bool:
         """Whether the form depends on the values."""
-        return self.column_type.is_zoned or self.column_type.is_encoded
+        return self.column_type.is_zoned or self.column_type.is_encoded or (self.makes_tensors and self.column_type == NDARRAY)
 
     def add(self, values: pa.Array) -> None:
         """Take more values, of the physical type, into account."""
         if self.column_type.is_zoned:
             self._offsets.update(pc.unique(values.field("offset").filter(values.is_valid())).to_pylist())
+        elif self.column_type == NDARRAY and self.makes_tensors:
+            self._shapes.update(pc.unique(shape_texts(values).drop_null()).to_pylist())
         elif self.column_type.is_encoded:
             for cell in decode(values, self.column_type):
                 if cell is not None:
@@ -312,6 +333,8 @@ class FormFinder:
         if column_type.is_zoned and None not in self._offsets:
             zone = zone_of(next(iter(self._offsets), 0) or 0)
             return _with_offsets() if len(self._offsets) > 1 or zone is None else _in_zone(zone)
+        if len(self._shapes) == 1 and all(shape := shape_of_text(*self._shapes)):
+            return _tensors(shape)
         if not column_type.is_encoded:
             return _as_stored(column_type)
         if common_type is not None and (pa.types.is_struct if column_type.kind == DICT_KIND else pa.types.is_list)(common_type):
@@ -400,6 +423,8 @@ def _brief_text(value: Any, between: str, minus_zero: str) -> str:
 
 def with_text_keys(value: Any) -> Any:
     """Return a value with all keys of dicts converted to strings, arrays and tuples to lists, and datetimes to ISO strings."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     if isinstance(value, (list, tuple, array.array)):
         return [with_text_keys(item) for item in value]
     if isinstance(value, datetime.datetime):

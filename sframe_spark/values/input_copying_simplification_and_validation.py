@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
 from sframe_spark.values.datetimes import numpy_microseconds, warn_of_nanoseconds
-from sframe_spark.values.plain_values import NUMBERS, families_of, family_of
+from sframe_spark.values.ndarrays import holds_numbers
+from sframe_spark.values.plain_values import NUMBERS, families_of, family_of, family_of_value
 from sframe_spark.values.rounding_warnings import note_rounded
 from sframe_spark.values.single_value_conversion import construct_value
 
@@ -66,7 +67,7 @@ def container_text(value: Any) -> Any:
     ('[1,"a"]', 2)
     """
     try:
-        return construct_value(value, STR_KIND) if family_of(type(value)) in (LIST_KIND, ARRAY_KIND, DICT_KIND) else value
+        return construct_value(value, STR_KIND) if family_of(type(value)) in (LIST_KIND, ARRAY_KIND, NDARRAY_KIND, DICT_KIND) else value
     except (RecursionError, SFrameError):
         return value
 
@@ -91,7 +92,7 @@ def _copied(value: Any) -> Any:
         return value.copy()
     if isinstance(value, array.array):
         return value[:]
-    family = family_of(cls)
+    family = family_of_value(value)
     if family == DICT_KIND:
         return {key: item if type(item) in UNCHANGING else _copied(item) for key, item in value.items()}
     # Sets, deques, rows of numpy arrays and other iterables, in the order of iteration.
@@ -246,9 +247,10 @@ def _floats(values: np.ndarray) -> np.ndarray:
 def _from_numpy(values: np.ndarray) -> SimpleValues:
     if values.ndim == 0:
         raise SchemaError("a numpy scalar is not a column: pass a sequence of values")
-    if values.ndim > 2:
-        raise SchemaError("a column takes numpy arrays of one or two dimensions")
-    if values.dtype.kind == "O" or values.ndim == 2:
+    if values.ndim == 2 and holds_numbers(values):
+        # As in Turi Create, rows of numbers are vectors; with more dimensions, they are arrays of numpy.
+        return values.tolist()
+    if values.dtype.kind == "O" or values.ndim > 1:
         return list(values)
     if values.dtype.kind == "u" and values.size and values.max() > np.iinfo(np.int64).max:
         return values

@@ -1,7 +1,7 @@
 """The Python classes that a cell may hold, the conversion of their values to *plain* values, and comparison of plain values.
 
-Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``. A *family* is the set of
-Python classes whose values are stored as the same plain class; it is named like a column kind, or ``"missing"``.
+Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``numpy.ndarray`` of floats, ``list`` and ``dict``.
+A *family* is the set of Python classes whose values are stored as the same plain class; it is named like a column kind, or ``"missing"``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.errors import BeyondRangeError, SchemaError
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
 from sframe_spark.values.datetimes import to_datetime
+from sframe_spark.values.ndarrays import holds_numbers, plain_ndarray
 from sframe_spark.values.rounding_warnings import is_rounded, note_rounded
 from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, hashable_key, too_deep
 
@@ -37,6 +38,7 @@ _SCALAR_FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((datetime.date, np.datetime64), DATETIME_KIND),
     ((collections.abc.Mapping,), DICT_KIND),
     ((array.array,), ARRAY_KIND),
+    ((np.ndarray,), NDARRAY_KIND),
 )
 
 # Classes whose values are kept as texts, by module and name, as few programs import them: what the text is.
@@ -99,18 +101,35 @@ def _find_family(python_class: type) -> str:
             return STR_KIND
     if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
         return LIST_KIND
-    # Numpy arrays, pandas series, dict views, SArrays. Only methods of the class and its bases count: an Enum class is iterable by a method of
+    # Pandas series, dict views, SArrays. Only methods of the class and its bases count: an Enum class is iterable by a method of
     # its metaclass, and its members are not iterable.
     if all(any(name in vars(above) for above in python_class.__mro__) for name in ("__len__", "__iter__")):
         return LIST_KIND
-    raise SchemaError(
-        f"a column cannot hold values of class {python_class.__name__}: use int, float, str, list, dict, array.array, datetime.datetime or None"
-    )
+    instead = "use int, float, str, list, dict, array.array, numpy.ndarray, datetime.datetime or None"
+    raise SchemaError(f"a column cannot hold values of class {python_class.__name__}: {instead}")
+
+
+def family_of_value(value: Any) -> str:
+    """Return the family of a value: that of its class, but arrays of numpy that hold no numbers are lists.
+
+    Examples
+    --------
+    >>> family_of_value(np.zeros(2)), family_of_value(np.array(["a"]))
+    ('ndarray', 'list')
+    """
+    family = family_of(type(value))
+    return LIST_KIND if family == NDARRAY_KIND and not holds_numbers(value) else family
 
 
 def families_of(values: Any) -> set[str]:
-    """Return the families of some values, without the family of missing values."""
-    return {family_of(python_class) for python_class in set(map(type, values))} - {MISSING}
+    """Return the families of some values, without the family of missing values.
+
+    Of an iterator, as of the items of all lists, which is read once, arrays of numpy count as those of numbers.
+    """
+    families = {family_of(python_class) for python_class in set(map(type, values))} - {MISSING}
+    if NDARRAY_KIND in families and not isinstance(values, collections.abc.Iterator):
+        families = families - {NDARRAY_KIND} | {family_of_value(value) for value in values if isinstance(value, np.ndarray)}
+    return families
 
 
 def one_value(value: Any) -> Any:
@@ -282,10 +301,10 @@ def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
 
     Examples
     --------
-    >>> plain((1, "a")), plain([1, 2.5])
-    ([1, 'a'], array('d', [1.0, 2.5]))
+    >>> plain((1, "a")), plain([1, 2.5]), plain(np.array([[1]]))
+    ([1, 'a'], array('d', [1.0, 2.5]), array([[1.]]))
     """
-    family = family_of(type(value))
+    family = family_of_value(value)
     if family == MISSING:
         return None
     if family in NUMBERS:
@@ -299,6 +318,8 @@ def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
     single = one_value(value)
     if single is not value:
         return plain(single, levels)
+    if family == NDARRAY_KIND:
+        return plain_ndarray(value)
     is_array = family == ARRAY_KIND or (len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS)
     return plain_array(value) if is_array else plain_list(value, levels)
 
@@ -329,6 +350,8 @@ def agree(actual: Any, expected: Any) -> bool:
         return actual.utcoffset() == expected.utcoffset() and actual == expected
     if isinstance(actual, (list, tuple, array.array)):
         return len(actual) == len(expected) and all(map(agree, actual, expected))
+    if isinstance(actual, np.ndarray):
+        return actual.shape == expected.shape and all(map(agree, actual.ravel().tolist(), expected.ravel().tolist()))
     if isinstance(actual, dict):
         return actual.keys() == expected.keys() and all(agree(value, expected[key]) for key, value in actual.items())
     return bool(actual == expected)

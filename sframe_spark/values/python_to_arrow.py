@@ -24,6 +24,7 @@ from sframe_spark.values.arrow_to_column_types import BEYOND_64_BITS, arrow_colu
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import to_datetime, to_microseconds
 from sframe_spark.values.input_copying_simplification_and_validation import simplify
+from sframe_spark.values.ndarrays import ndarray_column, plain_ndarray
 from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, stored_lists
 from sframe_spark.values.nested.python_and_tagged_json import stored_cells
 from sframe_spark.values.plain_values import (
@@ -33,6 +34,7 @@ from sframe_spark.values.plain_values import (
     SMALLEST_INT,
     families_of,
     family_of,
+    family_of_value,
     float_of_number,
     have_long_doubles,
     plain_array,
@@ -48,6 +50,7 @@ from sframe_spark.values.tagged_json_display_and_canonical_text import encode_va
 # The column type that fits Python values, or a dtype that a user asked for.
 
 _SEQUENCES = frozenset({types.LIST_KIND, types.ARRAY_KIND})
+_NDARRAYS = frozenset({types.ARRAY_KIND, types.NDARRAY_KIND})
 # Unsigned ints that fit signed ints have been converted to signed ints before.
 _NUMPY_TYPES = {"i": types.INT, "u": types.FLOAT, "f": types.FLOAT, "M": types.ZONED_DATETIME}
 _ELEMENT_TYPES = {types.INT_KIND: types.INT, types.FLOAT_KIND: types.FLOAT, types.STR_KIND: types.STR}
@@ -57,7 +60,6 @@ _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
     ((str, bytes), types.STR),
     ((datetime.date, np.datetime64), types.DATETIME),
     ((set, frozenset, range), types.ENCODED_LIST),
-    ((np.ndarray,), types.ARRAY),
 )
 
 
@@ -121,7 +123,8 @@ def _name_in_library(dtype: Any) -> str | None:
 def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
     """Return the column type that fits some values.
 
-    Ints together with floats make a float column; sequences of numbers make an array column, and other sequences a list column. If all values are
+    Ints together with floats make a float column; sequences of numbers make an array column, numpy arrays of numbers one of these, and other
+    sequences a list column. If all values are
     missing, the column is float. A numpy ``datetime64`` counts as UTC.
 
     Parameters
@@ -194,13 +197,18 @@ def _type_of_list(values: Sequence[Any], of_rows: bool = True) -> ColumnType:
         return _dict_type(values)
     if families <= _SEQUENCES:
         return _sequence_type(values)
+    if families <= _NDARRAYS:
+        return types.NDARRAY
+    if families <= {types.LIST_KIND, types.NDARRAY_KIND} and all(isinstance(value, np.ndarray) for value in _cells(values)):
+        # Some of the arrays hold texts or objects, so all are lists.
+        return _sequence_type(values)
     raise MixedTypesError(_mixture_message(values, of_rows))
 
 
 def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
     examples: dict[str, str] = {}
     for position, value in enumerate(values):
-        family = family_of(type(value))
+        family = family_of_value(value)
         if value is not None and family not in examples:
             examples[family] = (f"row {position} holds " if of_rows else "") + f"{brief(value, 40)} ({family})"
     message = f"the values have no common type: {', '.join(examples.values())}"
@@ -508,6 +516,10 @@ def _join_arrays(cells: Sequence[Any], elements: list[Any] | None) -> pa.Array:
     return list_from_lengths(lengths, numbers, types.ARRAY.physical)
 
 
+def _build_ndarrays(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    return ndarray_column([None if _is_missing(value) else plain_ndarray(np.asanyarray(value)) for value in values])
+
+
 def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     if not column_type.is_encoded and set(map(type, values)) <= _LISTS and not have_long_doubles(chain.from_iterable(filter(None, values))):
         try:
@@ -541,6 +553,7 @@ _BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array | pa.Chunked
     types.STR_KIND: _scalar_builder(plain_text),
     types.DATETIME_KIND: _build_datetimes,
     types.ARRAY_KIND: _build_arrays,
+    types.NDARRAY_KIND: _build_ndarrays,
     types.LIST_KIND: _build_lists,
     types.DICT_KIND: _build_dicts,
 }

@@ -12,9 +12,10 @@ from typing import Any
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.message_text import brief
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
 from sframe_spark.values import plain_values
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
+from sframe_spark.values.ndarrays import ndarray_of_sequence, plain_ndarray
 from sframe_spark.values.rounding_warnings import RoundedNumbers, may_be_rounded
 from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, display_text
 
@@ -32,7 +33,7 @@ def construct_value(value: Any, kind: str) -> Any:
     >>> construct_value(2.7, "int"), construct_value([1, "a"], "str")
     (2, '[1,"a"]')
     """
-    family = plain_values.family_of(type(value))
+    family = plain_values.family_of_value(value)
     if family == plain_values.MISSING:
         return None
     convert = _CONSTRUCTORS.get((family, kind))
@@ -162,6 +163,11 @@ _CONSTRUCTORS: dict[tuple[str, str], Callable[[Any], Any]] = {
     **{(family, STR_KIND): _sequence_text for family in _SEQUENCES},
     **{(family, LIST_KIND): _sequence_list for family in _SEQUENCES},
     **{(family, ARRAY_KIND): lambda value: list_to_array(plain_values.plain_list(value)) for family in _SEQUENCES},
+    **{(family, NDARRAY_KIND): ndarray_of_sequence for family in _SEQUENCES},
+    (NDARRAY_KIND, NDARRAY_KIND): plain_ndarray,
+    (NDARRAY_KIND, STR_KIND): lambda value: display_text(plain_ndarray(value)),
+    (NDARRAY_KIND, ARRAY_KIND): lambda value: array.array("d", plain_ndarray(value).tobytes()),
+    (NDARRAY_KIND, LIST_KIND): lambda value: plain_values.plain_list(value.tolist()),
 }
 """How values of a family (the first kind) are converted to values of a kind (the second)."""
 

@@ -7,6 +7,7 @@ Tagged JSON is lossless: JSON scalars and lists represent the same Python values
 ``{"$dict": [[key, value], ...]}``          a dict, with its items in insertion order
 ``{"$datetime": microseconds, "offset": minutes | null}``  a datetime (microseconds in UTC)
 ``{"$array": [...]}``                       an ``array.array('d')``
+``{"$ndarray": [...], "shape": [...]}``     a ``numpy.ndarray`` of floats, in the order of C
 ==========================================  =====================================================
 
 Values that are nested deeper than ``MAX_LEVELS`` are refused both on writing and on reading.
@@ -22,8 +23,11 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
+import numpy as np
+
 from sframe_spark.errors import DamagedValueError, SchemaError
 from sframe_spark.values.datetimes import datetime_text, from_microseconds, to_microseconds
+from sframe_spark.values.ndarrays import ndarray_of_parts
 
 MAX_LEVELS = 200
 """How deep lists and dicts may be nested; low enough for Python's recursion limit, in tasks too."""
@@ -73,6 +77,8 @@ def _tagged(value: Any, levels: int) -> str:
         return float.__repr__(value) if math.isfinite(value) else f'{{"$float":"{float.__repr__(value)}"}}'
     if isinstance(value, array.array):
         return f'{{"$array":[{",".join([_tagged(item, 0) for item in value])}]}}'
+    if isinstance(value, np.ndarray):
+        return f'{{"$ndarray":{_tagged(value.ravel().tolist(), 1)},"shape":{json.dumps(value.shape, separators=(",", ":"))}}}'
     if isinstance(value, (list, tuple)):
         return f"[{','.join(_tagged_items(value, levels))}]"
     if isinstance(value, dict):
@@ -142,6 +148,8 @@ def _untagged(tagged: dict[str, Any]) -> Any:
         microseconds, offset = tagged["$datetime"], tagged["offset"]
         if type(microseconds) is int and (offset is None or type(offset) is int):
             return from_microseconds(microseconds, offset)
+    elif tagged.keys() == {"$ndarray", "shape"} and type(tagged["$ndarray"]) is list and type(tagged["shape"]) is list:
+        return ndarray_of_parts(np.array(tagged["$ndarray"], dtype=np.float64).ravel(), tagged["shape"])
     raise ValueError(f"unknown form {str(tagged)[:60]}")
 
 
@@ -154,6 +162,7 @@ _DECODER = json.JSONDecoder(object_hook=_untagged, parse_constant=_no_number)
 
 def hashable_key(value: Any) -> Any:
     """Return a plain value as a dict key: lists and arrays, which are not hashable, become tuples."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     return tuple(hashable_key(item) for item in value) if isinstance(value, (list, array.array)) else value
 
 
@@ -171,6 +180,8 @@ def canonical_value(value: Any) -> str:
         return repr(value)
     if isinstance(value, array.array):
         return "<" + ",".join(map(canonical_value, value)) + ">"
+    if isinstance(value, np.ndarray):
+        return f"<{','.join(map(str, value.shape))}:{','.join(map(canonical_value, value.ravel().tolist()))}>"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(canonical_value, value)) + "]"
     if isinstance(value, dict):
@@ -231,6 +242,8 @@ def _nested_text(value: Any) -> str:
         return "[" + " ".join(map(float_text, value)) + "]"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(_nested_text, value)) + "]"
+    if isinstance(value, np.ndarray):
+        return _nested_text(value.tolist())
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_nested_text(key)}:{_nested_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, datetime.datetime):

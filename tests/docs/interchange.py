@@ -276,7 +276,7 @@ def write_page() -> None:
     text = PAGE.read_text(encoding="utf-8")
     known = table_of_page(OUT_CORNER) if f"| {OUT_CORNER} |" in text else {}
     outs = {door: column_out(door) for door in [*DOORS, "Spark"]}
-    outs["Connect"] = known.get("Connect", outs["Spark"])
+    outs["Connect"] = outs["Spark"] | known.get("Connect", {})
     ins = {door: column_in(door) for door in DOORS_IN}
     of_spark = {"Spark": column_of_spark("Spark")}
     of_spark["Connect"] = (table_of_page(SPARK_CORNER) if f"| {SPARK_CORNER} |" in text else of_spark).get("Connect", of_spark["Spark"])

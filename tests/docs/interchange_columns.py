@@ -33,6 +33,8 @@ OURS: dict[str, Any] = {
     "datetime, all at +02:00": [at(120), None],
     "datetime, several offsets": [at(60), at(330), None],
     "array": [array.array("d", [1.5, 2]), None],
+    "ndarray, one shape": [np.array([[1.5, 2]]), np.array([[0.5, -1]]), None],
+    "ndarray, several shapes": [np.array([[1.5, 2]]), np.array([1.5]), None],
     "list of ints": [[1, None], [], None],
     "list of texts": [["a", None], [], None],
     "list of lists": [[["a"], []], None],
@@ -51,6 +53,7 @@ def canonical_extensions() -> dict[str, pa.Array]:
     return {
         "arrow.json": pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', None])),
         "arrow.uuid": pa.array([uuid.UUID(int=1).bytes, None], pa.uuid()),
+        "arrow.fixed_shape_tensor": pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(4.0).reshape(2, 1, 2)),
         "arrow.opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.int64(), "t", "v"), pa.array([1, None])),
     }
 

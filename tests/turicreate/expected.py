@@ -13,8 +13,8 @@ import numpy as np
 
 from sframe_spark.types import PYTHON_CLASS
 
-# Arrays of numpy's are lists here, images records; both are what `docs/decisions/017-archives.md` says.
-KINDS = {"ndarray": "list", "Image": "dict"}
+# Images are records here, as `docs/decisions/017-archives.md` says.
+KINDS = {"Image": "dict"}
 
 
 def expected_of(archives: Path, name: str) -> dict[str, Any]:
@@ -59,7 +59,8 @@ def _tagged_differs(expected: dict[str, Any], found: Any) -> str | None:
     if tag == "$ndarray":
         wanted, given = np.array(value, dtype=float), np.array(found, dtype=float)
         same = np.array_equal(wanted, given, equal_nan=True) and np.array_equal(np.signbit(wanted), np.signbit(given))
-        return None if type(found) is list and same else f"{found!r} for {value}"
+        same = same and (wanted.shape == given.shape or not wanted.size)
+        return None if type(found) is np.ndarray and same else f"{found!r} for {value}"
     if tag == "$tuple":
         return differs(value, list(found)) if type(found) is tuple else f"{found!r} for a tuple"
     if tag == "$dict":

@@ -8,6 +8,7 @@ import random
 import struct
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sframe_spark.errors import BrokenPayload
@@ -16,6 +17,7 @@ from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, 
 from sframe_spark.turicreate.string_and_object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, REAL, TENSOR, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.arrow_to_python import decode
+from sframe_spark.values.plain_values import agree
 from tests.examples import examples
 from tests.random_tables import content, made_block, run_bytes, tagged
 
@@ -54,15 +56,15 @@ WORKED: list[tuple[str | bytes, int, int, list[Any]]] = [
      [datetime.datetime(2000, 2, 29, 12, 0, 0, 5, FIVE_HOURS), datetime.datetime(1970, 1, 1)]),
     ("01 03 00 · 04 02 40 · 01 · 05 02 c0", VECTOR, TYPED | EXTENDED, [array.array("d", [1, 2]), array.array("d", [3])]),
     ("01 09 00 · 00 04 · 00 0c · 04 04 80 · 08 02 20 · 01 05 00 f8", TENSOR, TYPED | EXTENDED,
-     [[array.array("d", [0, 1, 2]), array.array("d", [3, 4, 5])]]),
+     [np.arange(6.0).reshape(2, 3)]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("payload", "kind", "flags", "expected"), WORKED)
 def test_worked_bytes(payload: str | bytes, kind: int, flags: int, expected: list[Any]) -> None:
     block = block_of(payload, len(expected), kind, flags)
-    assert values(block) == expected
-    assert [values(block, row, row + 1)[0] for row in range(len(expected))] == expected
+    assert agree(values(block), expected)
+    assert agree([values(block, row, row + 1)[0] for row in range(len(expected))], expected)
 
 
 def random_value(choose: random.Random, kind: int, depth: int = 2) -> Any:
@@ -176,9 +178,9 @@ def test_arrays_of_numbers_that_do_not_fit_each_other_are_told() -> None:
         runs = [run_bytes([len(shape)]), run_bytes([count]), run_bytes(shape), run_bytes(strides)]
         return b"\x01\x09\x00" + b"".join(runs) + b"\x01" + run_bytes(list(range(count)))
 
-    assert values(block_of(tensors([3, 2], [1, 3], 6), 1, TENSOR, TYPED | EXTENDED)) == [[array.array("d", row) for row in ([0, 3], [1, 4], [2, 5])]]
-    assert values(block_of(tensors([], [], 0), 1, TENSOR, TYPED | EXTENDED)) == [[]]
-    assert values(block_of(tensors([2], [1], 2), 1, TENSOR, TYPED | EXTENDED)) == [[0.0, 1.0]]
+    made = [(([3, 2], [1, 3], 6), np.arange(6.0).reshape(2, 3).T), (([], [], 0), np.zeros(0)), (([2], [1], 2), np.arange(2.0))]
+    for parts, wanted in made:
+        assert agree(values(block_of(tensors(*parts), 1, TENSOR, TYPED | EXTENDED)), [wanted])
     wrong = [([3, 2], [1, 4], 6), ([3, 3], [1, 1], 6), ([2], [1 << 63], 2), ([33], [1], 34), ([1 << 32, 1 << 32], [0, 0], 1)]
     for shape, strides, count in [*wrong, ([], [], 1)]:
         with pytest.raises(BrokenPayload, match=r"do not fit|dimensions"):

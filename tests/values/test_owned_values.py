@@ -129,11 +129,12 @@ def test_views_of_memory(door: str) -> None:
 
 
 def test_cells() -> None:
-    cells: list[Any] = [np.array([1.0, 2.0]), array.array("d", [1.0, 2.0]), [1.0, 2.0]]
-    column = SArray(cells)
-    for cell in cells:
-        cell[0] = 9.0
-    assert [list(cell) for cell in column] == [[1.0, 2.0]] * 3
+    vectors, lists = [np.array([1.0, 2.0]), array.array("d", [1.0, 2.0])], [array.array("d", [1.0, 2.0]), [1.0, 2.0]]
+    for cells in (vectors, lists):
+        column = SArray(cells)
+        for cell in cells:
+            cell[0] = 9.0
+        assert [list(cell) for cell in column] == [[1.0, 2.0]] * 2
 
 
 def test_a_buffer_that_is_used_again() -> None:

@@ -152,7 +152,7 @@ def test_a_target_that_loses_something_is_refused() -> None:
         recode(encode([{}], ENCODED_DICT), ENCODED_DICT, ENCODED_LIST)
 
 
-@pytest.mark.parametrize("values", [{1, 2}, {1: 2}, b"ab", "ab", 5, None, np.array(5), np.zeros((1, 1, 1))])
+@pytest.mark.parametrize("values", [{1, 2}, {1: 2}, b"ab", "ab", 5, None, np.array(5)])
 def test_what_is_no_sequence_of_cells_is_refused(values: Any) -> None:
     with pytest.raises(SchemaError):
         infer_type(values)

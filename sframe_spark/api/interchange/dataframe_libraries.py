@@ -190,9 +190,9 @@ def forms_of(node: PlannerNode) -> list[Form]:
     return [finder.form() for finder in finders]
 
 
-def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
+def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType, makes_tensors: bool = True) -> Form:
     """Return the export form of a column whose arrays are in memory."""
-    finder = FormFinder(column_type)
+    finder = FormFinder(column_type, makes_tensors)
     for array in arrays:
         finder.add(array)
     return finder.form()
@@ -236,15 +236,15 @@ def _batches(node: PlannerNode, forms: Sequence[Form], schema: pa.Schema) -> Ite
             yield from pa.Table.from_arrays(converted, schema=schema).to_batches()
 
 
-def array_of_values(node: PlannerNode) -> pa.Array:
+def array_of_values(node: PlannerNode, makes_tensors: bool = True) -> pa.Array:
     """Return all values of a one-column node as an array in memory."""
     column = rows_of(node).columns[0]
-    return form_of_arrays([column], node.schema[0]).convert(column)
+    return form_of_arrays([column], node.schema[0], makes_tensors).convert(column)
 
 
 def stream_of_values(node: PlannerNode) -> pa.ChunkedArray:
     """Return all values of a one-column node in memory, because Arrow has no stream that computes single values lazily."""
-    return pa.chunked_array([array_of_values(node)])
+    return pa.chunked_array([array_of_values(node, makes_tensors=False)])
 
 
 # Columns of other libraries that are used as operands: numpy arrays, Series of pandas and Polars, and Arrow arrays

@@ -17,9 +17,9 @@ from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.sources.in_memory import constant_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, STR_KIND, ColumnType, common_encoding
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, NDARRAY_KIND, STR_KIND, ColumnType, common_encoding
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
-from sframe_spark.values.plain_values import NUMBERS, family_of, one_value
+from sframe_spark.values.plain_values import NUMBERS, family_of_value, one_value
 
 LOGICAL = ("and_", "or_", "xor")
 # A frequent mistake: in Python, `sf["a"] > 1 & (sf["b"] < 3)` means `sf["a"] > (1 & (sf["b"] < 3))`.
@@ -88,7 +88,7 @@ class Arithmetic:
             raise SchemaError("columns have no operator ^: use comparisons with & and |; of two masks, (a != b)")
         other = one_value(other)
         # In pandas, a Series would be paired with other columns by its index.
-        if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:
+        if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind not in (ARRAY_KIND, NDARRAY_KIND):
             other = ClassRegistry.array(other)
         if isinstance(other, Arithmetic):
             require_pairs(self._node, other._node, "the one SArray", "the other")
@@ -98,6 +98,8 @@ class Arithmetic:
                 raise SchemaError(LOGIC_HINT)
             if other is None and function not in ("equal", "not_equal"):
                 raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
+            if isinstance(other, np.ndarray) and other.ndim == 1 and self._node.schema[0].kind == ARRAY_KIND:
+                other = other.tolist()
             operand = literal_of(beyond_ints(other, self._node.schema[0]) if function in COMPARISONS else other)
             if function == "floor_divide" and reverse:
                 if self._node.schema[0].kind == ARRAY_KIND:
@@ -213,7 +215,7 @@ class Arithmetic:
         if isinstance(value, ClassRegistry.array):
             return value._node
         converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
-        families = {converted.schema[0].kind, family_of(type(value))}
+        families = {converted.schema[0].kind, family_of_value(value)}
         if DATETIME_KIND in families and families & NUMBERS:
             raise SchemaError(f"{brief(value)} is no {converted.schema[0].kind}: convert it first")
         return constant_source(column_values(converted)[0], converted.schema[0], rows)

@@ -22,9 +22,9 @@ from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
+from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, NDARRAY_KIND, STR
 from sframe_spark.values.column_cast import cast_array
-from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark
+from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark, snapshot, snapshots
 from sframe_spark.values.invalid_unicode_errors import require_unicode_values
 from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import column_type_for
@@ -54,7 +54,8 @@ class Cleaning:
     _node: PlannerNode
 
     def _function(self, name: str, *parameters: Any) -> SArray:
-        parameters = tuple(map(one_value, parameters))
+        # The caller may change a list or an array before the rows are computed.
+        parameters = tuple(value if type(value) is tuple else snapshot(one_value(value)) for value in parameters)
         require_unicode_values(parameters)
         return make_array(apply_function(name, self._node, parameters=parameters))
 
@@ -90,7 +91,7 @@ class Cleaning:
         [20, 0, 19]
         """
         # In columns of arrays and lists, a numpy array may be a single value.
-        if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, ClassRegistry.array) or is_column(value)):
+        if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND, NDARRAY_KIND) and (isinstance(value, ClassRegistry.array) or is_column(value)):
             raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
         with rounding_warnings():
             return self._function("fill_missing", value)
@@ -221,7 +222,7 @@ class Cleaning:
         is_alike = isinstance(other, ClassRegistry.array) and self._node.schema == other._node.schema and self._node.schema[0] in EQUAL_AS_KEYS
         if is_alike and are_many(other._node):
             return make_array(match_mask(self._node, other._node))
-        return self._function("is_in", tuple(map(one_value, other)))
+        return self._function("is_in", tuple(snapshots(map(one_value, other))))
 
     def _is_one_of(self, keys: SArray) -> SArray:
         """Return a column with 1 where the value is one of the keys, else 0; NaN equals NaN here."""

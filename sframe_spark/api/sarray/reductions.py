@@ -24,7 +24,7 @@ from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, NDARRAY_KIND
 
 
 class Reductions:
@@ -79,7 +79,10 @@ class Reductions:
 
     def _total(self, function: str) -> Any:
         # Arrays of different lengths are an error here; in a group, their sum or mean would be missing.
-        return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == ARRAY_KIND else function)
+        kind = self._node.schema[0].kind
+        if kind == NDARRAY_KIND:
+            return self._reduce("column_ndarray_mean" if function == "mean" else function)
+        return self._reduce(f"column_vector_{function}" if kind == ARRAY_KIND else function)
 
     @call_example("sf['a'].min()")
     def min(self) -> Any:

@@ -7,6 +7,8 @@ import functools
 import operator
 from typing import Any, Literal
 
+import numpy as np
+
 from sframe_spark.api.aggregates.argument_types import Names
 from sframe_spark.api.class_registry import SFrame, make_frame
 from sframe_spark.api.error_hints import call_example
@@ -140,13 +142,15 @@ class MissingValues(Columns):
 
 def missing_of(column: SArray, recursive: bool) -> SArray:
     """Return a column with 1 where the value is missing (with ``recursive``, also where it contains a missing value or NaN), else 0."""
-    if recursive and column.dtype in (list, dict, array.array):
+    if recursive and column.dtype in (list, dict, array.array, np.ndarray):
         return SArray(_node=apply_lambda(column._node, holds_missing, INT))
     return SArray(_node=apply_function("is_missing", column._node))
 
 
 def holds_missing(value: Any) -> int:
     """Return 1 if a value is missing or NaN, or is a list, array or dict with such a value at any level; else 0."""
+    if isinstance(value, np.ndarray):
+        return int(np.isnan(value).any())
     if isinstance(value, (dict, list, tuple, array.array)):
         return int(any(map(holds_missing, value.values() if isinstance(value, dict) else value)))
     return int(value is None or value != value)

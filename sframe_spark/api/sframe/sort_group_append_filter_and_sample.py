@@ -30,7 +30,7 @@ from sframe_spark.operators.project_zip_arrange import all_columns, column_of, c
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort_top_rows_and_assumed_order import SORTABLE, TopRows, sort_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, common_encoding
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, NDARRAY_KIND, common_encoding
 from sframe_spark.values.plain_values import one_value
 
 
@@ -276,7 +276,7 @@ class Relational(Columns):
         aggregations = [self._aggregation(request) for _, request in requests]
         labels = []
         for (name, request), aggregation in zip(requests, aggregations, strict=True):
-            is_vector = request.name in ("sum", "mean") and self._node.schema[aggregation.positions[0]].kind == ARRAY_KIND
+            is_vector = request.name in ("sum", "mean") and self._node.schema[aggregation.positions[0]].kind in (ARRAY_KIND, NDARRAY_KIND)
             labels.append(f"Vector {name}" if names_vectors and is_vector and name not in chosen else name)
         return aggregations, output_names(keys, labels, chosen)
 

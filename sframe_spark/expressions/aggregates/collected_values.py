@@ -15,11 +15,12 @@ from sframe_spark.compute.row_groups import GroupsOfRows
 from sframe_spark.expressions.aggregates.input_rows_and_windows import InputRows, RowWindows, group_sizes
 from sframe_spark.expressions.aggregates.state_columns import Growth, State, StateColumn
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, ENCODED_LIST, FLOAT, INT, LIST_KIND, STR, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, ENCODED_LIST, FLOAT, INT, LIST_KIND, NDARRAY_KIND, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.column_cast import microseconds_of, wall_microseconds
 from sframe_spark.values.datetimes import all_in_years_of_python
+from sframe_spark.values.ndarrays import numbers_of, shape_texts
 from sframe_spark.values.nested.json_item_splitting_and_joining import (
     STORED_DICT,
     STORED_LIST,
@@ -30,7 +31,7 @@ from sframe_spark.values.nested.json_item_splitting_and_joining import (
     stored_lists,
     texts_of_items,
 )
-from sframe_spark.values.nested.python_and_tagged_json import STORED_ARRAY
+from sframe_spark.values.nested.python_and_tagged_json import STORED_ARRAY, stored_ndarrays
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import BEFORE_DATETIME, bytes_of
 from sframe_spark.values.python_to_arrow import encode_plain
 
@@ -321,7 +322,8 @@ def item_texts(column: pa.Array, column_type: ColumnType) -> pa.Array:
     elif column_type.kind == DATETIME_KIND:
         texts = datetime_texts(column, column_type)
     else:
-        texts = array_texts(column) if column_type.kind == ARRAY_KIND else stored_lists(column)
+        writers = {ARRAY_KIND: array_texts, NDARRAY_KIND: ndarray_texts}
+        texts = writers.get(column_type.kind, stored_lists)(column)
     if texts is not None:
         return texts.fill_null("null")
     # Values that are nested deep, and errors for date-times that Python does not have.
@@ -341,6 +343,14 @@ def array_texts(column: pa.Array) -> pa.Array | None:
     if flat is None or not len(column):
         return None if flat is None else pa.array([], pa.string())
     return in_brackets(flat.counts, stored_floats(flat.items.fill_null(float("nan"))), STORED_ARRAY, flat.missing)
+
+
+def ndarray_texts(column: pa.StructArray) -> pa.Array | None:
+    """Return the JSON of each array of numpy; None if a missing row has items."""
+    flat = items_of(numbers_of(column))
+    if flat is None or not len(column):
+        return None if flat is None else pa.array([], pa.string())
+    return stored_ndarrays(flat.counts, flat.items.fill_null(float("nan")), shape_texts(column), flat.missing)
 
 
 def datetime_texts(column: pa.Array, column_type: ColumnType) -> pa.Array | None:

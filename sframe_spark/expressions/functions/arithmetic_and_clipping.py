@@ -34,9 +34,10 @@ from sframe_spark.expressions.functions.scalar_function import (
 )
 from sframe_spark.message_text import brief
 from sframe_spark.pyarrow_versions import if_else
-from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT_KIND, STR, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT_KIND, NDARRAY, NDARRAY_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_column_types import list_from_lengths
 from sframe_spark.values.column_cast import cast_array
+from sframe_spark.values.ndarrays import numbers_of, shape_texts, shaped, shapes_of
 from sframe_spark.values.plain_values import plain_number
 
 # Spark's own division, rounding and powers differ from those of the kernels.
@@ -87,6 +88,7 @@ _OPERATORS = {
     "modulo": _Operator("%", None, None, _modulo_column),
     "power": _Operator("**", pc.power, np.power, _power_column),
 }
+_OF_NDARRAYS = frozenset({"add", "subtract", "multiply", "divide"})
 _INT_RESULTS = frozenset({"add", "subtract", "multiply", "floor_divide", "modulo"})
 """Operators that yield ints for ints."""
 
@@ -102,6 +104,28 @@ def _combine_arrays(name: str, left: Argument, right: Argument, types: Sequence[
     with np.errstate(all="ignore"):
         numbers = np.asarray(_OPERATORS[name].elementwise(first, second), dtype=np.float64)  # type: ignore[misc]
     return list_from_lengths(lengths, pa.array(numbers), ARRAY.physical)
+
+
+def _combine_ndarrays(name: str, left: Argument, right: Argument, types: Sequence[ColumnType], rows: int) -> pa.Array:
+    """Apply an operator to the items of arrays of numpy; a number is combined with every item.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If two arrays differ in their shapes.
+    """
+    sides = [array_of(side, rows) for side in (left, right)]
+    arrays = [side for side, column_type in zip(sides, types, strict=True) if column_type == NDARRAY]
+    if len(arrays) == 2:
+        shapes = [shape_texts(array) for array in arrays]
+        differ = pc.not_equal(*shapes).index(True).as_py()
+        if differ >= 0:
+            first, second = (f"({text[differ].as_py()})" for text in shapes)
+            raise UnsupportedOperationError(f"row {differ}: {_OPERATORS[name].symbol} takes arrays of one shape, not of {first} and {second}")
+    vectors = [numbers_of(side) if column_type == NDARRAY else side for side, column_type in zip(sides, types, strict=True)]
+    kinds = [ARRAY if column_type == NDARRAY else column_type for column_type in types]
+    combined = _combine_arrays(name, vectors[0], vectors[1], kinds, rows)
+    return shaped(combined, shapes_of(arrays[0]), combined.is_null())
 
 
 def map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
@@ -139,6 +163,8 @@ def _infer_binary(name: str) -> Infer:
             return INT if name in _INT_RESULTS and kinds == (INT_KIND, INT_KIND) else FLOAT
         if name != "modulo" and ARRAY_KIND in kinds and all(t.is_numeric or t.kind == ARRAY_KIND for t in types):
             return ARRAY
+        if name in _OF_NDARRAYS and NDARRAY_KIND in kinds and all(t.is_numeric or t == NDARRAY for t in types):
+            return NDARRAY
         if name == "add" and kinds == (STR_KIND, STR_KIND):
             return STR
         if name in ("add", "subtract") and left.kind == DATETIME_KIND and right.is_numeric:
@@ -179,6 +205,8 @@ def _compute_binary(name: str) -> Compute:
         kinds = (types[0].kind, types[1].kind)
         if ARRAY_KIND in kinds:
             return _combine_arrays(name, left, right, types, rows)
+        if NDARRAY_KIND in kinds:
+            return _combine_ndarrays(name, left, right, types, rows)
         if kinds == (STR_KIND, STR_KIND):
             return pc.binary_join_element_wise(left, right, "")
         if kinds == (DATETIME_KIND, DATETIME_KIND):
@@ -200,7 +228,7 @@ def _build_binary(name: str) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
         left, right = columns
         kinds = (types[0].kind, types[1].kind)
-        if ARRAY_KIND in kinds:
+        if ARRAY_KIND in kinds or NDARRAY_KIND in kinds:
             return None
         if kinds == (STR_KIND, STR_KIND):
             return F.concat(left, right)
@@ -249,7 +277,7 @@ def _monotone_binary(name: str) -> MonotonyOf:
 
 def _infer_unary(symbol: str) -> Infer:
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-        if types[0].is_numeric or types[0].kind == ARRAY_KIND:
+        if types[0].is_numeric or types[0].kind == ARRAY_KIND or (types[0] == NDARRAY and symbol == "-"):
             return types[0].of_values
         raise unsupported(symbol, types)
 
@@ -260,6 +288,9 @@ def _compute_unary(of_numbers: Callable[[Argument], Any], of_elements: Callable[
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         if types[0].kind == ARRAY_KIND:
             return map_array(array_of(arguments[0], rows), of_elements)
+        if types[0] == NDARRAY:
+            values = array_of(arguments[0], rows)
+            return shaped(map_array(numbers_of(values), of_elements), shapes_of(values), values.is_null())
         return of_numbers(arguments[0])
 
     return compute

@@ -80,6 +80,8 @@ def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
     """Return the value in the form of a cell if it can equal a cell of the column, otherwise None."""
     if column_type.kind == LIST_KIND and isinstance(value, array.array):
         return list(value)
+    if isinstance(value, np.ndarray) and value.ndim == 1 and column_type.kind in (ARRAY_KIND, LIST_KIND):
+        return array.array("d", value.tobytes()) if column_type.kind == ARRAY_KIND else value.tolist()
     if as_key and column_type == DATETIME and getattr(value, "tzinfo", None) is not None:
         return None  # the instants may be equal, but the values differ
     return value if isinstance(value, column_type.python_class) else None

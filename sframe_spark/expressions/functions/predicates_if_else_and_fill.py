@@ -42,12 +42,15 @@ from sframe_spark.types import (
     INT_KIND,
     LIST_KIND,
     LOGICAL,
+    NDARRAY,
+    NDARRAY_KIND,
     STR_KIND,
     ColumnType,
     common_encoding,
 )
 from sframe_spark.values.column_cast import canonical_text, microseconds_of
 from sframe_spark.values.datetimes import SECOND
+from sframe_spark.values.ndarrays import numbers_of, shapes_of
 from sframe_spark.values.plain_values import plain
 from sframe_spark.values.python_to_arrow import encode, encoding_for, recode
 from sframe_spark.values.single_value_conversion import construct_value
@@ -111,6 +114,9 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
     If both columns have the same native type, their items are compared, otherwise their canonical strings. In arrays NaN does not equal NaN.
     """
     columns = [array_of(argument, rows) for argument in arguments]
+    if types[0] == NDARRAY:
+        first, second = columns
+        return pc.and_(*(_equal_items(part_of(first), part_of(second), True) for part_of in (shapes_of, numbers_of)))
     if types[0] == types[1] and not types[0].is_encoded:
         same = _equal_items(columns[0], columns[1], types[0].kind == ARRAY_KIND)
         if types[0].kind != DICT_KIND:
@@ -242,6 +248,8 @@ for _name in _SYMBOLS:
 
 # Truth: which values count as true, ``& | ^ ~``, and choosing between two columns by a condition.
 
+# Kinds whose values are neither true nor false, as in Turi Create.
+_WITHOUT_TRUTH = (DATETIME_KIND, NDARRAY_KIND)
 _EMPTY_TEXT = {STR_KIND: "", LIST_KIND: encode_value([]), DICT_KIND: encode_value({})}
 
 
@@ -274,7 +282,7 @@ def truth_column(column: Column, column_type: ColumnType) -> Column:
 
 
 def _infer_truth(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    if types[0].kind == DATETIME_KIND:
+    if types[0].kind in _WITHOUT_TRUTH:
         raise unsupported("truth", types)
     return LOGICAL
 
@@ -300,7 +308,7 @@ def _truth_column_without_nan(column: Column, column_type: ColumnType) -> Column
 
 def _infer_connective(symbol: str) -> Infer:
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-        if DATETIME_KIND in (types[0].kind, types[1].kind):
+        if types[0].kind in _WITHOUT_TRUTH or types[1].kind in _WITHOUT_TRUTH:
             raise unsupported(symbol, types)
         return LOGICAL
 
@@ -338,7 +346,7 @@ def _compute_nothing(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 def _infer_if_else(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     condition, first, second = types
-    if condition.kind == DATETIME_KIND:
+    if condition.kind in _WITHOUT_TRUTH:
         raise unsupported("a condition", [condition])
     if first.kind != second.kind:
         raise unsupported("a choice", [first, second])
@@ -423,7 +431,7 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
         value = value if column_type == INT and isinstance(value, int) else plain(value)
         if value is None and column_type.kind != STR_KIND:
             raise SchemaError("None fills nothing: pass a value")
-        if isinstance(value, list) and column_type.kind == ARRAY_KIND:
+        if isinstance(value, list) and column_type.kind in (ARRAY_KIND, NDARRAY_KIND):
             raise SchemaError("an array holds numbers, and at least one that says so: pass an array.array")
         return construct_value(value, column_type.kind)
     except SFrameError as error:

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from sframe_spark.compute.key_equality_and_codes import one_float
 from sframe_spark.compute.string_hashing import city_hashes, city_hashes_of_bytes, text_hashes
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT_KIND, INT, INT_KIND, NDARRAY_KIND, STR_KIND, ColumnType
 from sframe_spark.values.column_cast import canonical_text, microseconds_of
+from sframe_spark.values.ndarrays import numbers_of
 
 _MISSING = np.uint64(0)
 _START = np.uint64(0xC3A5C85C97CB3127)
@@ -76,6 +77,9 @@ def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
         return _mixed(microseconds_of(values, column_type).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
     if column_type.kind == ARRAY_KIND:
         return _array_words(values)
+    if column_type.kind == NDARRAY_KIND:
+        # As in Turi Create, the shape makes no difference.
+        return _array_words(numbers_of(values))
     if column_type.kind == STR_KIND:
         return city_hashes(values.fill_null(""))
     return text_hashes(canonical_text(values, column_type).fill_null(""))

@@ -20,8 +20,9 @@ from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggreg
 from sframe_spark.operators.groupby.partial_groups import PartialGroups
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node_facts import Schema
-from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, NDARRAY, STR, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
+from sframe_spark.values.ndarrays import numbers_of, shaped, shapes_of
 
 MISSING, VALUE, NAN = 0, 1, 2
 # Groups are computed some at a time if the states of all would have more bytes; of fewer groups they have not.
@@ -294,13 +295,18 @@ def order_token(value: Any) -> tuple[Any, ...]:
         return (MISSING,)
     if isinstance(value, (list, tuple)):
         return (VALUE, tuple(map(order_token, value)))
+    if isinstance(value, dict):
+        # An array of numpy: its shape, then its numbers.
+        return (VALUE, tuple(map(order_token, value.values())))
     return (NAN,) if value != value else (VALUE, value)
 
 
 def one_zero(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return floats with -0.0 replaced by 0.0, also in lists; other values unchanged."""
+    """Return floats with -0.0 replaced by 0.0, also in lists and arrays; other values unchanged."""
     if column_type == FLOAT:
         return pc.add(column, 0.0)
+    if column_type == NDARRAY:
+        return shaped(one_zero(numbers_of(column), ARRAY), shapes_of(column), column.is_null())
     if pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
         # Arrow takes a mask only with offsets that are not sliced.
         offsets = pa.array(column.offsets.to_numpy())

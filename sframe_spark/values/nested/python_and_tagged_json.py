@@ -18,6 +18,7 @@ from sframe_spark.errors import TooLargeError
 from sframe_spark.types import LIST_KIND
 from sframe_spark.values.arrow_layouts import in_one_array, parts_of
 from sframe_spark.values.datetimes import from_microseconds
+from sframe_spark.values.ndarrays import holds_numbers, plain_ndarray
 from sframe_spark.values.nested import tagged_json_patterns_and_splitting as json_patterns
 from sframe_spark.values.nested.float_and_datetime_text import instants_and_offsets, stored_datetimes
 from sframe_spark.values.nested.json_item_splitting_and_joining import (
@@ -152,16 +153,25 @@ def _arrays(arrays: list[Any]) -> pa.Array | None:
 
 
 def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
-    """Write one-dimensional numpy arrays of numbers as arrays; None if an array is empty (a list) or has more dimensions (a list of arrays)."""
-    if not all(values.ndim == 1 and values.size and values.dtype.kind in "biuf" and values.dtype.itemsize <= 8 for values in arrays):
+    """Write numpy arrays of numbers; None if one holds other items, longer numbers, or has no dimension, or a mask."""
+    if not all(type(values) is np.ndarray and values.ndim and holds_numbers(values) and values.dtype.itemsize <= 8 for values in arrays):
         return None
-    counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
-    numbers = np.concatenate([values.astype(np.float64) for values in arrays])
-    if (np.abs(numbers) >= _FIRST_ROUNDED).any():
-        for number in chain.from_iterable(values.tolist() for values in arrays if values.dtype.kind in "iu"):
-            if int(float(number)) != number:
-                note_rounded(number)
-    return in_brackets(counts, _floats(numbers), STORED_ARRAY)
+    counts = np.fromiter((values.size for values in arrays), np.int64, len(arrays))
+    numbers = np.concatenate([plain_ndarray(values).ravel() for values in arrays])
+    shapes = pa.array([",".join(map(str, values.shape)) for values in arrays])
+    return stored_ndarrays(counts, pa.array(numbers, from_pandas=False), shapes)
+
+
+def stored_ndarrays(counts: np.ndarray, numbers: pa.Array, shapes: pa.Array, missing: np.ndarray | None = None) -> pa.Array:
+    """Return arrays of numpy as JSON, given the count of each one's numbers, and its shape as a text; missing rows stay missing.
+
+    Examples
+    --------
+    >>> stored_ndarrays(np.array([2]), pa.array([1.0, 2.0]), pa.array(["1,2"])).to_pylist()
+    ['{"$ndarray":[1.0,2.0],"shape":[1,2]}']
+    """
+    texts = in_brackets(counts, stored_floats(numbers), ('{"$ndarray":[', ",", "]"), missing)
+    return pc.binary_join_element_wise(texts, ',"shape":[', shapes, "]}", "")
 
 
 def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Array | None:

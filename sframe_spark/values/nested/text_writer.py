@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 
 import attrs
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.pyarrow_versions import if_else, replace_with_mask
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, NDARRAY_KIND, STR, ColumnType
+from sframe_spark.values.ndarrays import numbers_of, shape_of_text, shape_texts
 from sframe_spark.values.nested import float_and_datetime_text, json_item_splitting_and_joining as json_items
 from sframe_spark.values.nested.tagged_json_patterns_and_splitting import (
     QUOTE,
@@ -53,6 +55,8 @@ class TextForm:
         Whether keys that are numbers are quoted, too.
     floats_of_arrays
         Writes the numbers of arrays that are not inside lists or dicts; None if they are written like other numbers.
+    writes_shapes
+        Whether the shape of an array of numpy is written before its numbers; otherwise its rows are lists of numbers or of rows.
     """
 
     floats: Callable[[pa.Array], pa.Array]
@@ -67,6 +71,7 @@ class TextForm:
     is_sorted: bool = False
     quotes_keys: bool = False
     floats_of_arrays: Callable[[pa.Array], pa.Array] | None = None
+    writes_shapes: bool = False
 
 
 def in_quotes(texts: pa.Array) -> pa.Array:
@@ -112,6 +117,7 @@ CANONICAL = TextForm(
     missing="null",
     array=("<", ",", ">"),
     is_sorted=True,
+    writes_shapes=True,
 )
 IN_CSV = TextForm(
     float_and_datetime_text.signed_floats,
@@ -173,6 +179,8 @@ def display_strings(texts: pa.Array) -> pa.Array | None:
 
 
 def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array | None:
+    if kind == NDARRAY_KIND:
+        return _written_ndarrays(values, form)
     flat = json_items.items_of(values)
     if flat is None:
         return None
@@ -185,6 +193,43 @@ def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array |
         items = _entries(flat.counts, keys, items, form)
     brackets = form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list
     return json_items.in_brackets(flat.counts, items, brackets, flat.missing)
+
+
+def _written_ndarrays(values: pa.StructArray, form: TextForm) -> pa.Array | None:
+    flat = json_items.items_of(numbers_of(values))
+    if flat is None:
+        return None
+    if not len(values):
+        return pa.array([], pa.string())
+    texts, shapes = (form.floats_of_arrays or form.floats)(flat.items.fill_null(float("nan"))), shape_texts(values)
+    if form.writes_shapes:
+        before, between, after = form.array
+        items = json_items.in_brackets(flat.counts, texts, ("", between, ""), flat.missing)
+        return pc.binary_join_element_wise(before, shapes, ":", items, after, "")
+    return _in_shapes(texts, flat.counts, shapes, form.list)
+
+
+def _in_shapes(texts: pa.Array, counts: np.ndarray, shapes: pa.Array, brackets: Brackets) -> pa.Array:
+    """Join the texts of the numbers of each row in the row's shape, one dimension after the other for all rows of one shape."""
+    codes = shapes.dictionary_encode()
+    code_of_row, starts = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.cumsum(counts) - counts
+    parts, rows = list[pa.Array](), list[np.ndarray]()
+    for code, text in enumerate(codes.dictionary.to_pylist()):
+        chosen = np.flatnonzero(code_of_row == code)
+        shape = shape_of_text(text)
+        size = math.prod(shape)
+        places = (starts[chosen][:, None] + np.arange(size)).ravel()
+        part = texts if len(places) == len(texts) and len(chosen) == len(counts) else texts.take(pa.array(places))
+        for axis in reversed(range(len(shape))):
+            lists = len(chosen) * math.prod(shape[:axis])
+            part = json_items.in_brackets(np.full(lists, shape[axis]), part, brackets)
+        parts.append(part)
+        rows.append(chosen)
+    place_of_row = np.full(len(counts), -1)
+    if rows:
+        place_of_row[np.concatenate(rows)] = np.arange(sum(map(len, rows)))
+    joined = pa.concat_arrays(parts) if parts else pa.array([], pa.string())
+    return joined.take(pa.array(place_of_row, mask=place_of_row < 0))
 
 
 def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
@@ -276,4 +321,6 @@ _WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
     json_items.DICTS: _dicts,
     json_items.ARRAYS: _arrays,
     json_items.DATETIMES: lambda texts, form: form.datetimes(texts),
+    # Rare within lists and dicts, so each is written on its own.
+    json_items.NDARRAYS: lambda texts, form: None,
 }

@@ -7,6 +7,8 @@ import datetime
 import math
 from typing import Any
 
+import numpy as np
+
 NAN, INF = math.nan, math.inf
 BIG, TINY = 1e300, 1e-300
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -54,6 +56,14 @@ COLUMNS: dict[str, list[list[Any]]] = {
             *([[1, 2]], [[1, 2], [3, 4], [1, 2]]),
             *([[1], [1, 2]], [[1, 2], [3, 4], [5]], [[], [1]], [[1], None, [2, 3]]),
             *([[NAN, 1], [2, 3]], [[INF, INF], [-INF, 1]], [[-0.0], [-0.0]], [[BIG, 1], [TINY, 1], [-BIG, 1]], [[1e308], [1e308]]),
+        )
+    ],
+    "ndarray": [
+        [None if row is None else np.array(row, dtype=float) for row in rows]
+        for rows in (
+            *([], [None], [[]], [None, None], [[[1, 2]], None], [None, [[1], [2]], [[3], [5]]]),
+            *([[1, 2]], [[[1, 2]], [[3, 4]], [[1, 2]]], [[[1, 2]], [1, 2]], [[[1, 2]], [[1], [2]]]),
+            *([[[NAN, 1]], [[2, 3]]], [[[-0.0]], [[-0.0]]], [[[BIG], [1]], [[TINY], [1]], [[-BIG], [1]]], [[[[1e308]]], [[[1e308]]]]),
         )
     ],
     "list": [[], [None], [[]], [[1], [1], [2, None]], [None, [], [1]], [[1], [2], None]],

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 Values = Sequence[Any]
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -79,6 +81,8 @@ def sum_of(values: Values, rules: Rules) -> Any:
         return rules.none
     if isinstance(numbers[0], array.array):
         return added(numbers, rules, lambda column: sum_of(column, rules))
+    if isinstance(numbers[0], np.ndarray):
+        return added_in_shape(numbers, lambda column: sum_of(column, rules))
     if isinstance(numbers[0], int):
         return wrapped(sum(numbers))
     odd = not_finite(numbers)
@@ -91,6 +95,8 @@ def mean_of(values: Values, rules: Rules) -> Any:
         return rules.none
     if isinstance(numbers[0], array.array):
         return added(numbers, rules, lambda column: mean_of(column, rules))
+    if isinstance(numbers[0], np.ndarray):
+        return added_in_shape(numbers, lambda column: mean_of(column, rules))
     numbers = list(map(float, numbers))
     odd = not_finite(numbers)
     if odd is not None:
@@ -107,6 +113,13 @@ def added(vectors: list[array.array[float]], rules: Rules, one: Callable[[list[f
             raise Refused("vectors of different lengths")
         return None
     return array.array("d", [one(list(column)) for column in zip(*vectors, strict=True)])
+
+
+def added_in_shape(arrays: list[np.ndarray], one: Callable[[list[float]], float]) -> np.ndarray:
+    if len({one.shape for one in arrays}) > 1:
+        raise Refused("arrays of different shapes")
+    columns = zip(*(one.ravel().tolist() for one in arrays), strict=True)
+    return np.array([one(list(column)) for column in columns], dtype=float).reshape(arrays[0].shape)
 
 
 def var_of(values: Values, rules: Rules) -> Any:
@@ -436,6 +449,8 @@ def token(value: Any) -> Any:
     """The same for values that count as one: NaN is NaN, zero has no sign, entries of dicts no order, but a date-time has its offset."""
     if is_nan(value):
         return "nan"
+    if isinstance(value, np.ndarray):
+        return ("ndarray", value.shape, *map(token, value.ravel().tolist()))
     if isinstance(value, (list, array.array)):
         return (type(value).__name__, *map(token, value))
     if isinstance(value, dict):

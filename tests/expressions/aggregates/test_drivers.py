@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - fills the table
@@ -28,7 +29,7 @@ from sframe_spark.operators.window.rolling import Rolling
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.testing.lowering_checks import run_lowering
-from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from tests.examples import by_turns
 from tests.expressions.aggregates import drivers, model
@@ -45,6 +46,8 @@ RULES: dict[str, tuple[Rules, str]] = {
     "sum of vectors": (Rules(none="zero", ragged="missing"), "reference"),
     "mean": (Rules(none=None), "reference"),
     "mean of vectors": (Rules(none="zero", ragged="missing"), "reference"),
+    "sum of ndarrays": (Rules(none="zero", ragged="error"), "reference"),
+    "mean of ndarrays": (Rules(none="zero", ragged="error"), "reference"),
     "var": (Rules(none=0.0), "ours: there, the spread of one NaN or infinity is 0 (docs/deviations.md)"),
     "std": (Rules(none=0.0), "ours: as var"),
     "min": (Rules(nan="spreads", zoned="offset"), "ours: there, of NaN and of date-times of one instant, whichever a thread meets first"),
@@ -57,6 +60,7 @@ RULES: dict[str, tuple[Rules, str]] = {
     # SArray.sum and so on
     "column_vector_sum": (Rules(none="zero", ragged="error"), "reference"),
     "column_vector_mean": (Rules(none=None, ragged="error"), "reference"),
+    "column_ndarray_mean": (Rules(none=None, ragged="error"), "reference"),
     "column_var": (Rules(none=None), "ours: as var"),
     "column_std": (Rules(none=None), "ours: as var"),
     "column_min": (Rules(nan="skipped", zoned="first"), "reference"),
@@ -109,10 +113,10 @@ def few_ranges_of_keys() -> Iterator[None]:
 
 
 TYPES: dict[str, ColumnType] = {
-    "int": INT, "float": FLOAT, "str": STR, "datetime": DATETIME, "zoned": ZONED_DATETIME, "vector": ARRAY,
+    "int": INT, "float": FLOAT, "str": STR, "datetime": DATETIME, "zoned": ZONED_DATETIME, "vector": ARRAY, "ndarray": NDARRAY,
     "list": list_of(INT), "encoded list": ENCODED_LIST, "dict": dict_of(STR, INT), "encoded dict": ENCODED_DICT,
 }  # fmt: skip
-ZEROS = {"int": 0, "float": 0.0, "vector": array.array("d")}
+ZEROS = {"int": 0, "float": 0.0, "vector": array.array("d"), "ndarray": np.zeros(0)}
 SHARES = (0.0, 0.3, 0.5, 1.0)
 # What stands beside the values in the rows of a case.
 BY, LABEL = (1.0, None, 2.0, 1.0, 2.0), ("b", None, "a", "b", "a")
@@ -127,7 +131,7 @@ TAKEN: list[tuple[str, Sequence[str], tuple[str, ...], tuple[Any, ...]]] = [
     *((name, tuple(TYPES), ("by", "v"), ()) for name in ("argmin", "argmax", "first_known_by", "last_by", "last_known_by")),
     ("concat", tuple(TYPES), ("label", "v"), ()),
     ("concat", ("int", "float", "str"), ("v", "place"), ()),
-    *((name, (*NUMBERS, "vector"), ("v",), ()) for name in ("sum", "mean")),
+    *((name, (*NUMBERS, "vector", "ndarray"), ("v",), ()) for name in ("sum", "mean")),
     *((name, NUMBERS, ("v",), ()) for name in ("var", "std", "finite_range", "summary")),
     *((name, NUMBERS, ("v",), (ddof,)) for name in ("column_var", "column_std") for ddof in (0, 1)),
     *((name, NUMBERS, ("v",), (1,)) for name in ("var", "std")),
@@ -152,6 +156,7 @@ TAKEN: list[tuple[str, Sequence[str], tuple[str, ...], tuple[Any, ...]]] = [
     *((name, ORDERED, ("v", carried), ()) for name in ("argmin", "argmax") for carried in ("place", "label")),
     *((name, ORDERED, ("v", "place"), ()) for name in ("argmin_row", "argmax_row")),
     *((name, ("vector",), ("v",), ()) for name in ("column_vector_sum", "column_vector_mean")),
+    ("column_ndarray_mean", ("ndarray",), ("v",), ()),
     ("quantile", NUMBERS, ("v",), SHARES),
     ("freq_count", ("int", "str"), ("v",), ()),
     ("count_runs", (*ORDERED, "str"), ("v",), ()),
@@ -245,13 +250,13 @@ OF_PARAMETERS: dict[str, Callable[..., Any]] = {
 
 
 def rules_of(form: str, kind: str) -> Rules:
-    rules = RULES.get(f"{form} of vectors" if kind == "vector" else form, RULES.get(form, (Rules(), "")))[0]
+    rules = RULES.get(f"{form} of {kind}s", RULES.get(form, (Rules(), "")))[0]
     return replace(rules, none=ZEROS[kind]) if rules.none == "zero" else rules
 
 
 def modelled(form: str, kind: str, arguments: Sequence[Values], parameters: tuple[Any, ...] = ()) -> Any:
     """The value of a form of an aggregate."""
-    name, rules = form.removeprefix("column_").removeprefix("vector_").removesuffix("_row"), rules_of(form, kind)
+    name, rules = form.removeprefix("column_").removeprefix("vector_").removeprefix("ndarray_").removesuffix("_row"), rules_of(form, kind)
     if name == "concat":
         found = model.dict_of(*arguments, rules) if len(arguments) == 2 else model.list_of(*arguments, rules)
         return array.array("d", found) if kind == "float" and len(arguments) == 1 else found
@@ -321,7 +326,7 @@ def left_out(driver: str, request: Request) -> frozenset[int]:
     """The cases that a driver cannot take because some of its results are errors, and those that campaigns take: every second one, by turns."""
     numbers = range(len(COLUMNS[request.kind]))
     left_to_campaigns = frozenset(numbers) - frozenset(by_turns(numbers, 2, list(DRIVERS).index(driver)))
-    if request.name not in ("column_var", "column_std", "column_vector_sum", "column_vector_mean"):
+    if request.kind != "ndarray" and request.name not in ("column_var", "column_std", "column_vector_sum", "column_vector_mean"):
         return left_to_campaigns
     return left_to_campaigns | {case for case, rows in units_of(driver, request.kind, frozenset())[1] if is_refused(request, case, rows)}
 

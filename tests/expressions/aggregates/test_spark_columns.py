@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -20,7 +21,7 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, A
 from sframe_spark.operators.groupby.aggregation_and_spark_lowering import grouped_in_spark
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.session.spark_versions import dataframe_of, to_arrow
-from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, NDARRAY, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.python_to_arrow import encode_plain
 from tests.examples import by_turns, part
@@ -58,6 +59,7 @@ GROUPS: dict[ColumnType, list[list[Any]]] = {
         [datetime.datetime(2010, 12, 31, 18, 30), datetime.datetime(2011, 1, 1, tzinfo=EAST)],
     ],
     ARRAY: [[vector(1, 2), vector(3, 4), vector(1, 2)], [None], [vector(), vector()], [None, vector(NAN, 1)]],
+    NDARRAY: [[np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]]), np.array([[1.0], [2.0]])], [None], [np.zeros((0, 2))], [None, np.array([NAN])]],
     list_of(INT): [[[1], [1], [2, None]], [None, []]],
     dict_of(STR, INT): [[{"a": 1, "b": 2}, {"b": 2, "a": 1}], [None, {}]],
     ENCODED_LIST: [[[1, "a"], [1.0, "a"], [None]], [None, []]],

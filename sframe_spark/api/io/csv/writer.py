@@ -25,7 +25,7 @@ from sframe_spark.paths_and_uris import location_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.pyarrow_versions import if_else, replace_with_mask
-from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND, ColumnType
 from sframe_spark.values.arrow_to_python import decode
 from sframe_spark.values.datetimes import all_in_years_of_python, datetime_text
 from sframe_spark.values.nested.conversion_of_repeated_values import int_texts, map_distinct, seem_repeated
@@ -260,6 +260,8 @@ def nested_text(value: Any) -> str:
         return csv_string(value)
     if isinstance(value, array.array):
         return "[" + ",".join(map(_nested_number, value)) + "]"
+    if isinstance(value, np.ndarray):
+        return nested_text(value.tolist())
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(nested_text, value)) + "]"
     if isinstance(value, dict):
@@ -539,7 +541,7 @@ class ColumnWriter:
             fields = string_fields(values, self.form, self.is_alone)
         elif self.type == DATETIME:
             fields = self._date_times(values)
-        elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
+        elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND, NDARRAY_KIND):
             texts = written(values, self.type, IN_CSV)
             fields = None if texts is None else quote_strings(texts, self.form)
         return fields if fields is None or not fields.null_count else fields.fill_null(self.form.missing_field(self.is_alone))
