@@ -60,6 +60,7 @@ _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
     ((str, bytes), types.STR),
     ((datetime.date, np.datetime64), types.DATETIME),
     ((set, frozenset, range), types.ENCODED_LIST),
+    ((np.ndarray,), types.NDARRAY),
 )
 
 

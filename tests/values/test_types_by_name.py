@@ -34,7 +34,8 @@ OBJECTS: dict[type, list[Any]] = {
     str: [np.str_, np.dtype("U3"), pd.StringDtype(), pa.large_string(), pl.String, pl.Utf8, spark_types.StringType()],
     list: [pa.list_(pa.int64()), pl.List(pl.Int8), spark_types.ArrayType(spark_types.LongType()), tuple, set],
     dict: [pa.map_(pa.string(), pa.int64()), spark_types.MapType(spark_types.StringType(), spark_types.LongType())],
-    array.array: [np.ndarray, pa.list_(pa.float64())],
+    array.array: [pa.list_(pa.float64())],
+    np.ndarray: [np.ndarray, "ndarray", pa.fixed_shape_tensor(pa.float64(), [2, 2])],
     datetime.datetime: [np.dtype("M8[ns]"), pa.date32(), pa.timestamp("s"), pl.Date, pl.Datetime("us"), spark_types.TimestampType(), pd.Timestamp],
 }
 
