@@ -683,7 +683,7 @@ class NoArchiveError(SchemaError, StorageError):
 
 
 class AbsentModuleError(SFrameError, ModuleNotFoundError):
-    """Something is imported that this package does not have; an ImportError that says what to use instead."""
+    """A module that this package does not have was imported; an ImportError that says what to use instead."""
 
 
 # Files: damaged, missing or of another form.

@@ -562,7 +562,7 @@ def _require_columns(targets: Any, predictions: Any) -> None:
         if not isinstance(column, SArray):
             raise UnsupportedOperationError(f"{name} are an SArray, not a {type(column).__name__}: SArray(values), or a column of a frame")
     if len(targets) != len(predictions):
-        raise LengthMismatchError(f"targets and predictions are of one length, not of {len(targets):,} and {len(predictions):,} rows")
+        raise LengthMismatchError(f"targets and predictions must have the same length, not {len(targets):,} and {len(predictions):,} rows")
 
 
 def _require_average(average: Any, known: Sequence[str | None]) -> None:

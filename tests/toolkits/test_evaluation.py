@@ -51,7 +51,7 @@ def test_classes_have_the_places_of_a_map() -> None:
     ("call", "error", "message"),
     [
         (lambda: evaluation.accuracy([1], SArray([1])), RuntimeError, "targets are an SArray, not a list"),
-        (lambda: evaluation.accuracy(SArray([1]), SArray([1, 2])), RuntimeError, "not of 1 and 2 rows"),
+        (lambda: evaluation.accuracy(SArray([1]), SArray([1, 2])), RuntimeError, "not 1 and 2 rows"),
         (lambda: evaluation.accuracy(SArray([1]), SArray([0.5])), TypeError, "predictions are classes"),
         (lambda: evaluation.accuracy(SArray([1]), SArray(["1"])), TypeError, "of one type, not of int and str"),
         (lambda: evaluation.accuracy(SArray([1]), SArray([1]), average="weighted"), RuntimeError, "'micro' or 'macro' or None, not 'weighted'"),

@@ -163,7 +163,7 @@ def _frame_of_nodes(nodes: list[PlannerNode], names: list[str]) -> Frame:
     for node, name in zip(nodes[1:], names[1:], strict=True):
         if not equal_length(nodes[0], node):
             counts = f"{name!r} has {row_count(node)} rows, {names[0]!r} has {row_count(nodes[0])}"
-            raise LengthMismatchError(f"the columns of a frame are of one length, but {counts}")
+            raise LengthMismatchError(f"all columns must have the same length, but {counts}")
     return combine_columns(nodes), with_automatic_names(names)
 
 

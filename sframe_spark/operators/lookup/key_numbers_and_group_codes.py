@@ -80,7 +80,7 @@ def check_keys(left: ColumnType, right: ColumnType, keys_of: str = "keys") -> No
     """
     for column_type in (left, right):
         if column_type.kind not in KEY_KINDS:
-            raise SchemaError(f"{keys_of}: a key of type {column_type.kind} has no distances: only {', '.join(KEY_KINDS)} have")
+            raise SchemaError(f"{keys_of}: a {column_type.kind} key cannot be used here: distances need {', '.join(KEY_KINDS)}")
     if left.is_numeric != right.is_numeric:
         raise SchemaError(f"{keys_of}: keys of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
     if left.is_zoned != right.is_zoned:

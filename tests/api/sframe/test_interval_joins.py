@@ -98,14 +98,14 @@ def test_rows_around_events() -> None:
         ({"start": "nope"}, KeyError, "nope"),
         ({"on": 3}, TypeError, "on is the name of a column"),
         ({"end": ["hi"]}, TypeError, "end is the name of a column"),
-        ({"on": "s"}, TypeError, "str has no distances"),
+        ({"on": "s"}, TypeError, "str key cannot be used here"),
         ({"how": "semi"}, ValueError, "how must be one of inner, left, right, outer"),
         ({"closed": "lefts"}, ValueError, "closed must be one of both, left, right, neither"),
         ({"by": 3}, TypeError, "by is a column name"),
         ({"by": {"n": "s"}}, TypeError, "int and str cannot be compared"),
         ({"suffix": "", "by": "s"}, TypeError, "suffix is a text"),
         ({"other": 3}, TypeError, "join_between"),
-        ({"other": {"lo": ["a"], "hi": ["b"]}}, TypeError, "str has no distances"),
+        ({"other": {"lo": ["a"], "hi": ["b"]}}, TypeError, "str key cannot be used here"),
         ({"other": {"lo": [DAY], "hi": [DAY]}}, TypeError, "cannot be compared"),
     ],
 )
@@ -119,12 +119,12 @@ def test_what_cannot_be_asked_is_refused_at_once(arguments: dict[str, Any], erro
     [
         (lambda: TRADES.join_between(HALTS.rename({"lo": "n_x"}), "t", "n_x", "hi", suffix="_x"), RuntimeError, "there is a column 'n_x' already"),
         (lambda: HALTS.join_overlapping(HALTS, ["lo", "hi"], "hi"), ValueError, "start and end name one column"),
-        (lambda: HALTS.join_overlapping(HALTS, "s", "hi"), TypeError, "str has no distances"),
+        (lambda: HALTS.join_overlapping(HALTS, "s", "hi"), TypeError, "str key cannot be used here"),
         (lambda: TRADES.events(TRADES, "t", before=1, after=-2), ValueError, "would end before it starts"),
         (lambda: TRADES.events(TRADES, "t", before="1h"), TypeError, "before"),
         (lambda: TRADES.events(TRADES, ["t", "n"]), ValueError, "on names one key column"),
         (lambda: TRADES.events(TRADES, "t", closed="all"), ValueError, "closed must be"),
-        (lambda: TRADES.events(TRADES, "s"), TypeError, "str has no distances"),
+        (lambda: TRADES.events(TRADES, "s"), TypeError, "str key cannot be used here"),
     ],
 )
 def test_what_else_is_refused(call: Any, error: type[Exception], words: str) -> None:

@@ -109,7 +109,7 @@ def test_names_and_aggregates_of_ends_and_keys() -> None:
     [
         (lambda sf: sf.merge_intervals("lo", "nope"), KeyError, "nope"),
         (lambda sf: sf.merge_intervals("lo", 3), TypeError, "end is the name of a column"),
-        (lambda sf: sf.merge_intervals("g", "hi"), TypeError, "str has no distances"),
+        (lambda sf: sf.merge_intervals("g", "hi"), TypeError, "str key cannot be used here"),
         (lambda sf: sf.merge_intervals("lo", "n"), TypeError, "convert one with astype"),
         (lambda sf: sf.merge_intervals("lo", "hi", gap=-1), ValueError, "not negative"),
         (lambda sf: sf.merge_intervals("lo", "hi", gap="1h"), TypeError, "gap"),

@@ -177,7 +177,7 @@ def test_wrong_arguments() -> None:
         (KeyError, "no column is named 'w'", {"column": "w"}),
         (KeyError, "no column is named 'w'", {"column": "v", "on": "w"}),
         (TypeError, "interpolation takes numbers, not values of type str", {"column": "s"}),
-        (TypeError, "interpolation: a key of type str has no distances", {"column": "v", "on": "s"}),
+        (TypeError, "interpolation: a str key cannot be used here", {"column": "v", "on": "s"}),
         (TypeError, "holds dicts", {"column": "v", "by": "d"}),
     ]
     for error, words, arguments in wrong:

@@ -664,7 +664,7 @@ def warn_of_header_number(header: Any) -> None:
     if isinstance(header, int) and not isinstance(header, bool):
         meaning = "the first line holds the names of columns" if header else "no line holds the names of columns"
         LOG.warning(
-            "header=%d is no number of a line: it is taken as %s, so that %s; the first line is named by header=True, others by skiprows",
+            "header=%d is not a line number: it is taken as %s, so that %s; the first line is named by header=True, others by skiprows",
             header,
             bool(header),
             meaning,
