@@ -386,6 +386,9 @@ _HINTS = {
     "set_log_level": _LOGS,
     "get_num_gpus": _GPUS,
     "set_num_gpus": _GPUS,
+    **dict.fromkeys(
+        ("set", "get", "set_option", "get_option"), "options are attributes, as in config.memory_budget = 1 << 30; print(config) shows all"
+    ),
 }
 
 

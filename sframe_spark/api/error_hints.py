@@ -296,7 +296,7 @@ class ModuleHintFinder(MetaPathFinder):
         AbsentModuleError
             If there is a hint for the name.
         """
-        for package, hints_for in (("sframe_spark.", module_hints), ("sframe_spark.util.", lambda: UTIL)):
+        for package, hints_for in (("sframe_spark.", module_hints), ("sframe_spark.util.", lambda: UTIL), ("sframe_spark.functions.", module_hints)):
             name = fullname.removeprefix(package)
             if name != fullname and "." not in name and name in (hints := hints_for()):
                 raise AbsentModuleError(f"{package[:-1]} has no {name!r}: {without_marks(hints[name])}")

@@ -237,6 +237,20 @@ def _common(name: str) -> dict[str, str]:
 
 FRAME = _common("sf") | by_name(
     {
+        "use `len(sf)` for rows, `.num_columns()` for columns": "nrow ncol row_count nrows ncols len length",
+        "use `.column_names()`, and `.column_types()`": "names colnames print_schema show_schema",
+        "use `sf[(sf['a'] > 0) == 0]`": "remove",
+        "use `.remove_column('a')`": "drop_columns drop_column delete del_column del_columns delete_column",
+        "choose them in order: `sf[['b', 'a']]`": "reorder reorder_columns relocate",
+        "use `.sort('a')`": "sortBy arrange",
+        "assign it: sf['total'] = `sf['a'] + sf['b']`": "mutate",
+        "use `.groupby(['key', 'a'], {'b': aggregate.SUM('b')}).unstack(['a', 'b']).unpack()`, a row for each key": "pivot_wider dcast spread",
+        "use `.pack_columns(['a', 'b'], dtype=dict, new_column_name='ab').stack('ab')`, a row for each value": "pivot_longer gather_columns",
+        "use `.random_split(0.8, seed=1)`, two frames": "train_test_split split",
+        "use `.to_numpy()`, all rows": "as_matrix to_matrix",
+        "use `.export_csv('rows.csv')`, one file": "save_as_csv save_csv",
+        "use `SFrame.read_csv('rows.csv')`": "from_csv load_csv",
+        "use `.append(other)`, which keeps all rows": "union_all bind_rows rbind",
         "use `sf.pack_columns(['a', 'b'], dtype=dict)`": "to_struct",
         "use `sf['a']`, one column": "to_series",
         "add columns: `sf['a'] + sf['b']`; of more `sf.apply(lambda row: max(row['a'], row['b']))`": "sum_horizontal max_horizontal min_horizontal"
@@ -331,7 +345,6 @@ FRAME = _common("sf") | by_name(
         "use `sf[['a', 'b']]`, or `SFrame({'twice': sf['a'] * 2})`": "select selectExpr select_seq",
         "use `sf[sf['a'] > 0]`, or `.filter_by(['x', 'y'], 'key')`; of columns `[name for name in sf.column_names() if 'a' in name]`": "filter",
         "use `sf[sf['a'] > 0]`, with & and | between conditions in parentheses": "where query",
-        "use `sf[(sf['a'] > 0) == 0]`": "remove",
         "use `.dropna()` and `.fillna('a', 0)`": "na",
         "use `.sort('a')`, `.sort(['key', 'a'], ascending=False)` or `.sort([('key', True), ('a', False)])`": "sort_values orderBy order_by"
         " sortWithinPartitions argsort",
@@ -423,6 +436,12 @@ FRAME = _common("sf") | by_name(
 
 ARRAY = _common("sa") | by_name(
     {
+        "use `.astype(float)`, int or str": "as_float as_int as_str to_float to_int",
+        "use `sa[2]`": "nth",
+        "use `.var()`, with ddof=1 for a sample": "variance var_samp",
+        "use `.std()`, with ddof=1 for a sample": "stdev stddev",
+        "use `sf['key'].str.fullmatch('[a-z]+')`, or str.contains(pattern)": "matches",
+        "use `sf['time'].floor_time('1mo')`": "to_period to_timestamp",
         "write signs: `(sf['a'] > 0) & (sf['b'] > 0)`, `(sf['a'] > 0) | (sf['b'] > 0)`": "and_ or_ bitwise_and bitwise_or bitwiseAND bitwiseOR",
         "use `~(sa > 0)`, of conditions": "not_ invert",
         "use `(sf['a'] > 0) != (sf['b'] > 0)`, of conditions": "xor bitwise_xor bitwiseXOR",
@@ -466,7 +485,7 @@ ARRAY = _common("sa") | by_name(
         "use `text_analytics.count_ngrams(sf['key'])`": "count_ngrams",
         "use `len(sa.dropna())` for values, `len(sa)` for rows": "count",
         "use `list(sa)`, or `.to_numpy()`": "values",
-        "compare with None: `sa == None`": "isnull isna isNull is_null",
+        "compare with None: `sa == None`": "isnull isna isNull is_null is_none is_missing",
         "compare with None: `sa != None`": "notna notnull isNotNull is_not_null",
         "use `.countna()`": "null_count",
         "missing values equal each other here: `sa == None`": "eqNullSafe eq_missing ne_missing",
@@ -548,7 +567,7 @@ ARRAY = _common("sa") | by_name(
         " minimum fmod"
         " remainder",
         "of texts use `sf['key'].str.replace('x', 'y')`, of other values `sa.apply(lambda n: {5: 50}.get(n, n))`": "replace replace_strict",
-        "use `sa.apply(lambda x: x + 1)`; `sa + 1` needs no function": "map applymap map_elements transform map_batches",
+        "use `sa.apply(lambda x: x + 1)`, or of a dict `sa.apply({1: 'one'}.get)`": "map applymap map_elements transform map_batches",
         "use `sa[-1]`, or `aggregate.LAST('a')` of groups": "last",
         "use `sa[0]`, or `aggregate.FIRST('a')` of groups": "first",
         "use `sf.remove_column('a')` of a frame": "exclude",

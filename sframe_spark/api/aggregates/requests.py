@@ -136,11 +136,13 @@ def _what_to_write(item: Any, column: str | None) -> str:
     >>> _what_to_write("mean", "stars"), _what_to_write(("stars", "max"), None), _what_to_write(3, None)
     (": write aggregate.MEAN('stars')", ": write aggregate.MAX('stars')", '')
     """
-    words = [word for word in (item if isinstance(item, (tuple, list)) else [item]) if isinstance(word, str)]
+    items = item if isinstance(item, (tuple, list)) else [item]
+    # Functions such as numpy.mean and sum are meant by their names.
+    words = [word if isinstance(word, str) else getattr(word, "__name__", "") for word in items]
     word, call = next(((word, call) for word in words if (call := _aggregate_named(word))), ("", ""))
     if not call:
         return ""
-    others = [column] if column else [other for other in words if other != word] or ["column"]
+    others = [column] if column else [other for other in words if other not in (word, "")] or ["column"]
     call = call.replace(repr("a"), repr(others[0]))
     return f": each column of the result has one, as in {{{word!r}: {call}, ...}}" if isinstance(item, list) else f": write {call}"
 

@@ -61,6 +61,9 @@ class TextFunctions:
             """Raise an error with advice about functions that other libraries have."""
             raise AttributeError(name) if name.startswith("_") else no_text_member(name, dir(type(self)))
 
+    def __getitem__(self, key: Any) -> Any:
+        raise SchemaError("parts of texts are given by str.slice(start, stop), as in sf['a'].str.slice(0, 1); items of lists by element_slice()")
+
     def __repr__(self) -> str:
         return "<functions of texts: column.str.upper() and so on>"
 

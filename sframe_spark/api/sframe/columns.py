@@ -15,7 +15,7 @@ from sframe_spark.api.index_argument_checks import immutable_rows_error, is_row_
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.node_value_conversion import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
-from sframe_spark.message_text import brief
+from sframe_spark.message_text import brief, text_for_message
 from sframe_spark.operators.project_zip_arrange import all_columns, column_of, columns_alongside, columns_of, replace_column
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sources.in_memory import memory_source
@@ -177,8 +177,8 @@ class Columns:
                 names.append(item)
             else:
                 raise errors.SchemaError(
-                    f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, or a mask,"
-                    " such as sf['a'] > 0, SArray([1, 0]) or numpy.array([True, False])"
+                    f"columns are chosen by name or class, got {text_for_message(item)}; rows by an int, a slice, or a mask,"
+                    " as in sf[0]['a'], sf[2:5]['a'], sf[sf['a'] > 0]['a'] or sf[SArray([1, 0])]"
                 )
         selected = {*names}
         names += [name for name, kind in zip(self._names, self.column_types(), strict=True) if kind in classes and name not in selected]
