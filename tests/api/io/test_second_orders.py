@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe, optimize as optimize_files, vacuum
+from sframe_spark.api.io import saved_frames
 from sframe_spark.errors import InvalidArgumentError, StorageError
+from sframe_spark.operators.sort_top_rows_and_assumed_order import sort_rows
 from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.rewrite_laws import optimize
@@ -241,6 +243,32 @@ def test_what_keeps_house_keeps_second_orders(tmp_path: Path) -> None:
     optimize_files(str(tmp_path / "f"))
     saved = load_sframe(str(tmp_path / "f"), verify=True)
     assert source_of(saved.sort("key")) == [0] and rows_of(saved.sort("key")) == rows_of(made.append(made).sort("key"))
+
+
+@pytest.mark.parametrize("place", ["memory://test_second_orders/failed", ""])
+@pytest.mark.parametrize("step", ["sorted", "copied"])
+def test_a_save_that_fails_amid_the_second_order_changes_nothing(place: str, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = f"{place}-{step}" if place else str(tmp_path / "f")
+    made = frame("int")
+    made.save(place, also_by="t")
+    before = saved_frames.dataset_copies.copied_dataset
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    def fail_for_row_numbers(source: Any, *arguments: Any, **options: Any) -> Any:
+        return fail() if len(source.types) == 4 else before(source, *arguments, **options)
+
+    if step == "sorted":
+        monkeypatch.setattr(saved_frames, "sort_rows", lambda node, by: sort_rows(node, by) if len(node.schema) == 3 else fail())
+    else:
+        monkeypatch.setattr(saved_frames.dataset_copies, "copied_dataset", fail_for_row_numbers)
+    with pytest.raises(OSError, match="No space left"):
+        made.sort("key").save(place, also_by="key")
+    monkeypatch.undo()
+    saved = load_sframe(place, verify=True)
+    assert rows_of(saved) == rows_of(made) and source_of(saved.sort("t")) == [1]
+    assert not place.startswith("/") or [file.name for file in tmp_path.iterdir()] == ["f"]
 
 
 STEPS: list[Callable[[SFrame], SFrame]] = [
