@@ -12,14 +12,17 @@ their contents are. Date-times with an offset from UTC follow one of two rules:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.numpy_arrays_in_arrow_memory import new_array
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, NDARRAY_KIND, STR, ColumnType
 from sframe_spark.values.column_cast import canonical_text
@@ -181,9 +184,10 @@ def token(value: Any) -> Hashable:
 
 
 def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return a code for the key of each left row and of each right row, and the number of codes; equal keys have equal codes.
+    """Return a code for the key of each left row and of each right row, and a number that all codes are less than; equal keys have equal codes.
 
-    Codes are made for the keys of the shorter side; rows of the longer side whose key the shorter side does not have get -1.
+    Codes are made for the keys of the shorter side; rows of the longer side whose key the shorter side does not have get -1, or a code that
+    no row of the shorter side has.
 
     Parameters
     ----------
@@ -194,7 +198,7 @@ def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[
     --------
     >>> of_left, of_right, count = matched_codes([pa.array(["a", "b"]), pa.array([1, 2])], [pa.array(["b", "b", None]), pa.array([2, 1, 2])])
     >>> of_left.tolist(), of_right.tolist(), count
-    ([0, 1], [1, -1, -1], 2)
+    ([0, 3], [3, 2, -1], 4)
     """
     if len(right[0]) < len(left[0]):
         of_right, of_left, count = matched_codes(right, left)
@@ -202,9 +206,9 @@ def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[
     shorter, longer, count = _matched_columns(left[0], right[0])
     for first, second in zip(left[1:], right[1:], strict=True):
         shorter_codes, longer_codes, more = _matched_columns(first, second)
-        # Codes are made consecutive again after each column, so that the product cannot overflow.
+        # Codes are made few again after each column, so that the product cannot overflow.
         pairs = np.where((longer < 0) | (longer_codes < 0), -1, longer.astype(np.int64) * more + longer_codes)
-        shorter, longer, count = _matched_columns(pa.array(shorter * more + shorter_codes), pa.array(pairs))
+        shorter, longer, count = _matched_columns(pa.array(shorter.astype(np.int64) * more + shorter_codes), pa.array(pairs))
     return shorter, longer, count
 
 
@@ -213,7 +217,70 @@ def _matched_columns(shorter: pa.Array, longer: pa.Array) -> tuple[np.ndarray, n
     if shorter.type != longer.type:
         # One side has more bytes of strings than 32-bit offsets can address.
         shorter, longer = shorter.cast(pa.large_string()), longer.cast(pa.large_string())
+    if pa.types.is_int64(shorter.type) and not shorter.null_count:
+        steps = EvenSteps.among(shorter.to_numpy())
+        if steps is not None:
+            return steps.numbers(shorter), steps.numbers(longer), steps.count
     codes, keys = encoded(shorter)
     result = pc.index_in(longer, value_set=keys)
     # These stay 32-bit ints: 64-bit codes of many rows would need newly mapped memory.
     return codes, (result.fill_null(-1) if result.null_count else result).to_numpy(), len(keys)
+
+
+# Numbers computed at a time, so that intermediate arrays stay in a core's cache.
+NUMBERS_PER_STEP = 1 << 14
+# Differences that tell what step ints may have.
+DIFFERENCES_SAMPLED = 64
+
+
+@attrs.frozen
+class EvenSteps:
+    """The ints ``low``, ``low + step``, ``low + 2 * step``, ..., of which there are ``count``: the position of an int among them needs no hashing.
+
+    Keys of a hash partition are often such ints, as those of many tables are consecutive numbers.
+    """
+
+    low: int
+    step: int
+    count: int
+
+    @classmethod
+    def among(cls, numbers: np.ndarray) -> EvenSteps | None:
+        """Return steps that have all of some ints; None if they would be too many for a table.
+
+        Examples
+        --------
+        >>> EvenSteps.among(np.array([-5, 86395, 172795, -5])), EvenSteps.among(np.array([0, 2**62]))
+        (EvenSteps(low=-5, step=86400, count=3), EvenSteps(low=0, step=4611686018427387904, count=2))
+        """
+        if not len(numbers):
+            return None
+        low, high, most = int(numbers.min()), int(numbers.max()), MAX_SPAN + MAX_SPREAD * len(numbers)
+        if high - low < most:
+            return cls(low, 1, high - low + 1)
+        sample = numbers[:: max(1, len(numbers) // DIFFERENCES_SAMPLED)].tolist()
+        step = math.gcd(*(number - low for number in sample), high - low)
+        result = cls(low, step, (high - low) // step + 1)
+        return result if result.count <= most and (result.numbers(pa.array(numbers)) >= 0).all() else None
+
+    def numbers(self, column: pa.Array) -> np.ndarray:
+        """Return the position of each int among the steps, counting from zero; -1 for other ints, and where there is none.
+
+        Examples
+        --------
+        >>> EvenSteps(10, 5, 3).numbers(pa.array([20, 11, None, 5, 25, -(2**63), 10])).tolist()
+        [2, -1, -1, -1, -1, -1, 0]
+        """
+        ints = (column.fill_null(self.low) if column.null_count else column).to_numpy().view(np.uint64)
+        result, low = new_array(len(ints), np.int32), np.uint64(self.low % (1 << 64))
+        for start in range(0, len(ints), NUMBERS_PER_STEP):
+            # Differences of 64-bit ints may wrap around, and are still different ints.
+            distances = ints[start : start + NUMBERS_PER_STEP] - low
+            steps = distances // np.uint64(self.step) if self.step > 1 else distances
+            is_step = steps < self.count
+            if self.step > 1:
+                is_step &= steps * np.uint64(self.step) == distances
+            result[start : start + NUMBERS_PER_STEP] = np.where(is_step, steps.astype(np.int32), -1)
+        if column.null_count:
+            result[column.is_null().to_numpy(zero_copy_only=False)] = -1
+        return result

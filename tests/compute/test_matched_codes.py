@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sframe_spark.compute.key_equality_and_codes import matched_codes
+from sframe_spark.compute.key_equality_and_codes import EvenSteps, matched_codes
 
 TEXTS, INTS, FLOATS = ["a", "", "é", None, "b" * 40], [3, None, -(2**63), 2**63 - 1, 4], [0.5, None, float("inf"), 1e300, -1.0]
 
@@ -24,9 +26,35 @@ def test_numbers_are_equal_where_all_columns_are(pools: list[list[object]], leng
     for code, key in zip(left, keys[0], strict=True):
         assert [other == code and code >= 0 for other in right] == [other == key for other in keys[1]]
     shorter = (left, right)[lengths[1] < lengths[0]]
-    assert sorted(set(shorter.tolist())) == list(range(count))
+    assert all(0 <= code < count for code in shorter.tolist())
     for codes, side in ((left, keys[0]), (right, keys[1])):
         assert len({(code, key) for code, key in zip(codes, side, strict=True) if code >= 0}) == len({code for code in codes.tolist() if code >= 0})
+
+
+@given(st.data())
+def test_even_steps_are_found_where_all_ints_are_on_them(data: st.DataObject) -> None:
+    step, low = data.draw(st.sampled_from([1, 2, 41, 86_400_000_000, 2**62, 2**64 - 1])), data.draw(st.integers(-(2**63), 2**63 - 1))
+    drawn = [low + step * place for place in data.draw(st.lists(st.integers(0, 20_000), min_size=1))]
+    numbers = [number for number in drawn if number < 2**63]
+    strays = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=1))
+    steps = EvenSteps.among(np.array([*numbers, *strays], dtype=np.int64)) if numbers or strays else None
+    if steps is None:
+        return
+    others = [number + data.draw(st.integers(-2, 2)) * steps.step for number in numbers]
+    for number in (number for number in (*numbers, *strays, *others, -(2**63), 2**63 - 1) if -(2**63) <= number < 2**63):
+        place, rest = divmod(number - steps.low, steps.step)
+        assert steps.numbers(pa.array([number, None])).tolist() == [place if not rest and 0 <= place < steps.count else -1, -1]
+    assert (steps.numbers(pa.array([*numbers, *strays], pa.int64())) >= 0).all()
+
+
+@pytest.mark.parametrize("spread", [1, 41, 86_400_000_000])
+def test_ints_of_even_steps_and_all_others_match_alike(spread: int) -> None:
+    random = np.random.default_rng(spread)
+    left, right = (random.integers(-3_000, 3_000, size) * spread for size in (2_000, 5_000))
+    of_left, of_right, count = matched_codes([pa.array(left)], [pa.array(right)])
+    strange, others, more = matched_codes([pa.array([*left, 2**63 - 1])], [pa.array(right)])
+    assert np.array_equal(of_left[:, None] == of_right, left[:, None] == right) and count <= 6_000
+    assert np.array_equal(strange[:-1, None] == others, left[:, None] == right) and more <= 2_001
 
 
 def test_texts_too_long_for_one_array_match_those_of_a_short_one() -> None:

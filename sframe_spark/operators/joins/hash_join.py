@@ -113,9 +113,11 @@ class HashJoin(Join):
         ]
         of_left, of_right, count = matched_codes(*keys)
         probe, build = (of_right, of_left) if self.how == "right" else (of_left, of_right)
-        order = _rows_in_order(build)
-        # The last count belongs to code -1 (no key), which no build row has.
-        result = _matches(probe, np.bincount(build[order], minlength=count + 1), keep_all=self.how != "inner")
+        # The first count belongs to code -1 (no key).
+        sizes = np.bincount(build + 1, minlength=count + 1)[1:]
+        order = _rows_in_order(build, sizes)
+        # The last count is that of code -1, which matches no row.
+        result = _matches(probe, np.append(sizes, 0), keep_all=self.how != "inner")
         # Code -1 (no key) occurs on one side at most.
         is_alone = np.bincount(of_left + 1, minlength=count + 1)[of_right + 1] == 0 if self.how == "outer" else np.zeros(0, dtype=bool)
         return Pairs(result, order, np.flatnonzero(is_alone), self.how == "right", self.bytes_of_sides(left, right))
@@ -398,8 +400,13 @@ def in_one_block(rows: Chunk, schema: Schema) -> Lookup:
     return Lookup(source, (RowBlock(0),), np.array([0, rows.rows], dtype=np.int64)) if rows.rows else Lookup.of(source)
 
 
-def _rows_in_order(codes: Positions) -> Positions:
-    """Return the rows that have a code, sorted by code."""
+def _rows_in_order(codes: Positions, sizes: Positions) -> Positions:
+    """Return the rows that have a code, sorted by code, given the number of rows with each code."""
+    if sizes.max(initial=0) <= 1:
+        result = new_array(len(sizes) + 1, np.int32)
+        # Rows without a code, -1, are assigned at the end, which is left out.
+        result[codes] = np.arange(len(codes), dtype=np.int32)
+        return result[:-1] if sizes.all() else result[:-1][sizes > 0]
     if codes.min(initial=0) >= 0:
         return order_of([codes])
     rows = np.flatnonzero(codes >= 0)
