@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 import numpy as np
 import pyarrow as pa
@@ -168,6 +170,8 @@ def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
 
 
 HALF_WORD = np.uint64(32)
+# Steps between the keys of a table are often multiples of the primes below this one.
+FEWEST_REMAINDERS = 11
 
 
 @attrs.frozen
@@ -182,6 +186,8 @@ class HashPartitioner:
         Types of the key columns.
     count
         Number of partitions.
+    by_remainder
+        Whether rows with one int key are partitioned by its remainder.
 
     Examples
     --------
@@ -194,9 +200,35 @@ class HashPartitioner:
     positions: tuple[int, ...]
     types: Schema
     count: int
+    by_remainder: bool = False
+
+    @classmethod
+    def for_matching(cls, positions: tuple[int, ...], types: Schema, count: int) -> HashPartitioner:
+        """Return a partitioner into at least ``count`` partitions, in which consecutive int keys are at even steps, so that they need no hashing.
+
+        The number of partitions is prime: keys are rarely multiples of it, which would all be in one partition.
+
+        Examples
+        --------
+        >>> from sframe_spark.types import INT, STR
+        >>> partitioner = HashPartitioner.for_matching((0,), (INT,), 12)
+        >>> partitioner.count, partitioner.partition_numbers(Chunk.of([pa.array([13, -1, None, 40])])).tolist()
+        (13, [0, 12, 0, 1])
+        >>> HashPartitioner.for_matching((0,), (STR,), 12).count
+        12
+        """
+        if [column_type.kind for column_type in types] != [INT_KIND]:
+            return cls(positions, types, count)
+        prime = max(count, FEWEST_REMAINDERS)
+        while any(prime % divisor == 0 for divisor in range(2, math.isqrt(prime) + 1)):
+            prime += 1
+        return cls(positions, types, prime, by_remainder=True)
 
     def partition_numbers(self, rows: Chunk) -> np.ndarray:
         """Return the partition number of each row."""
+        if self.by_remainder:
+            (column,) = comparable_values(rows.columns[self.positions[0]], self.types[0])
+            return (column.fill_null(0) if column.null_count else column).to_numpy() % self.count
         result = np.zeros(rows.rows, np.uint64)
         for position, column_type in zip(self.positions, self.types, strict=True):
             for values in comparable_values(rows.columns[position], column_type):

@@ -217,13 +217,13 @@ class SideOfJoin(NamedTuple):
 
 
 def sides_of_join(node: PlannerNode, count: int) -> list[SideOfJoin]:
-    """Return both sides of a join that is to be run in a number of hash partitions."""
+    """Return both sides of a join that is to be run in at least ``count`` hash partitions."""
     joining = node.operator.joining
     assert joining is not None and joining.by_partitions is not None
     sides = []
     for slot, side in enumerate(node.inputs):
         positions = tuple(pair[slot][1] for pair in joining.keys)
-        partitioner = HashPartitioner(positions, tuple(side.schema[position] for position in positions), count)
+        partitioner = HashPartitioner.for_matching(positions, tuple(side.schema[position] for position in positions), count)
         sides.append(SideOfJoin(partitioner, (*side.schema, INT) if slot in joining.by_partitions.numbered_slots else side.schema))
     return sides
 
@@ -328,7 +328,7 @@ class PartitionedJoin:
 
     @classmethod
     def of(cls, node: PlannerNode, count: int) -> PartitionedJoin:
-        """Return a join for a node in a number of hash partitions, with empty stores."""
+        """Return a join for a node in at least ``count`` hash partitions, with empty stores."""
         joining = node.operator.joining
         assert joining is not None
         assert joining.by_partitions is not None
