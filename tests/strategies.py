@@ -10,11 +10,13 @@ from sframe_spark.engine.shapes.range_shuffle import RANGE_SHUFFLE
 from sframe_spark.engine.shapes.sample import SAMPLE
 from sframe_spark.engine.shapes.section_tree import Strategy, Workers
 from sframe_spark.engine.shapes.spark_query import QUERY
+from sframe_spark.engine.shapes.states_of_hash_join import STATES_OF_HASH_JOIN
 from sframe_spark.engine.shapes.stream import STREAM
 from sframe_spark.engine.shapes.whole import WHOLE
 
 WHOLE_BY_THREADS = Strategy(WHOLE, Workers.THREADS)
 RANGE_SHUFFLE_BY_THREADS = Strategy(RANGE_SHUFFLE, Workers.THREADS)
+STATES_OF_HASH_JOIN_BY_THREADS = Strategy(STATES_OF_HASH_JOIN, Workers.THREADS)
 HASH_JOIN_BY_THREADS = Strategy(HASH_JOIN, Workers.THREADS)
 HASH_JOIN_BY_TASKS = Strategy(HASH_JOIN, Workers.SPARK_TASKS)
 STREAM_BY_THREADS = Strategy(STREAM, Workers.THREADS)

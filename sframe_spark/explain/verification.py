@@ -32,7 +32,7 @@ from sframe_spark.explain.verification_of_facts_and_stored_rows import InOrder, 
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource
 from sframe_spark.order.spark_order_preservation import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph_traversal import postorder
-from sframe_spark.planner.length_and_order_inference import properties_of
+from sframe_spark.planner.length_and_order_inference import in_any_order, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.operator_declarations import NO_WORK, QueryWork
@@ -356,7 +356,8 @@ class RecordingExecutor(Executor):
             is_over_ranges = section.shape == STREAM and section.workers is not Workers.DRIVER
             is_dense = is_over_ranges and placement_of(section.root).dense
             ranges = tuple(self.ranges) if is_over_ranges else ()
-            self.sections.append(ExecutedSection(where, section.root, result, plans, ranges, is_dense))
+            root = section.root if section.is_observed else in_any_order(section.root)
+            self.sections.append(ExecutedSection(where, root, result, plans, ranges, is_dense))
         return result
 
 

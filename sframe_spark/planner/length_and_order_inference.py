@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.graph_traversal import fold, postorder, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
@@ -105,6 +106,15 @@ def properties_of(root: PlannerNode) -> RelationProperties:
         return properties
 
     return fold([root], derive)[id(root)]
+
+
+def in_any_order(node: PlannerNode) -> PlannerNode:
+    """Return a node with the same rows, of which only what holds in any order of the rows is known."""
+    properties = properties_of(node)
+    result = PlannerNode(node.operator, node.inputs, node.facts)
+    assert node.known is not None
+    result.known = (*node.known[:2], properties.reordered(derive.unordered(properties.order)))
+    return result
 
 
 def is_in_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:

@@ -129,7 +129,7 @@ class PartitionPairRows(Protocol):
         """Return the rows that come from a pair of matching rows, without unmatched rows."""
 
     def chunks(self, max_bytes: int) -> Iterator[Chunk]:
-        """Yield all rows, with their row ids as the last column, in chunks of at most ``max_bytes`` (or of one row)."""
+        """Yield all rows, with their row ids as the last column if they have any, in chunks of at most ``max_bytes`` (or of one row)."""
 
     def partners(self, columns: Sequence[int], max_bytes: int) -> Iterator[Chunk]:
         """Yield some columns of the second input, for each output row that has a row of it; the last column is the row ids of the output rows."""
@@ -156,6 +156,10 @@ class PartitionJoining:
         no row of the divided input.
         """
         raise PlanInvariantError(f"{type(self).__name__!r} does not join hash partitions: define pairs()")
+
+    def without_row_ids(self) -> PartitionJoining | None:
+        """Return the same join of inputs without row ids, for rows of whose order nothing depends; None if there is none, so that order is kept."""
+        return None
 
     # Where rows cross between machines, the input whose rows decide the order of the output sends its keys only. What the rows of the other input,
     # its *partners*, are for each of its rows comes back, and is put beside the rows where they are.

@@ -104,12 +104,12 @@ class Executor:
         require_owned(node, self.owned)
         return with_rows_sent(with_stored_tables(node), asks=True), placement
 
-    def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Strategy] = frozenset()) -> Section:
+    def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Strategy] = frozenset(), is_observed: bool = True) -> Section:
         """Return the last section of a plan, with those that it reads, after running sections whose rows decide how many rows a join has."""
         if self.options.naive:
             return as_one_query(root, reason, Site.now())
         while True:
-            planner = SectionPlanner(site_of_plan(root, self.options.directory or self.exported_to), self.free, refused)
+            planner = SectionPlanner(site_of_plan(root, self.options.directory or self.exported_to), self.free, refused, is_observed=is_observed)
             section = planner.plan(root, reason)
             if not planner.waiting:
                 return section
@@ -184,7 +184,7 @@ class Executor:
     def _planned_again(self, section: Section, root: PlannerNode, refused: frozenset[Strategy] = frozenset()) -> Section:
         """Plan a section again, over results or without refused strategies, and run the new sections that it reads."""
         inner = attrs.evolve(self, prefix=f"{section.number}.")
-        again = inner.plan(root, section.reason, refused)
+        again = inner.plan(root, section.reason, refused, section.is_observed)
         results = inner._results_of(again.inputs)
         is_another = again.strategy != section.strategy or bool(results)
         again.reads, again.refused, again.sample_number = section.reads, refused, section.sample_number

@@ -266,16 +266,29 @@ class EarlyStop:
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, early_stop: EarlyStop) -> Any:
     """Run a task and return its partial state; ``TOO_LARGE`` if its state, or that of another task, exceeds the byte limit."""
+    chunks = chunks_of(task, operator.coded_columns(facts))
+    return part_of_chunks(chunks, operator, facts, task.batch_rows, task.plan.batch_bytes, max_bytes, early_stop)
+
+
+def part_of_chunks(
+    chunks: Iterator[Chunk],
+    operator: DecomposableOperator,
+    facts: Sequence[Facts],
+    batch_rows: int,
+    batch_bytes: int,
+    max_bytes: float,
+    early_stop: EarlyStop,
+) -> Any:
+    """Return the partial state of rows; ``TOO_LARGE`` if it, or that of another task, exceeds the byte limit."""
     if early_stop.is_too_large:
         return TOO_LARGE
-    chunks = chunks_of(task, operator.coded_columns(facts))
     if operator.group_keys is not None:
         first = list(islice(chunks, 1))
         if first and operator.makes_large_part(first[0]):
             early_stop.is_too_large = True
             return TOO_LARGE
         chunks = chain(first, chunks)
-        chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, costs.BATCHES_OF_PARTIAL_STATE * task.batch_rows, task.plan.batch_bytes)
+        chunks = in_longer_runs(chunks, facts[0].schema, costs.BATCHES_OF_PARTIAL_STATE * batch_rows, batch_bytes)
     part = combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, max_bytes)
     early_stop.is_too_large = early_stop.is_too_large or part is TOO_LARGE
     return part

@@ -9,10 +9,12 @@ import attrs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_small, placement_alone, placement_of, suits_threads
 from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
-from sframe_spark.engine.shapes.joins_in_memory import local_join
+from sframe_spark.engine.shapes.hash_join import partitions_of_join
+from sframe_spark.engine.shapes.joins_in_memory import is_searched_cheaply, local_join
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.section_runner import SectionRunner
 from sframe_spark.engine.shapes.section_tree import Section, Shape, Workers, sections_in
+from sframe_spark.engine.shapes.states_of_hash_join import changes_rows_alone
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import bytes_of_rows, plan_size_of
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.cached_reader import Lookup
@@ -138,6 +140,17 @@ def may_have_many(plan: PlannerNode, site: Site) -> bool:
         return True
     sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
     return len(sides) == len(join.inputs) and local_join(join, sides, site) is not None
+
+
+def is_joined_in_pieces(plan: PlannerNode, site: Site) -> bool:
+    """Return whether a plan is a join, or what changes or leaves out each of its rows alone, that threads join by hash partitions."""
+    while changes_rows_alone(plan):
+        plan = plan.inputs[0]
+    if plan.operator.joining is None or plan.length.rows is not None:
+        return False
+    sides = [(side, placement) for side in plan.inputs if (placement := placement_alone(side)) is not None]
+    searched = local_join(plan, sides, site) if len(sides) == len(plan.inputs) else None
+    return (searched is None or not is_searched_cheaply(searched)) and partitions_of_join(plan, site) is not None
 
 
 def are_few_to_compute(node: PlannerNode, site: Site) -> bool:

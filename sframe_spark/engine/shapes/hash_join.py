@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
 import attrs
@@ -33,6 +34,7 @@ from sframe_spark.errors import MemoryReservationError
 from sframe_spark.operators.project_zip_arrange import project
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, recorded_order
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
+from sframe_spark.planner.length_and_order_inference import in_any_order
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator_declarations import RowChoice
 from sframe_spark.planner.row_sizes import fixed_size, row_bytes
@@ -68,30 +70,49 @@ class HashJoinShape(Shape):
         if section.workers is Workers.SPARK_TASKS:
             return joined_by_tasks(runner, section.root)
         node = section.root
-        tasks = [runner.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
-        runner.tasks = sum(map(len, tasks))
-        # Less memory may be available than when the section was planned.
-        count = partitions_of_join(node, runner.site)
-        assert count is not None
-        with PartitionedJoin.of(node, count) as joined:
-            for slot, tasks_of_side in enumerate(tasks):
-                joined.fill(slot, tasks_of_side)
-            # Few bytes may have very many matches, which are for other machines where there are any.
-            most = costs.BUDGETS_STREAMED * runner.site.memory_budget if runs_on_other_machines(runner.site) else math.inf
+        joined = filled_join(runner, node, section.is_observed)
+        with joined:
             try:
-                rows = joined.rows_in_order(most)
+                rows = (
+                    joined.rows_in_order(most_of_result(runner)) if joined.join.numbered_slots else joined.rows_in_any_order(most_of_result(runner))
+                )
             except MemoryReservationError:
-                runner.spilled = joined.written
-                runner.log.append(f"no room: the rows of {node.operator_type}, or of one piece of it, take more memory than they may")
-                return ReplanNeeded(node)
+                return without_room(runner, node, joined)
             runner.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
-            result = from_partitions(runner, node, rows)
+            result = from_partitions(runner, node if joined.join.numbered_slots else in_any_order(node), rows)
             # The bytes are read after the rows, because shuffling ranges again that turned out too large adds to them.
             runner.spilled = joined.written
             return result
 
 
 HASH_JOIN: Shape = HashJoinShape()
+
+
+def filled_join(runner: SectionRunner, node: PlannerNode, is_observed: bool) -> PartitionedJoin:
+    """Return the join of a node with the rows of both sides, which threads have exchanged; the caller closes it."""
+    tasks = [runner.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
+    runner.tasks = sum(map(len, tasks))
+    # Less memory may be available than when the section was planned.
+    count = partitions_of_join(node, runner.site)
+    assert count is not None
+    with ExitStack() as on_error:
+        joined = on_error.enter_context(PartitionedJoin.of(node, count, is_observed))
+        for slot, tasks_of_side in enumerate(tasks):
+            joined.fill(slot, tasks_of_side)
+        on_error.pop_all()
+    return joined
+
+
+def most_of_result(runner: SectionRunner) -> float:
+    """Return the limit in bytes for a result that threads make: few bytes may have very many matches, which other machines make if there are any."""
+    return costs.BUDGETS_STREAMED * runner.site.memory_budget if runs_on_other_machines(runner.site) else math.inf
+
+
+def without_room(runner: SectionRunner, root: PlannerNode, joined: PartitionedJoin) -> ReplanNeeded:
+    """Note that the rows of a join take more memory than they may, and return the plan that is to run in another way."""
+    runner.spilled = joined.written
+    runner.log.append(f"no room: the rows of {joined.node.operator_type}, or of one piece of it, take more memory than they may")
+    return ReplanNeeded(root)
 
 
 def partitions_of_join(node: PlannerNode, site: Site) -> int | None:

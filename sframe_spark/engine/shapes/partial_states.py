@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -106,17 +106,29 @@ def from_parts(runner: SectionRunner, node: PlannerNode, workers: TaskRunner) ->
     placement = placement_of(below)
     tasks = runner.tasks_of(below, placement, workers)
     runner.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
+    max_bytes, most = limits_of_states(runner, len(tasks))
+    early_stop = EarlyStop()
+    callables = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]
+    return from_states(runner, node, workers.run(callables, f"computing {node.operator.called()}", tasks), max_bytes)
+
+
+def limits_of_states(runner: SectionRunner, tasks: int) -> tuple[int, int]:
+    """Return the limits in bytes for the merged state of some tasks, and for that of each."""
     max_bytes = max(
         costs.MIN_BYTES_OF_PARTIAL_STATE, min(costs.MAX_BYTES_OF_PARTIAL_STATES, runner.site.work_memory // costs.COPIES_OF_PARTIAL_STATES)
     )
-    most = max(max_bytes // len(tasks), min(costs.MIN_BYTES_OF_PARTIAL_STATE, costs.MAX_BYTES_OF_PARTIAL_STATES_SENT // len(tasks)))
-    early_stop = EarlyStop()
-    callables = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]
-    part = combined_parts(operator, workers.run(callables, f"computing {node.operator.called()}", tasks), [below.facts], max_bytes)
+    return max_bytes, max(max_bytes // tasks, min(costs.MIN_BYTES_OF_PARTIAL_STATE, costs.MAX_BYTES_OF_PARTIAL_STATES_SENT // tasks))
+
+
+def from_states(runner: SectionRunner, node: PlannerNode, states: Sequence[Any], max_bytes: int) -> PlannerNode | ReplanNeeded:
+    """Merge partial states into the result; if they are too large, return the node to be planned again."""
+    operator, facts = node.operator, [node.inputs[0].facts]
+    assert isinstance(operator, DecomposableOperator)
+    part = combined_parts(operator, states, facts, max_bytes)
     if part is TOO_LARGE:
         runner.log.append(f"too many: {node.operator_type} has more groups than are put together here")
         return ReplanNeeded(node)
-    return runner.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
+    return runner.keep(require_inferred(operator, (), operator.rows_from(part, facts), node.schema), node)
 
 
 def read_late(runner: SectionRunner, node: PlannerNode, numbered: NumberedRows, workers: TaskRunner) -> PlannerNode | ReplanNeeded:

@@ -178,7 +178,7 @@ def passed_on(split: RangeSplit, ranges: RangePartitioner) -> np.ndarray:
     return ranges.have_one_value & split.leaves_equal_rows
 
 
-def from_partitions(runner: SectionRunner, node: PlannerNode, rows: PartitionedResult) -> PlannerNode:
+def from_partitions(runner: SectionRunner, node: PlannerNode, rows: PartitionedResult | JoinedPieces) -> PlannerNode:
     """Compute the result of exchanged rows in threads, and return a source of it."""
     groups = rows.groups(runner.options.segments or runner.site.default_segments or costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads())
     if runner.options.directory is not None:
@@ -203,8 +203,8 @@ def partitioner_of(node: PlannerNode, ranges: RangePartitioner) -> RowRangeParti
     return RowRangePartitioner(split.column, ranges)
 
 
-# The stores of both sides and of the result share the memory of one store.
-STORES_OF_JOIN = 3
+# The stores of both sides, and that of the result if its rows are put in order, share the memory of one store.
+STORES_OF_JOIN, STORES_OF_SIDES = 3, 2
 # A row id is the number of the task, shifted left by so many bits, plus the position of the row in its task.
 BITS_OF_ROW = 40
 
@@ -216,15 +216,15 @@ class SideOfJoin(NamedTuple):
     schema: Schema
 
 
-def sides_of_join(node: PlannerNode, count: int) -> list[SideOfJoin]:
+def sides_of_join(node: PlannerNode, join: PartitionJoining, count: int) -> list[SideOfJoin]:
     """Return both sides of a join that is to be run in at least ``count`` hash partitions."""
     joining = node.operator.joining
-    assert joining is not None and joining.by_partitions is not None
+    assert joining is not None
     sides = []
     for slot, side in enumerate(node.inputs):
         positions = tuple(pair[slot][1] for pair in joining.keys)
         partitioner = HashPartitioner.for_matching(positions, tuple(side.schema[position] for position in positions), count)
-        sides.append(SideOfJoin(partitioner, (*side.schema, INT) if slot in joining.by_partitions.numbered_slots else side.schema))
+        sides.append(SideOfJoin(partitioner, (*side.schema, INT) if slot in join.numbered_slots else side.schema))
     return sides
 
 
@@ -279,7 +279,9 @@ class PartitionOfJoin:
 
         Rows of the other side without any match are added afterwards.
         """
-        return slot in self.operator.filtered_slots or slot not in self.join.numbered_slots
+        joining = self.operator.joining
+        assert joining is not None and joining.by_partitions is not None
+        return slot in self.operator.filtered_slots or slot not in joining.by_partitions.numbered_slots
 
     def pairs(self) -> Iterator[PartitionPairRows]:
         """Yield the matches, all at once or batch by batch; raises the error of :meth:`require_room`."""
@@ -327,13 +329,15 @@ class PartitionedJoin:
     _open: ExitStack = attrs.field(factory=ExitStack, init=False)
 
     @classmethod
-    def of(cls, node: PlannerNode, count: int) -> PartitionedJoin:
-        """Return a join for a node in at least ``count`` hash partitions, with empty stores."""
+    def of(cls, node: PlannerNode, count: int, is_observed: bool = True) -> PartitionedJoin:
+        """Return a join for a node in at least ``count`` hash partitions, with empty stores; without row ids if nobody observes the order."""
         joining = node.operator.joining
         assert joining is not None
-        assert joining.by_partitions is not None
-        sides = [ShuffleStore(side.partitioner, side.schema, room_of_store()) for side in sides_of_join(node, count)]
-        return cls(node, joining.by_partitions, sides)
+        join = joining.by_partitions
+        assert join is not None
+        join = join if is_observed else join.without_row_ids() or join
+        room = room_of_store(STORES_OF_JOIN if join.numbered_slots else STORES_OF_SIDES)
+        return cls(node, join, [ShuffleStore(side.partitioner, side.schema, room) for side in sides_of_join(node, join, count)])
 
     def __enter__(self) -> PartitionedJoin:
         for side in self.sides:
@@ -366,11 +370,7 @@ class PartitionedJoin:
         MemoryReservationError
             If a hash partition does not fit in memory, or if the result has more than about ``most`` bytes.
         """
-        # The hash partitions that can have rows in the result.
-        filtered = self.node.operator.filtered_slots
-        partitions = [number for number in range(self.count) if all(self.sides[slot].rows[number] for slot in filtered)]
-        for number in partitions:
-            self._partition(number).require_room()
+        partitions = self._partitions()
         sample, size = self._sampled_pairs(partitions)
         if size > most:
             raise MemoryReservationError
@@ -383,6 +383,28 @@ class PartitionedJoin:
         for side in self.sides:
             side.discard()
         return RowsByRowId.of(self.order, SortByRowId(), ranges.have_one_value)
+
+    def rows_in_any_order(self, most: float = math.inf) -> JoinedPieces:
+        """Return the result, partition by partition, computed when its rows are read; both sides must be filled before.
+
+        Raises
+        ------
+        MemoryReservationError
+            If a hash partition does not fit in memory, or if the result has more than about ``most`` bytes.
+        """
+        partitions = self._partitions()
+        if most < math.inf and self._sampled_pairs(partitions)[1] > most:
+            raise MemoryReservationError
+        room = BlockingReservation(max(0, work_memory() - sum(side.buffered_bytes for side in self.sides)) // costs.COPIES_OF_GATHERED)
+        return JoinedPieces([self._partition(number) for number in partitions], room)
+
+    def _partitions(self) -> list[int]:
+        """Return the hash partitions that can have rows in the result, each of which must fit in memory."""
+        filtered = self.node.operator.filtered_slots
+        partitions = [number for number in range(self.count) if all(self.sides[slot].rows[number] for slot in filtered)]
+        for number in partitions:
+            self._partition(number).require_room()
+        return partitions
 
     def _partition(self, number: int) -> PartitionOfJoin:
         """Return a hash partition of both sides."""
@@ -409,11 +431,49 @@ class PartitionedJoin:
         samples, size, rows = [np.zeros(0, dtype=np.int64)], 0.0, 0
         for number in {len(by_size) // 2, len(by_size) - 1} if by_size else ():
             for pairs in by_size[number].pairs():
-                samples.append(pairs.sampled(costs.VALUES_OF_RANGE_SAMPLE // 2))
+                if self.join.numbered_slots:
+                    samples.append(pairs.sampled(costs.VALUES_OF_RANGE_SAMPLE // 2))
                 size += pairs.size
                 rows += sum(side.rows for side in by_size[number].sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
         return np.concatenate(samples), size * total / max(1, rows)
+
+
+@attrs.frozen(eq=False)
+class JoinedPieces:
+    """The rows of a join in any order, computed from one hash partition of both sides after the other.
+
+    Parameters
+    ----------
+    partitions
+        The hash partitions.
+    room
+        The memory for partitions that are joined at the same time.
+    """
+
+    partitions: Sequence[PartitionOfJoin]
+    room: BlockingReservation
+
+    def groups(self, count: int) -> list[range]:
+        """Divide the partitions into at most ``count`` consecutive groups of about equally many rows."""
+        rows = np.array([sum(side.rows for side in partition.sides) for partition in self.partitions])
+        return split_evenly(rows, count) if len(rows) else []
+
+    def chunks(self, numbers: Sequence[int]) -> Iterator[Chunk]:
+        """Yield the joined rows of some partitions."""
+        for pairs in self._pairs(numbers):
+            yield from pairs.chunks(batch_bytes())
+
+    def counts(self, numbers: Sequence[int]) -> Iterator[Chunk]:
+        """Yield the same rows without columns, of which only the number is known."""
+        for pairs in self._pairs(numbers):
+            yield Chunk((), pairs.rows)
+
+    def _pairs(self, numbers: Sequence[int]) -> Iterator[PartitionPairRows]:
+        for number in numbers:
+            partition = self.partitions[number]
+            with self.room.taken(min(sum(partition.sizes), partition.most)):
+                yield from partition.pairs()
 
 
 def ranges_of_joined_rows(sample: np.ndarray, size: float) -> RangePartitioner:
@@ -466,9 +526,9 @@ class RowsByRowId(PartitionedResult):
         return RangePartitioner.of(pa.array(sample), INT, True, count)
 
 
-def room_of_store() -> int:
-    """Return the limit in bytes for the buffers of one store."""
-    return bytes_gathered(Site.now()) // STORES_OF_JOIN
+def room_of_store(stores: int = STORES_OF_JOIN) -> int:
+    """Return the limit in bytes for the buffers of one of some stores."""
+    return bytes_gathered(Site.now()) // stores
 
 
 def rows_with_ids(number: int, task: RangeTask) -> Iterator[Chunk]:

@@ -33,10 +33,12 @@ from sframe_spark.engine.shapes.repeated_function_calls_and_function_placement i
 from sframe_spark.engine.shapes.rows_near_this_process import is_cheaper_locally
 from sframe_spark.engine.shapes.section_tree import THE_RESULT, Section, SectionResult, Shape, Strategy, Workers, in_order_of_running, sections_in
 from sframe_spark.engine.shapes.spark_query import QUERY
+from sframe_spark.engine.shapes.states_of_hash_join import STATES_OF_HASH_JOIN, changes_rows_alone
 from sframe_spark.engine.shapes.stream import STORED, STREAM, workers_over_ranges
 from sframe_spark.engine.shapes.whole import WHOLE
 from sframe_spark.operators import sort_top_rows_and_assumed_order as sort_operators
 from sframe_spark.operators.sources.segment_row_ranges import lacks_key
+from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, postorder, rebuild
 from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
@@ -93,6 +95,8 @@ class SectionPlanner:
     counting
         Filled with the sections that count the rows of joins, for explain(). No section reads them. The first is in ``waiting`` if the inputs of its
         join are computed. All others run once the plan has been made again.
+    is_observed
+        Whether the order of the rows of the result is observed.
     gathers
         Whether inputs may be gathered in this process, or exchanged by Spark tasks. False if the whole plan is to become a Spark query.
     """
@@ -103,12 +107,15 @@ class SectionPlanner:
     waiting: list[Section] = attrs.Factory(list)
     section_origins: dict[int, SectionOrigin] = attrs.Factory(dict)
     counting: list[Section] = attrs.Factory(list)
+    is_observed: bool = True
     gathers: bool = False
     _has_gathered: bool = attrs.field(default=False, init=False)
     _has_exchanged: bool = attrs.field(default=False, init=False)
     _root: PlannerNode | None = None
     _strategy: Strategy | None = attrs.field(default=None, init=False)
     _origins: dict[int, SectionOrigin] = attrs.Factory(dict)
+    _readers: dict[int, int] = attrs.Factory(dict)
+    _order_kept: set[int] = attrs.Factory(set)
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
         """Return the last section of a plan; the sections that run before it are its inputs.
@@ -140,13 +147,14 @@ class SectionPlanner:
         self._root = root
         fragment, placement = self.fragment(root)
         if self._strategy is not None:
-            return Section(*self._strategy, fragment, reason, placement=placement)
+            return Section(*self._strategy, fragment, reason, placement=placement, is_observed=self._is_observed(root))
         if isinstance(fragment.operator, SectionResult):
             # A section just made of the root gets the reason of this plan; a root that stands for an earlier section leaves that its own.
             if fragment is not root:
                 fragment.operator.section.reason = reason
             return fragment.operator.section
-        return Section(*strategy_for(fragment, placement, self.site, self.refused), fragment, reason, placement=placement)
+        strategy = strategy_for(fragment, placement, self.site, self.refused)
+        return Section(*strategy, fragment, reason, placement=placement, is_observed=self._is_observed(root))
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """Return a plan as one Spark query, with its placement; everything that cannot be part of a query becomes a section."""
@@ -159,8 +167,9 @@ class SectionPlanner:
 
     def fragment(self, root: PlannerNode) -> Placed:
         """Return the part of a plan that runs last, with its placement; everything that cannot be part of it becomes a section."""
-        readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
-        observed, again = observed_nodes(root), called_again(root, self.site)
+        self._readers = readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
+        observed, again = observed_nodes(root, self.is_observed), called_again(root, self.site)
+        self._order_kept = observed | ids_below_functions(root)
         placed: dict[int, Placed] = {}
         for node in postorder([root]):
             children = [placed[id(child)] for child in node.inputs]
@@ -181,10 +190,14 @@ class SectionPlanner:
                 self.section_origins[id(new.operator.section)] = SectionOrigin(node)
         raise AssertionError("a plan has a root")
 
+    def _is_observed(self, node: PlannerNode) -> bool:
+        """Return whether the rows of a node of the plan must be in order."""
+        return id(node) in self._order_kept
+
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
         """Return a node over its inputs with its placement, or the result of a section that computes it; inputs that block it become sections."""
         origin, node = node, query_again(node)
-        alone = self._as_section(node, children)
+        alone = self._over_joined_pieces(node, children) or self._as_section(node, children)
         if alone is None and self.gathers and not node.operator.has_kernel:
             apart = [is_made_without_spark(*placed, self.site) for placed in children]
             if any(apart):
@@ -203,7 +216,7 @@ class SectionPlanner:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers:
                 is_root, join = node is self._root, local_join(node, children, self.site)
-                if join is not None and (is_root or is_searched_cheaply(join)):
+                if join is not None and is_searched_cheaply(join):
                     return self._joined(node, join)
                 strategy = strategy_for(current, placement, self.site, self.refused if is_root else frozenset())
                 if join is not None and strategy.shape == QUERY:
@@ -244,7 +257,9 @@ class SectionPlanner:
             # Where a query would run on other machines, it takes longer to join few bytes than threads and to read what they have made.
             is_worth_it = strategy.shape == HASH_JOIN and runs_on_other_machines(self.site)
             self._has_gathered = self._has_gathered or not is_worth_it
-            return self._first(current, placement, "threads of this process put all its rows in order")
+            why = "threads of this process put all its rows in order"
+            is_left = strategy.shape == HASH_JOIN and not self._is_observed(node)
+            return self._first(current, placement, "threads of this process join it, and nobody observes the order of its rows" if is_left else why)
         # A query takes longer to join than tasks and to read what they have written.
         self._has_exchanged = self._has_exchanged or strategy.shape != HASH_JOIN
         return self._first(current, placement, "Spark's tasks exchange all its rows")
@@ -286,6 +301,27 @@ class SectionPlanner:
             return None
         return Section(*strategy, part.root, "its rows are made all at once")
 
+    def _over_joined_pieces(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
+        """Return a section of a node and of the join below it, if the node's result follows from the joined pieces; else None."""
+        if len(children) != 1:
+            return None
+        original, below, above = node.inputs[0], children[0][0], list[PlannerNode]()
+        while not isinstance(below.operator, SectionResult):
+            if self._readers[id(original)] > 1 or not changes_rows_alone(below) or not original.inputs:
+                return None
+            above.append(below)
+            original, below = original.inputs[0], below.inputs[0]
+        joined = below.operator.section
+        if joined.shape != HASH_JOIN or joined.workers is not Workers.THREADS or joined.is_observed or self._readers[id(original)] > 1:
+            return None
+        plan = joined.root
+        for upper in (*reversed(above), node):
+            plan = upper.with_inputs([plan])
+        strategy = first_that_applies((STATES_OF_HASH_JOIN,), PlanPart(plan, None, self.site, joined.placement))
+        if strategy is None or (node is self._root and strategy in self.refused):
+            return None
+        return Section(*strategy, plan, "its rows follow from each piece of the join below it")
+
     def _unblocked(self, node: PlannerNode, children: Sequence[Placed]) -> list[Placed]:
         """Return the inputs of a node, with blocking ones replaced by sections; an input that is read in several slots becomes one section."""
         current = node.with_inputs([child for child, _ in children])
@@ -306,8 +342,10 @@ class SectionPlanner:
         if node.operator.is_source and not is_foreign:
             return node, placement
         strategy = Strategy(STREAM, workers_over_ranges(node, self.site)) if is_foreign else strategy_for(node, placement, self.site)
-        section = Section(*strategy, node, reason, placement=placement)
-        self.section_origins[id(section)] = self._origins[id(node)]
+        origin = self._origins[id(node)]
+        is_observed = origin.search is not None or self._is_observed(origin.node)
+        section = Section(*strategy, node, reason, placement=placement, is_observed=is_observed)
+        self.section_origins[id(section)] = origin
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
@@ -323,6 +361,15 @@ class SectionPlanner:
             return node, placement
         why = "few rows are computed sooner without Spark" if is_small(node, self.site) else "kernels compute it, not a Spark query"
         return self._first(node, placement, why)
+
+
+def ids_below_functions(root: PlannerNode) -> set[int]:
+    """Return the ``id`` of all nodes whose rows users' functions get: results are remembered by row, and functions may have effects."""
+    below: set[int] = set()
+    for node in reversed(list(postorder([root]))):
+        if id(node) in below or functions_of(node):
+            below.update(id(child) for child in node.inputs)
+    return below
 
 
 def as_one_query(root: PlannerNode, reason: str, site: Site) -> Section:

@@ -100,6 +100,7 @@ TEXTS: dict[tuple[str, Workers], str] = {
     ("range shuffle", Workers.THREADS): "threads, then each range of a column at once",
     ("range shuffle", Workers.SPARK_TASKS): "Spark tasks, then each range of a column at once",
     ("hash join", Workers.THREADS): "threads, then pieces of both sides at once",
+    ("states of hash join", Workers.THREADS): "threads, then a part of each piece of both sides",
     ("hash join", Workers.SPARK_TASKS): "Spark tasks, then pieces of both sides at once",
     ("first rows", Workers.DRIVER): "driver, until there are enough rows",
     ("count matches", Workers.DRIVER): "driver, which counts matches only",
@@ -198,6 +199,8 @@ class Section:
         The shapes and workers with which it has failed to run.
     is_alone
         Whether it was planned as if there were no Spark, as its rows or results are not shared with Spark's machines.
+    is_observed
+        Whether what reads its rows observes their order. If not, some shapes leave them in any order.
     """
 
     shape: Shape
@@ -212,6 +215,7 @@ class Section:
     placement: Placement | None = None
     refused: frozenset[Strategy] = frozenset()
     is_alone: bool = False
+    is_observed: bool = True
 
     @property
     def strategy(self) -> Strategy:

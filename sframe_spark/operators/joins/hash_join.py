@@ -171,9 +171,13 @@ class JoinOfPartitions(PartitionJoining):
     def pairs(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> NumberedPairs:
         """Return the join of one hash partition of each input; the last column of a side in ``numbered_slots`` holds its row ids."""
         sides = [in_one_block(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
-        numbers = [rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs)]
+        numbers = tuple(rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs))
         pairs = self.join.pairs_of(*sides)
         return NumberedPairs(attrs.evolve(self.join, pairs=pairs), pairs, sides, facts, numbers)
+
+    def without_row_ids(self) -> JoinOfPartitions:
+        """Return the same join of inputs without row ids."""
+        return JoinOfPartitions((), self.join)
 
     def finding_partners(self) -> HashJoin:
         """Return an inner join, or an outer one if rows of the second input without a match are in the output."""
@@ -382,7 +386,7 @@ class NumberedPairs:
     def _with_number(self, rows: Chunk) -> Chunk:
         """Return rows with the row ids of the two sides, if there are any, replaced by one row id, as the last column."""
         columns, numbers = list(rows.columns), []
-        if self.numbers == (None, None):
+        if all(numbers is None for numbers in self.numbers):
             return rows
         if self.numbers[1] is not None:
             numbers.append(columns.pop())

@@ -30,6 +30,7 @@ WHILE_RUNNING = {
     "partitioned_operators.work_memory",
     "partitioned_operators.batch_bytes",
     "hash_join_by_messages.batch_bytes",
+    "states_of_hash_join.batch_bytes",
     # Whether tasks share a directory with this process, which they are asked.
     "range_shuffle.get_session",
     "range_shuffle.reads_our_files",
