@@ -28,7 +28,7 @@ from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import keep_frames, remember_rows
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.result_storage import has_room
-from sframe_spark.engine.shapes.count_matches import are_few_to_compute, base_of_rows, is_joined_in_pieces, is_much_to_compute, may_have_many
+from sframe_spark.engine.shapes.count_matches import are_few_to_compute, base_of_rows, is_joined_by_partitions, is_much_to_compute, may_have_many
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import fits_driver
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.groupby.reduce_to_one_row import count_all
@@ -381,7 +381,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
             return None
         plan = optimize(same_rows)
     rows: int | None
-    if is_joined_in_pieces(plan, Site.now()):
+    if is_joined_by_partitions(plan, Site.now()):
         rows = int(read_all(count_all(same_rows)).columns[0][0].as_py())
     elif may_have_many(plan, Site.now()):
         options = MaterializeOptions()

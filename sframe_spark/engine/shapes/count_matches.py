@@ -142,7 +142,7 @@ def may_have_many(plan: PlannerNode, site: Site) -> bool:
     return len(sides) == len(join.inputs) and local_join(join, sides, site) is not None
 
 
-def is_joined_in_pieces(plan: PlannerNode, site: Site) -> bool:
+def is_joined_by_partitions(plan: PlannerNode, site: Site) -> bool:
     """Return whether a plan is a join, or what changes or leaves out each of its rows alone, that threads join by hash partitions."""
     while changes_rows_alone(plan):
         plan = plan.inputs[0]

@@ -74,7 +74,9 @@ class HashJoinShape(Shape):
         with joined:
             try:
                 rows = (
-                    joined.rows_in_order(most_of_result(runner)) if joined.join.numbered_slots else joined.rows_in_any_order(most_of_result(runner))
+                    joined.rows_in_order(max_result_bytes(runner))
+                    if joined.join.numbered_slots
+                    else joined.rows_in_any_order(max_result_bytes(runner))
                 )
             except MemoryReservationError:
                 return without_room(runner, node, joined)
@@ -103,7 +105,7 @@ def filled_join(runner: SectionRunner, node: PlannerNode, is_observed: bool) -> 
     return joined
 
 
-def most_of_result(runner: SectionRunner) -> float:
+def max_result_bytes(runner: SectionRunner) -> float:
     """Return the limit in bytes for a result that threads make: few bytes may have very many matches, which other machines make if there are any."""
     return costs.BUDGETS_STREAMED * runner.site.memory_budget if runs_on_other_machines(runner.site) else math.inf
 

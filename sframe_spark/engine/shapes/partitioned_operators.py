@@ -178,7 +178,7 @@ def passed_on(split: RangeSplit, ranges: RangePartitioner) -> np.ndarray:
     return ranges.have_one_value & split.leaves_equal_rows
 
 
-def from_partitions(runner: SectionRunner, node: PlannerNode, rows: PartitionedResult | JoinedPieces) -> PlannerNode:
+def from_partitions(runner: SectionRunner, node: PlannerNode, rows: PartitionedResult | JoinedPartitions) -> PlannerNode:
     """Compute the result of exchanged rows in threads, and return a source of it."""
     groups = rows.groups(runner.options.segments or runner.site.default_segments or costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads())
     if runner.options.directory is not None:
@@ -384,7 +384,7 @@ class PartitionedJoin:
             side.discard()
         return RowsByRowId.of(self.order, SortByRowId(), ranges.have_one_value)
 
-    def rows_in_any_order(self, most: float = math.inf) -> JoinedPieces:
+    def rows_in_any_order(self, most: float = math.inf) -> JoinedPartitions:
         """Return the result, partition by partition, computed when its rows are read; both sides must be filled before.
 
         Raises
@@ -396,7 +396,7 @@ class PartitionedJoin:
         if most < math.inf and self._sampled_pairs(partitions)[1] > most:
             raise MemoryReservationError
         room = BlockingReservation(max(0, work_memory() - sum(side.buffered_bytes for side in self.sides)) // costs.COPIES_OF_GATHERED)
-        return JoinedPieces([self._partition(number) for number in partitions], room)
+        return JoinedPartitions([self._partition(number) for number in partitions], room)
 
     def _partitions(self) -> list[int]:
         """Return the hash partitions that can have rows in the result, each of which must fit in memory."""
@@ -440,7 +440,7 @@ class PartitionedJoin:
 
 
 @attrs.frozen(eq=False)
-class JoinedPieces:
+class JoinedPartitions:
     """The rows of a join in any order, computed from one hash partition of both sides after the other.
 
     Parameters

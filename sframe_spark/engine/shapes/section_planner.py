@@ -197,7 +197,7 @@ class SectionPlanner:
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
         """Return a node over its inputs with its placement, or the result of a section that computes it; inputs that block it become sections."""
         origin, node = node, query_again(node)
-        alone = self._over_joined_pieces(node, children) or self._as_section(node, children)
+        alone = self._over_partitions_of_join(node, children) or self._as_section(node, children)
         if alone is None and self.gathers and not node.operator.has_kernel:
             apart = [is_made_without_spark(*placed, self.site) for placed in children]
             if any(apart):
@@ -301,7 +301,7 @@ class SectionPlanner:
             return None
         return Section(*strategy, part.root, "its rows are made all at once")
 
-    def _over_joined_pieces(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
+    def _over_partitions_of_join(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
         """Return a section of a node and of the join below it, if the node's result follows from the joined pieces; else None."""
         if len(children) != 1:
             return None

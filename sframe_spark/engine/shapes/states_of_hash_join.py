@@ -15,7 +15,7 @@ from sframe_spark.engine.physical.site import Site
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, part_of_chunks
 from sframe_spark.engine.runtime.task_runners import ThreadRunner
-from sframe_spark.engine.shapes.hash_join import filled_join, most_of_result, without_room
+from sframe_spark.engine.shapes.hash_join import filled_join, max_result_bytes, without_room
 from sframe_spark.engine.shapes.partial_states import from_states, limits_of_states, parts_are_small
 from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
 from sframe_spark.engine.shapes.section_runner import SectionRunner
@@ -56,16 +56,16 @@ class StatesOfHashJoinShape(Shape):
         facts = [attrs.evolve(facts[0], schema=())] if counts_only else facts
         with filled_join(runner, join, is_observed=False) as joined:
             try:
-                pieces = joined.rows_in_any_order(most_of_result(runner))
+                partitions = joined.rows_in_any_order(max_result_bytes(runner))
             except MemoryReservationError:
                 return without_room(runner, node, joined)
             # No rows have a state, too.
-            groups = pieces.groups(costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads()) or [range(0)]
+            groups = partitions.groups(costs.TASKS_OF_THREAD_AFTER_SHUFFLE * local_threads()) or [range(0)]
             max_bytes, most = limits_of_states(runner, len(groups))
             early_stop, rows = EarlyStop(), runner.site.batch_rows
 
             def state_of(numbers: Sequence[int]) -> object:
-                chunks = pieces.counts(numbers) if counts_only else rows_above(pieces.chunks(numbers), above, join, rows)
+                chunks = partitions.counts(numbers) if counts_only else rows_above(partitions.chunks(numbers), above, join, rows)
                 first = next(chunks, concatenate([], facts[0].schema))
                 return part_of_chunks(chain([first], chunks), operator, facts, rows, batch_bytes(), most, early_stop)
 

@@ -16,7 +16,7 @@ from sframe_spark.engine.execution.plan_executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import site
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.shapes.partitioned_operators import JoinedPieces
+from sframe_spark.engine.shapes.partitioned_operators import JoinedPartitions
 from sframe_spark.engine.shapes.section_planner import SectionPlanner
 from sframe_spark.engine.shapes.section_tree import Section, in_order_of_running
 from sframe_spark.operators.joins.equi_join import KINDS
@@ -44,13 +44,13 @@ READERS: dict[str, Callable[[SFrame], Any]] = {
 @pytest.fixture
 def in_random_order(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Joins search nothing, and the rows of pieces come in a random order wherever order is not kept."""
-    chunks, choose = JoinedPieces.chunks, random.Random(7)
+    chunks, choose = JoinedPartitions.chunks, random.Random(7)
 
-    def shuffled(self: JoinedPieces, numbers: Sequence[int]) -> Iterator[Chunk]:
+    def shuffled(self: JoinedPartitions, numbers: Sequence[int]) -> Iterator[Chunk]:
         for chunk in chunks(self, choose.sample(numbers, len(numbers))):
             yield chunk.rows_at(choose.sample(range(chunk.rows), chunk.rows))
 
-    monkeypatch.setattr(JoinedPieces, "chunks", shuffled)
+    monkeypatch.setattr(JoinedPartitions, "chunks", shuffled)
     monkeypatch.setattr(costs, "MAX_ROWS_SEARCHED", 0)
     for module in (algorithm_choice, algorithm_choice):
         monkeypatch.setattr(module, "MAX_TIES", 0)
