@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -41,16 +42,21 @@ READERS: dict[str, Callable[[SFrame], Any]] = {
 }
 
 
-@pytest.fixture
-def in_random_order(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Joins search nothing, and the rows of pieces come in a random order wherever order is not kept."""
-    chunks, choose = JoinedPartitions.chunks, random.Random(7)
+def shuffle_unobserved(choose: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joins give the rows of partitions in a random order wherever order is not kept."""
+    chunks = JoinedPartitions.chunks
 
     def shuffled(self: JoinedPartitions, numbers: Sequence[int]) -> Iterator[Chunk]:
         for chunk in chunks(self, choose.sample(numbers, len(numbers))):
-            yield chunk.rows_at(choose.sample(range(chunk.rows), chunk.rows))
+            yield chunk.rows_at(np.array(choose.sample(range(chunk.rows), chunk.rows), dtype=np.int64))
 
     monkeypatch.setattr(JoinedPartitions, "chunks", shuffled)
+
+
+@pytest.fixture
+def in_random_order(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Joins search nothing, and the rows of pieces come in a random order wherever order is not kept."""
+    shuffle_unobserved(random.Random(7), monkeypatch)
     monkeypatch.setattr(costs, "MAX_ROWS_SEARCHED", 0)
     for module in (algorithm_choice, algorithm_choice):
         monkeypatch.setattr(module, "MAX_TIES", 0)
