@@ -19,7 +19,7 @@ VALUES += tuple(
     f"{shape}Shape()"
     for shape in (
         *("PartialStates", "Query", "FirstRows", "Whole", "Stored", "Stream"),
-        *("RangeShuffle", "HashJoin", "CountMatches", "Sample"),
+        *("RangeShuffle", "HashJoin", "StatesOfHashJoin", "CountMatches", "Sample"),
     )
 )
 
