@@ -50,7 +50,7 @@ def filter_of_second_order(node: PlannerNode) -> PlannerNode | None:
     """Rows with few values of the column are neighbours in its order: the others are not read, and these are few to sort."""
     masked = MaskedRows.of(node)
     source = whole(masked.rows)
-    if source is None or masked.program.calls_python or masked.program.may_fail:
+    if source is None or masked.program.may_call_python or masked.program.may_fail:
         return None
     width = masked.rows.facts.width
     ranges = mask_ranges(masked.mask, masked.rows.schema)

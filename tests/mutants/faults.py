@@ -160,7 +160,11 @@ FAULTS = (
         "if program.may_fail or not isinstance(program.outputs[-1], Register):",
         "if not isinstance(program.outputs[-1], Register):",
     ),
-    Fault("mask-calls-user", "laws", "if not masked.values.calls_python or masked.mask.calls_python:", "if not masked.values.calls_python:"),
+    Fault("mask-calls-user", "laws", "if not masked.values.may_call_python or masked.mask.may_call_python:", "if not masked.values.may_call_python:"),
+    Fault(
+        "reversed-second-order", "laws", "if ascends and source.positions[column] == second.column:", "if source.positions[column] == second.column:"
+    ),
+    Fault("second-order-kept", "laws", "sort_rows(found, [*known_order(masked.rows), (width, True)])", "found"),
     Fault("neighbours-apart", "laws", "return first.stop == second.start and attrs.evolve(", "return attrs.evolve("),
     Fault(
         "sort-by-computed", "laws", "if not isinstance(output, Register) or output.index >= program.width:", "if not isinstance(output, Register):"
