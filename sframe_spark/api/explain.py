@@ -57,15 +57,15 @@ def explain_node(
     if analyze or verify:
         # As the action below does before it plans.
         find_claimed_orders(node)
-    columns = ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
+    columns = ", ".join(map(visible, names))
     parts, sections = [f"columns: {columns}"], list[ExplainedSection]()
     if stage == "logical":
-        parts.append(plan_text(node, ColumnNames.of_plan(node, names).known_name))
+        parts.append(named_text(node, ColumnNames.of_plan(node, names)))
     else:
         graph, assumed = with_assumed_orders(node)
         trace_record, plan, column_names = optimized(graph, names, stage)
-        text = plan_text(plan, column_names.known_name)
-        parts += [text] if stage else ["-- logical plan", plan_text(graph, column_names.known_name), "-- optimized plan", text]
+        text = named_text(plan, column_names)
+        parts += [text] if stage else ["-- logical plan", named_text(graph, column_names), "-- optimized plan", text]
         parts += map(str, assumed)
         order = ["-- order", *order_reasons(plan, trace_record, column_names)] if why else []
         if stage is None:
@@ -75,6 +75,11 @@ def explain_node(
     if verify:
         parts += ["-- verification", *verification(node, names)]
     return Explanation.of(visible("\n".join(parts), lines=True), sections, visible(columns))
+
+
+def named_text(node: PlannerNode, names: ColumnNames) -> str:
+    """Return a plan as text, with the names of columns as far as they are known."""
+    return plan_text(node, names.known_name, names.in_parameters)
 
 
 def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 
 import attrs
@@ -13,8 +14,11 @@ from sframe_spark.operators.sources.segment_row_ranges import STORED_ROWS
 from sframe_spark.planner.graph_traversal import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.planner.printed_plans import quoted
 
 Names = tuple[str | None, ...]
+# A text, which is left as it is, or a column as parameters of operators name it.
+COLUMN_NUMBER = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.])(?P<kind>[cv])(?P<number>\d+)\b""")
 
 
 @attrs.define(eq=False)
@@ -37,6 +41,8 @@ class ColumnNames:
     """
 
     known: dict[int, Names] = attrs.Factory(dict)
+    # Names of stored columns, by the rows that sources share and the position in them.
+    _stored: dict[tuple[Hashable, int], str] = attrs.Factory(dict)
 
     @classmethod
     def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
@@ -135,7 +141,7 @@ class ColumnNames:
 
     def _names_of_datasets(self, nodes: Iterable[PlannerNode]) -> dict[tuple[Hashable, int], str]:
         """Return the names of stored columns: the name that a source's column has in the plan, else the name that was saved with the column."""
-        names: dict[tuple[Hashable, int], str] = {}
+        names = self._stored
         sources = [node for node in nodes if node.operator.is_source]
         for node in sources:
             for position, name in zip(positions_of(node), self.known.get(id(node), ()), strict=False):
@@ -153,6 +159,32 @@ class ColumnNames:
             for position, name in enumerate(stored):
                 names.setdefault((dataset_of(node), position), name)
         return names
+
+    def in_parameters(self, node: PlannerNode, described: str) -> str:
+        """Return the parameters of an operator with the names of its inputs' columns in place of their numbers.
+
+        ``c2`` is a column of the only input, ``v2`` one of all inputs together. Columns without a name, and those of operators with several inputs,
+        of which the text does not say which one it means, keep their numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark.operators.project_zip_arrange import zip_columns
+        >>> from sframe_spark.operators.row_selection import slice_rows
+        >>> from sframe_spark.operators.sources.in_memory import range_source
+        >>> both = zip_columns(range_source(7, 3), range_source(5, 3))
+        >>> names = ColumnNames({id(both): ("speed", "two words")})
+        >>> names.in_parameters(slice_rows(both, 0, 2), "v2 := add(v0, v1); 'c0'; [c1 desc]")
+        "v2 := add(speed, 'two words'); 'c0'; ['two words' desc]"
+        """
+        below = [self.known_name(child, position) for child in node.inputs for position in range(child.facts.width)]
+
+        def named(match: re.Match[str]) -> str:
+            kind, number = match["kind"], int(match["number"] or 0)
+            is_known = kind is not None and number < len(below) and (kind == "v" or len(node.inputs) == 1)
+            name = below[number] if is_known else None
+            return match[0] if name is None else quoted(name)
+
+        return COLUMN_NUMBER.sub(named, described)
 
     def known_name(self, node: PlannerNode, position: int) -> str | None:
         """Return the name of a node's column; None if it is unknown."""

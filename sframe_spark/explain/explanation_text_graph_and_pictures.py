@@ -120,7 +120,7 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
         ExplainedNode(
             registers[id(node)],
             node.operator_type,
-            visible(node.operator.describe()),
+            visible(names.in_parameters(node, node.operator.describe())),
             tuple(registers[id(child)] for child in node.inputs),
             columns_text(node, names.known_name),
             str(node.length),

@@ -13,7 +13,7 @@ from sframe_spark.planner.optimizer import Trace
 NameOfColumn = Callable[[PlannerNode, int], str | None]
 
 
-def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
+def plan_text(root: PlannerNode, name: NameOfColumn | None = None, parameters: Callable[[PlannerNode, str], str] | None = None) -> str:
     """Return the plan as text, one line like ``r2 := filter_rows[](r1)  # (day int, str) x ?`` per node, with column names if known.
 
     Examples
@@ -28,7 +28,9 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
     lines = []
     for node in postorder([root]):
         inputs = ", ".join(registers[id(child)] for child in node.inputs)
-        call = f"{node.operator_type}[{visible(node.operator.describe())}]({inputs})"
+        described = node.operator.describe()
+        described = described if parameters is None else parameters(node, described)
+        call = f"{node.operator_type}[{visible(described)}]({inputs})"
         lines.append(f"{registers[id(node)]} := {call}  # ({columns_text(node, name)}) x {node.length}")
     return "\n".join(lines)
 

@@ -201,3 +201,15 @@ def test_a_plan_stays_short_however_many_values_it_looks_for(why: bool) -> None:
     assert "(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, ... 19990 more)" in told
     assert "'bbb" in told and "more" in told
     assert list(chosen["n"]) == list(range(0, 50, 2))
+
+
+def test_a_plan_has_the_names_of_the_user() -> None:
+    """A legend of numbers once said `c2=total` where the plan's `c2` was the key."""
+    trades = SFrame({"user": ["ann", "bob", "c1 and v0"], "lots": [5, 3, 4], "price": [2.0, 3.5, 1.0]})
+    trades["value"] = trades["lots"] * trades["price"]
+    chosen = trades[trades["user"] == "c1 and v0"]
+    plan = str(chosen.groupby("user", {"total": aggregate.SUM("value")}).explain())
+    assert plan.startswith("columns: user, total\n")
+    for part in plan.split("-- ")[1:4]:
+        assert "multiply(lots, price)" in part and "'c1 and v0'" in part and "group_by[[user]" in part
+    assert "multiply(v0" not in plan and "[c2]" not in plan

@@ -82,7 +82,7 @@ def test_names_of_columns_stand_before_their_types_and_are_read_back() -> None:
     wanted = frame[frame["day"] > 1]
     text = wanted.explain(stage="logical").split("\n", 1)[1]
     assert "# ('a, b' str, day int) x 3" in text
-    assert "greater(v0, 1)" in text and "](r1)" in text
+    assert "greater(day, 1)" in text and "](r1)" in text
     numbers = "r0 := range_source[start=0, rows=3, step=1]()  # ({} int) x 3"
     for name in ("day", "'a, b'", '"it\'s"', "'x) int'"):
         assert plan_text(read_plan(numbers.format(name))) == "r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3"
