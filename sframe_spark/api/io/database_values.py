@@ -24,7 +24,7 @@ from sframe_spark.message_text import brief, visible
 from sframe_spark.operators.project_zip_arrange import column_of
 from sframe_spark.planner.chunk import aligned_chunks
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, INT_KIND, STR, STR_KIND, ColumnType, of_any_offset
+from sframe_spark.types import ARRAY, DATETIME, DATETIME_KIND, ENCODED_LIST, FLOAT, INT, INT_KIND, LIST_KIND, STR, STR_KIND, ColumnType, of_any_offset
 from sframe_spark.values.arrow_to_column_types import arrow_column_type, normalized_parts, warn_of_long_decimals
 from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.input_copying_simplification_and_validation import require_valid_arrow
@@ -137,9 +137,11 @@ def node_of_rows(
     if times:
         batches = ([[_as_clock(value) if index in times else value for index, value in enumerate(row)] for row in batch] for batch in batches)
     fetched: list[Sequence[Sequence[Any]]] = []
-    while sum(map(len, fetched)) < request.inference_rows and (batch := next(batches, None)) is not None:
+    # Turi Create infers from one row at least.
+    inference_rows = max(request.inference_rows, 1)
+    while sum(map(len, fetched)) < inference_rows and (batch := next(batches, None)) is not None:
         fetched.append(batch)
-    first = [row for batch in fetched for row in batch][: request.inference_rows]
+    first = [row for batch in fetched for row in batch][:inference_rows]
     hinted = hinted_types(request.hints, names)
     types = _types(first, description, names, hinted, module)
     rounded = RoundedNumbers()
@@ -196,7 +198,9 @@ def _types(
             types.append(INT)
         else:
             try:
-                types.append(of_any_offset(infer_type([value])))
+                natural = of_any_offset(infer_type([value]))
+                # Other rows may have items of other types.
+                types.append(ENCODED_LIST if isinstance(value, (list, tuple)) else natural)
             except SFrameError as error:
                 raise _no_type_error(name, error) from error
     return types
@@ -310,8 +314,13 @@ def _type_of_field(field: pa.Field, hinted: ColumnType | None) -> ColumnType:
         return hinted or STR
     if hinted is not None and hinted.kind != DATETIME_KIND:
         return hinted
-    natural = arrow_column_type(data_type)
+    natural = _list_type(arrow_column_type(data_type))
     return natural if hinted in (None, of_any_offset(natural)) else hinted
+
+
+def _list_type(natural: ColumnType) -> ColumnType:
+    """Return the type of lists of floats for the type of arrays, which has the same values in Arrow; other types unchanged."""
+    return ColumnType(LIST_KIND, natural.physical) if natural == ARRAY else natural
 
 
 def is_numeric_of_postgresql(data_type: pa.DataType) -> bool:
@@ -354,7 +363,7 @@ def _parts_of_arrow(values: pa.Array, kind: ColumnType, name: str, first: int, r
     if is_numeric_of_postgresql(values.type):
         numbers = [None if text is None else decimal.Decimal(text) for text in values.cast(pa.string()).to_pylist()]
         return list(encode_parts(_fitting_values(numbers, kind, name, first, rounded), kind))
-    if arrow_column_type(values.type) != kind:
+    if _list_type(arrow_column_type(values.type)) != kind:
         return list(encode_parts(_fitting_values(values.to_pylist(), kind, name, first, rounded), kind))
     warn_of_nanoseconds(values, name)
     warn_of_long_decimals([(name, values)])
