@@ -58,3 +58,16 @@ def test_keys_refer_to_rows_that_are_there() -> None:
     assert {tuple(pair) for pair in zip(lines["l_partkey"], lines["l_suppkey"], strict=True)} <= pairs
     assert set(lines["l_orderkey"]) == set(orders["o_orderkey"]) and len(set(orders["o_orderkey"])) == len(orders["o_orderkey"])
     assert set(orders["o_custkey"]) < set(made["customer"]["c_custkey"]) and all(key % 3 for key in orders["o_custkey"])
+
+
+def test_rows_that_nearly_tie_may_stand_in_another_order_and_no_others() -> None:
+    rows = [["a", 3.0], ["b", 2.0], ["c", 2.0], ["d", 1.0]]
+    for other, same in (
+        ([["a", 3.0 + 1e-12], ["c", 2.0 + 1e-15], ["b", 2.0], ["d", 1.0]], True),
+        ([["b", 2.0], ["a", 3.0], ["c", 2.0], ["d", 1.0]], False),
+        ([["a", 3.0], ["c", 2.0], ["c", 2.0], ["d", 1.0]], False),
+        ([["a", 3.0], ["b", 2.0], ["c", 2.1], ["d", 1.0]], False),
+        (rows[:3], False),
+    ):
+        assert is_same(rows, other) == is_same(other, rows) == same
+    assert not is_same([["a", 1], ["b", 1]], [["b", 1], ["a", 1]])
