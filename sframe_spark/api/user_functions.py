@@ -227,13 +227,21 @@ def _translated(node: PlannerNode, python: PythonFunction, first: Sequence[Any],
     function = translated(python, node.schema)
     if not first:
         return function
-    names, result = python.names, python.result
-    with contextlib.suppress(TypeError, ValueError, OverflowError, pa.ArrowException):
+    names, result, misfits = python.names, python.result, (TypeError, ValueError, OverflowError, pa.ArrowException)
+    try:
         expected = encode(first, result)
         columns = [encode([row[names[position]] if names else row for row in rows], node.schema[position]) for position in function.positions]
-        types = [node.schema[position] for position in function.positions]
-        if not function.agrees(function.kernel(columns, types, (), len(rows)), expected):
-            raise Untranslatable("its translation has other results for the first rows")
+    except misfits:
+        # A result does not fit the type. The error is raised when these rows are computed.
+        return function
+    types = [node.schema[position] for position in function.positions]
+    try:
+        found = function.kernel(columns, types, (), len(rows))
+    except misfits:
+        # First results may be rounded, such as large ints among floats; later ones may not.
+        raise Untranslatable("some of its first results are rounded") from None
+    if not function.agrees(found, expected):
+        raise Untranslatable("its translation has other results for the first rows")
     return function
 
 

@@ -251,6 +251,13 @@ def test_a_difference_in_the_first_rows_turns_the_translation_off(caplog: pytest
     assert wrong.kernel([encode([7], INT)], [INT], (), 1).to_pylist() == [8] and not caplog.text
 
 
+def test_first_results_may_be_rounded_whether_the_function_is_called_or_translated() -> None:
+    numbers = SArray([0, 2, 2**63 - 1, None])
+    found = numbers.apply(lambda x: x if x > 1 else 0.5)
+    assert list(found) == [0.5, 2.0, 2.0**63, None]
+    assert "some of its first results are rounded" in numbers.cumulative_max().apply(lambda x: x if x > 1 else 0.5).explain()
+
+
 def test_explain_says_what_a_function_became_or_why_it_is_called() -> None:
     numbers = SArray([1, 2, 3]).cumulative_sum()
     assert "translated into x + 1" in numbers.apply(lambda x: x + 1, int).explain()
