@@ -24,10 +24,9 @@ def fixed_size(column_type: ColumnType) -> float | None:
     >>> fixed_size(INT), fixed_size(ZONED_DATETIME), fixed_size(STR)
     (8.0, 12.0, None)
     """
-    physical = column_type.physical
-    if pa.types.is_struct(physical):
+    if column_type.is_zoned:
         return 12.0
-    return 8.0 if pa.types.is_primitive(physical) else None
+    return 8.0 if pa.types.is_primitive(column_type.physical) else None
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:

@@ -12,6 +12,7 @@ Examples
 
 from __future__ import annotations
 
+import array
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -523,11 +524,12 @@ def _probability_classes(targets: SArray, predictions: SArray, index_map: Mappin
         )
     items = predictions
     if not single:
-        sizes = sorted(set(predictions.dropna().item_length().unique()))
+        vectors = predictions.astype(array.array) if predictions.dtype is np.ndarray else predictions
+        sizes = sorted(set(vectors.dropna().item_length().unique()))
         if any(size != len(classes) for size in sizes):
             wrong = next(size for size in sizes if size != len(classes))
             raise UnsupportedOperationError(f"an array has {wrong:,} probabilities for {len(classes):,} classes")
-        items = SFrame({"p": predictions}).stack("p", new_column_name="p")["p"]
+        items = SFrame({"p": vectors}).stack("p", new_column_name="p")["p"]
     if len(items.dropna()) < len(items):
         raise UnsupportedOperationError("a probability is missing or NaN: leave such rows out, with dropna() on a frame of both columns")
     least, largest = items.min(), items.max()

@@ -17,6 +17,8 @@ from hypothesis import given, settings, strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
 from sframe_spark.errors import DamagedValueError, SchemaError, UnsupportedOperationError
+from sframe_spark.planner.row_sizes import fixed_size
+from sframe_spark.types import NDARRAY
 from sframe_spark.values.ndarrays import ndarray_column, ndarrays, shape_texts
 from sframe_spark.values.plain_values import agree
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value, encode_value
@@ -128,6 +130,8 @@ def outcome(program: Callable[[SFrame], Any], frame: SFrame) -> list[Any]:
 def test_programs_give_the_same_rows_on_spark(spark: Any, everything_on_spark: None) -> None:
     there = SFrame(SFrame(FRAME).to_spark())
     assert there.column_types() == [int, np.ndarray, np.ndarray]
+    # Printed before anything is computed: by a query of the first rows.
+    assert str(SFrame(SFrame(FRAME).to_spark()))[:300] == str(SFrame(FRAME))[:300]
     found = {name: outcome(program, there) for name, program in PROGRAMS.items()}
     assert [name for name, program in PROGRAMS.items() if not agree(found[name], EXPECTED[name])] == []
 
@@ -143,7 +147,20 @@ def test_programs_give_the_same_rows_from_files(name: str, tmp_path: Path) -> No
         assert agree(outcome(PROGRAMS[name], frame), EXPECTED[name])
 
 
+def test_rows_are_rows_in_numpy() -> None:
+    frame = SFrame(FRAME).dropna()
+    assert frame["two"].to_numpy().shape == np.asarray(frame["two"]).shape == (3, 1, 2)
+    assert frame[["two"]].to_numpy().shape == (3, 1) and frame[["two"]].to_numpy()[0, 0].shape == (1, 2)
+    assert frame[["one"]].head(0).to_numpy().shape == (0, 1)
+
+
+def test_the_size_of_arrays_is_unknown_before_they_are_there() -> None:
+    assert fixed_size(NDARRAY) is None
+
+
 def test_tensors_of_arrow_come_in_and_go_out(tmp_path: Path) -> None:
+    parts = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24.0).reshape(6, 2, 2))
+    assert same(SArray(pa.chunked_array([parts[1:2], parts[4:]])), np.arange(24.0).reshape(6, 2, 2)[[1, 4, 5]])
     storage = pa.array([list(range(6)), None], pa.list_(pa.int32(), 6))
     turned = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.int32(), [2, 3], permutation=[1, 0]), storage)
     assert same(SFrame({"a": turned})["a"], [np.arange(6.0).reshape(2, 3).T, None])

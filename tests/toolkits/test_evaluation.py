@@ -6,6 +6,7 @@ import math
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sframe_spark import SArray, evaluation
@@ -72,3 +73,11 @@ def test_classes_have_the_places_of_a_map() -> None:
 def test_wrong_columns_are_told(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_probabilities_may_be_arrays_of_numpy() -> None:
+    targets, rows = SArray(["a", "b", "a"]), [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
+    arrays, vectors = SArray([np.array(row) for row in rows]), SArray(rows)
+    assert arrays.dtype is np.ndarray
+    assert evaluation.log_loss(targets, arrays) == evaluation.log_loss(targets, vectors)
+    assert evaluation.auc(targets, arrays) == evaluation.auc(targets, vectors)

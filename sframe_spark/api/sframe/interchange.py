@@ -34,7 +34,7 @@ from sframe_spark.types import STR_KIND
 from sframe_spark.values.input_copying_simplification_and_validation import library_of
 
 # Kinds of nested values.
-NESTED = ("list", "dict", "array")
+NESTED = ("list", "dict", "array", "ndarray")
 # The module of pandas that makes frames.
 PANDAS_FRAME = "pandas.core.frame"
 

@@ -24,6 +24,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.rewrite_laws import optimize
 from sframe_spark.session import is_remote
 from sframe_spark.session.spark_versions import to_arrow
+from sframe_spark.types import ZONED_PHYSICAL
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -93,7 +94,7 @@ def _as_python(column: Column, physical: pa.DataType) -> Column:
         return microseconds_of(column)
     if pa.types.is_map(physical):
         return F.map_entries(column)
-    if pa.types.is_struct(physical):
+    if physical == ZONED_PHYSICAL:
         fields = [_as_python(column[field.name], field.type).cast("bigint") for field in physical]
         return F.when(column.isNotNull(), F.array(*fields))
     return column
