@@ -97,7 +97,7 @@ def test_wrong_calls() -> None:
         (lambda: ds.stack("d", ["k", "k"]), TakenNameError, "choose two names"),
         (lambda: ds.stack("d", ["k"]), SchemaError, "a list of two names"),
         (lambda: ds.stack("d", new_column_type=str), InvalidArgumentError, "2 are needed"),
-        (lambda: ds.stack("d", new_column_type=[int, "str"]), ColumnsOfRowsError, "is a class such as int"),
+        (lambda: ds.stack("d", new_column_type=[int, 5]), ColumnsOfRowsError, "is a class such as int"),
         (lambda: sf.stack("l", new_column_type=list), SchemaError, "items of int do not become list"),
         (lambda: SFrame({"l": [["3"]]}).stack("l", new_column_type=int), SchemaError, "items of str do not become int"),
     ]
