@@ -12,11 +12,11 @@ PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 CLASSES := $(VENV)/classes.jsa
 export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
 # Hundreds of processes import the package, the tests and benchmarks: they find them compiled, whatever the environment says.
-test changed faults bench bench-cluster bench-long-run bench-peers bench-scale bench-tpch: export PYTHONDONTWRITEBYTECODE :=
+test changed faults bench bench-cluster bench-large bench-long-run bench-peers bench-scale bench-tpch: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test versions libraries docs faults bench bench-cluster bench-long-run bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
+.PHONY: demo test versions libraries docs faults bench bench-cluster bench-large bench-long-run bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
 
 venv: $(STAMP)
 
@@ -90,6 +90,11 @@ bench-peers: $(PEERS_STAMP)
 # The shapes of TPC-H's 22 queries in the same libraries, results compared with DuckDB's first.
 bench-tpch: $(PEERS_STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(PEERS)/bin/python -m benchmarks.tpch
+
+# Groups, joins and distinct values of ROWS rows (10^8), ours and DuckDB with 2 GB, results compared first.
+bench-large: ROWS = 100000000
+bench-large: $(PEERS_STAMP)
+	SFRAME_SPARK_JVM_OPTIONS= $(PEERS)/bin/python -m benchmarks.large --rows $(ROWS)
 
 # A standalone cluster of two workers beside local[2].
 bench-cluster: $(STAMP)

@@ -1,0 +1,55 @@
+"""Polars: lazy scans, and its streaming engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from benchmarks.peers.data import Place
+
+
+class Programs:
+    """A member for each program."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def groups_of_few(self) -> Any:
+        return self._groups("few")
+
+    def groups_of_some(self) -> Any:
+        return self._groups("some")
+
+    def groups_of_many(self) -> Any:
+        return self._groups("many")
+
+    def distinct(self) -> Any:
+        return self._rows("groups").select(pl.col("many").n_unique()).collect(engine="streaming").item()
+
+    def join_small(self) -> Any:
+        return self._join("small")
+
+    def join_tenth(self) -> Any:
+        return self._join("tenth")
+
+    def join_equal(self) -> Any:
+        return self._join("equal")
+
+    def join_left(self) -> Any:
+        return self._join("tenth", "left")
+
+    def join_semi(self) -> Any:
+        kept = self._rows("left").join(self._rows("tenth"), on="k", how="semi")
+        return list(kept.select(pl.len(), pl.col("a").sum()).collect(engine="streaming").row(0))
+
+    def _rows(self, name: str) -> pl.LazyFrame:
+        return pl.scan_parquet(f"{self.place.file(name)}/*.parquet")
+
+    def _groups(self, key: str) -> list[float]:
+        groups = self._rows("groups").group_by(key).agg(n=pl.len(), m=pl.col("v").mean()).collect(engine="streaming")
+        return [len(groups), groups["n"].max(), groups["m"].sum()]
+
+    def _join(self, right: str, how: Any = "inner") -> list[int]:
+        joined = self._rows("left").join(self._rows(right), on="k", how=how)
+        return list(joined.select(pl.len(), pl.col("a").sum(), pl.col("b").sum()).collect(engine="streaming").row(0))
