@@ -410,7 +410,12 @@ class DirectRun:
             read = narrowed or source
             if isinstance(read, SegmentSource):
                 self._require_room(read, rows)
-            step.values = dict(zip(columns if narrowed else range(width), read.read(0, rows).columns, strict=True))
+            try:
+                found = read.read(0, rows)
+            except FAILURES as error:
+                # A plan makes lost rows again, or says what is damaged.
+                raise _NeedsPlanError from error
+            step.values = dict(zip(columns if narrowed else range(width), found.columns, strict=True))
         self._count_bytes(Chunk(tuple(step.values.values()), rows))
 
     def _require_room(self, source: Source, rows: int) -> None:
