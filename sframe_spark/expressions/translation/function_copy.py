@@ -7,13 +7,14 @@ import datetime
 import dis
 import inspect
 import math
+import string
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from sframe_spark.errors import Untranslatable
 from sframe_spark.udf.code_analysis import cells_of, is_full
-from sframe_spark.udf.pure_functions import PURE_ATTRIBUTES, is_pure_class, words
+from sframe_spark.udf.pure_functions import PURE_ATTRIBUTES, words
 
 MAX_ITEMS = 100_000
 # Byte code instructions without effects beyond the values of the call itself, in Python 3.11 and later; specialised forms begin with these names.
@@ -36,6 +37,8 @@ _OPERATIONS = words(
 _INTRINSICS = frozenset({3, 5, 6})
 # Methods that change containers: traced containers refuse them, so only containers that the call itself has made are changed.
 _CHANGES = frozenset({"append", "extend", "add"})
+_OF_TEXTS = frozenset({"translate", "maketrans", "punctuation", "digits", "whitespace", "ascii_letters", "ascii_lowercase", "ascii_uppercase"})
+MODULES = {"math": math, "string": string}
 _PLAIN = (types.NoneType, bool, int, float, str)
 
 
@@ -71,10 +74,9 @@ def copy_for_symbols(function: Any, meaning_of: Callable[[Any], Any], replaced: 
         elif name in replaced and function.__builtins__.get(name) is getattr(builtins, name, None):
             continue
         else:
-            value: Any = function.__builtins__.get(name)
-            if not (is_pure_class(value) and issubclass(value, BaseException)):
-                raise Untranslatable(f"it uses {name}")
-            known[name] = value
+            if name not in function.__builtins__:
+                raise Untranslatable(f"it uses {name}, which is not defined")
+            known[name] = meaning_of(function.__builtins__[name])
     cells = cells_of(function)
     closure = tuple(types.CellType(meaning_of(cells[name].cell_contents)) if is_full(cells[name]) else _unbound(name) for name in code.co_freevars)
     defaults = tuple(map(meaning_of, function.__defaults__ or ()))
@@ -83,6 +85,20 @@ def copy_for_symbols(function: Any, meaning_of: Callable[[Any], Any], replaced: 
     if function.__kwdefaults__:
         copied.__kwdefaults__ = {name: meaning_of(value) for name, value in function.__kwdefaults__.items()}
     return copied
+
+
+class Unknown:
+    """Stands for what a function reads and is not known: any use ends the translation, but a path that does not use it is none the worse."""
+
+    def __init__(self, reason: str) -> None:
+        object.__setattr__(self, "reason", reason)
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise Untranslatable(object.__getattribute__(self, "reason"))
+
+    __getattribute__ = __call__ = __bool__ = __iter__ = __len__ = __eq__ = __ne__ = __hash__ = __getitem__ = __contains__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = _refuse
+    __str__ = __repr__ = __format__ = __index__ = __int__ = __float__ = __mod__ = __rmod__ = __neg__ = __or__ = __ror__ = __and__ = _refuse
 
 
 def _unbound(name: str) -> Any:
@@ -105,12 +121,14 @@ def _check(part: types.CodeType, whole: types.CodeType, names: dict[str, None]) 
         name = step.opname
         if name == "CALL_INTRINSIC_1" and step.arg in _INTRINSICS:
             continue
+        if name == "IMPORT_NAME" and step.argval in MODULES:
+            continue
         if name not in _OPERATIONS:
             raise Untranslatable(f"it uses the byte code {name}, which may have effects")
         if name == "LOAD_GLOBAL":
             names[step.argval] = None
         elif name in ("LOAD_ATTR", "LOAD_METHOD"):
-            if step.argval not in PURE_ATTRIBUTES and step.argval not in _CHANGES:
+            if step.argval not in PURE_ATTRIBUTES and step.argval not in _CHANGES and step.argval not in _OF_TEXTS:
                 raise Untranslatable(f"it uses the attribute {step.argval}")
         elif name == "IS_OP":
             if not (index and steps[index - 1].opname == "LOAD_CONST" and steps[index - 1].argval is None):

@@ -107,6 +107,9 @@ def traced(function: Any, schema: Sequence[ColumnType], names: tuple[str, ...] |
         pending += [[*taken[:number], not taken[number]] for number in range(len(answers), len(taken))]
     if all(outcome is CALL for _, outcome in paths):
         raise Untranslatable("it raises an error for all values")
+    if meanings.handles_errors and meanings.unknown is not None:
+        # A call that handles an error goes on where no path has been, and may use there what is not known.
+        raise Untranslatable(meanings.unknown)
     return Traced(_tree_of(paths, 0, {}), meanings.handles_errors)
 
 

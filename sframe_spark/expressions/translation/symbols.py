@@ -205,6 +205,8 @@ def compared(operation: str, left: Any, right: Any) -> Any:
 
 def searched(container: Expression, item: Any, recording: Recording) -> Any:
     """Return the symbol of ``item in container``, for a text."""
+    if container.kind == TEXTS and type(item) is str and is_storable(item):
+        return recording.symbol("greater", BOOL, recording.expression("count_items", INT, (container,), (item,)), recording.constant(0))
     if container.kind != STR:
         recording.refuse(f"it searches a value of kind {container.kind}")
     part = recording.of(item) if item is not None else None
@@ -238,6 +240,8 @@ class Symbol:  # noqa: PLW1641 - it has no hash on purpose
             return Method(self, TEXT_METHODS[name])
         if expression.kind == STR and name in _PLAIN_METHODS:
             return Method(self, lambda text: recording.symbol(name, _PLAIN_METHODS[name], text._expression))
+        if expression.kind == TEXTS and name == "count":
+            return Method(self, _of_part("count_items", INT))
         if expression.kind == DATETIME and name in _DATE_PARTS:
             return recording.symbol("part", INT, expression, parameters=(_DATE_PARTS[name],))
         if expression.kind == DATETIME and name in _DATE_METHODS:
@@ -425,6 +429,16 @@ def _zfill(text: Symbol, width: Any) -> Any:
     return text._recording.symbol("zfill", STR, text._expression, parameters=(width,))
 
 
+def _translate(text: Symbol, table: Any) -> Any:
+    if not isinstance(table, dict) or not all(type(code) is int for code in table) or not all(map(_is_translation, table.values())):
+        text._recording.refuse("it translates by a table that is not known")
+    return text._recording.symbol("translate", STR, text._expression, parameters=(dict(table),))
+
+
+def _is_translation(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value < 0xD800) or (type(value) is str and is_storable(value))
+
+
 TEXT_METHODS: dict[str, Callable[..., Any]] = {
     **{side: _stripped(side) for side in ("strip", "lstrip", "rstrip")},
     **{operation: _tested(operation) for operation in ("startswith", "endswith")},
@@ -435,6 +449,7 @@ TEXT_METHODS: dict[str, Callable[..., Any]] = {
     "removesuffix": _of_part("removesuffix", STR),
     "replace": _replace,
     "split": _split,
+    "translate": _translate,
     "zfill": _zfill,
 }
 """Methods of texts with parameters: they check these, and return a symbol."""

@@ -97,6 +97,21 @@ def _items(values: RowValues) -> RowValues:
     return RowValues(INT, _ints(pc.list_value_length(values.data)), values.failed, (0, 2**31))
 
 
+def _count_items(values: RowValues, part: str) -> RowValues:
+    """Return how many items of each list are equal to a text."""
+    before = np.concatenate([[0], np.cumsum(truths(pc.equal(values.data.values, part)))]).astype(np.int64)
+    offsets = values.data.offsets.to_numpy()
+    return RowValues(INT, before[offsets[1:]] - before[offsets[:-1]], values.failed, (0, 2**31))
+
+
+def _translate(values: RowValues, table: dict[int, Any]) -> RowValues:
+    if all(replacement is None for replacement in table.values()):
+        pattern = "".join(f"\\x{{{code:x}}}" for code in table)
+        return RowValues(STR, pc.replace_substring_regex(values.data, f"[{pattern}]", "") if table else values.data, values.failed)
+    texts = [None if text is None else text.translate(table) for text in values.data.to_pylist()]
+    return RowValues(STR, pa.array(texts, pa.string()), values.failed)
+
+
 def _concatenate(left: RowValues, right: RowValues) -> RowValues:
     rows = len(left.data if not left.is_constant else right.data)
     parts = [pa.scalar(side.data, pa.string()) if side.is_constant else side.data for side in (left, right)]
@@ -174,6 +189,8 @@ TEXT_KERNELS: dict[str, Callable[..., RowValues]] = {
     "slice": _slice,
     "item": _item,
     "items": _items,
+    "count_items": _count_items,
+    "translate": _translate,
     "concatenate": _concatenate,
     "repeat": _repeat,
     "int_of_text": _read(_INT_TEXT, pa.int64(), INT),

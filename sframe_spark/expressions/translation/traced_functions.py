@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import math
 import types
 from collections.abc import Callable
 from typing import Any
 
 from sframe_spark.errors import Untranslatable
 from sframe_spark.expressions.translation.expression_tree import BOOL, FLOAT, INT, NUMBERS, STR, TEXTS
-from sframe_spark.expressions.translation.function_copy import MAX_ITEMS, copy_for_symbols, is_of_math, is_plain
+from sframe_spark.expressions.translation.function_copy import MAX_ITEMS, MODULES, Unknown, copy_for_symbols, is_of_math, is_plain
 from sframe_spark.expressions.translation.symbols import (
     CLASS_OF_KIND,
     Recording,
@@ -55,13 +54,13 @@ class TracedClass:
 
 
 class TracedModule:
-    """The module ``math``."""
+    """A module of constants and pure functions."""
 
-    def __init__(self, meaning_of: Callable[[Any], Any]) -> None:
-        self._meaning_of = meaning_of
+    def __init__(self, module: types.ModuleType, meaning_of: Callable[[Any], Any]) -> None:
+        self._module, self._meaning_of = module, meaning_of
 
     def __getattr__(self, name: str) -> Any:
-        return self._meaning_of(getattr(math, name))
+        return self._meaning_of(getattr(self._module, name))
 
 
 class Meanings:
@@ -69,9 +68,12 @@ class Meanings:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self._copies: dict[int, types.FunctionType | None] = {}
+        self._copies: dict[int, types.FunctionType] = {}
+        self._begun: set[int] = set()
         # Whether a function handles errors: a call may then go on where its symbols did not.
         self.handles_errors = False
+        # What is not known of what it reads, though no path may use it.
+        self.unknown: str | None = None
         self.classes = {
             int: TracedClass(recording, int, self._int),
             float: TracedClass(recording, float, self._float),
@@ -82,6 +84,7 @@ class Meanings:
         known = {name: getattr(self, f"_{name}") for name in functions}
         passed = {name: getattr(builtins, name) for name in _PASSED}
         self.builtins: dict[str, Any] = {**known, **passed, **{cls.__name__: traced for cls, traced in self.classes.items()}}
+        self.builtins["__import__"] = lambda name, *_: self.of(MODULES[name])
 
     def of(self, value: Any) -> Any:
         """Return the traced form of a captured value."""
@@ -100,8 +103,8 @@ class Meanings:
             return self._copied(value)
         if kind is types.MethodDescriptorType:
             return self._method(value)
-        if value is math:
-            return TracedModule(self.of)
+        if any(value is module for module in MODULES.values()):
+            return TracedModule(value, self.of)
         if is_of_math(value):
             return self._of_math(value)
         for cls, traced in self.classes.items():
@@ -113,18 +116,26 @@ class Meanings:
             return value
         return self._refuse(value)
 
+    def of_any(self, value: Any) -> Any:
+        """Return the traced form of a captured value, or what refuses any use if there is none."""
+        try:
+            return self.of(value)
+        except Untranslatable as error:
+            self.unknown = self.unknown or str(error)
+            return Unknown(str(error))
+
     def _refuse(self, value: Any) -> Any:
         name = getattr(value, "__name__", None)
         raise Untranslatable(f"it uses {name}" if isinstance(name, str) else f"it uses an object of class {type(value).__name__}")
 
     def _copied(self, function: types.FunctionType) -> types.FunctionType:
         if id(function) in self._copies:
-            copied = self._copies[id(function)]
-            if copied is None:
-                raise Untranslatable("it calls itself")
-            return copied
-        self._copies[id(function)] = None
-        copied = copy_for_symbols(function, self.of, self.builtins)
+            return self._copies[id(function)]
+        if id(function) in self._begun:
+            # It calls itself: its copy is there when it does.
+            return lambda *arguments, **named: self._copies[id(function)](*arguments, **named)
+        self._begun.add(id(function))
+        copied = copy_for_symbols(function, self.of_any, self.builtins)
         self._copies[id(function)] = copied
         self.handles_errors = self.handles_errors or bool(function.__code__.co_exceptiontable)
         return copied

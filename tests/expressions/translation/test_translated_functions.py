@@ -45,6 +45,21 @@ def or_none(text: str) -> float | None:
         return None
 
 
+def without_punctuation(text: str) -> str:
+    import string
+
+    return text.translate(str.maketrans("", "", string.punctuation))
+
+
+def halvings(value: int, tree: Any, shows: bool = False) -> int:
+    """A function that calls itself along a tree, and has an effect on a path that is not taken."""
+    if shows:
+        input(tree)
+    if tree is None:
+        return -1
+    return tree["level"] if value < tree["level"] + 1 else halvings(value, tree["next"], shows)
+
+
 def counted(text: str) -> int:
     count = 0
     for word in WORDS:
@@ -76,6 +91,9 @@ def counted(text: str) -> int:
         (lambda x: x.year * 100 + x.month, DATETIME, INT, "(part(x, 'year') * 100) + part(x, 'month')"),
         (lambda x: x if isinstance(x, str) else str(x), INT, STR, "text_of_number(x)"),
         (lambda x: 3 < x < 5, INT, INT, "x < 5 if x > 3 else x > 3"),
+        (lambda x: x.split().count("a"), STR, INT, "count_items(split(x, None, -1), 'a')"),
+        (without_punctuation, STR, STR, "translate(x, 32 constants)"),
+        (lambda x: halvings(x, {"level": 0, "next": {"level": 1, "next": None}}), INT, INT, "0 if x < 1 else 1 if x < 2 else -1"),
     ],
 )
 def test_what_functions_become(function: Callable[[Any], Any], column_type: ColumnType, result: ColumnType, text: str) -> None:
@@ -101,6 +119,13 @@ def endless(value: int) -> int:
     return value
 
 
+def handled(text: str) -> int:
+    number = or_none(text)
+    if number is None:
+        input(text)
+    return 1
+
+
 def itself(value: int) -> int:
     return itself(value - 1) if value else 0
 
@@ -120,7 +145,9 @@ def itself(value: int) -> int:
         (lambda x: datetime.datetime.now().year, INT, "attribute"),
         (lambda x: __import__("os").getpid(), INT, "it uses the attribute getpid"),
         (endless, INT, "decisions"),
-        (itself, INT, "it calls itself"),
+        (handled, STR, "it uses input"),
+        (lambda x: undefined(x), INT, "undefined, which is not defined"),  # type: ignore[name-defined]  # noqa: F821
+        (itself, INT, "it takes more than 60 decisions"),
         (lambda x: sum([x, 0.5]), FLOAT, "sum of floats"),
         (lambda x: hash(x), INT, "it uses hash"),
         (lambda x: max(x, key=len), STR, "named argument"),
