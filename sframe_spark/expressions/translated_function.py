@@ -82,7 +82,8 @@ class TranslatedFunction:
             return self.python.kernel(columns, types, (), rows)
         try:
             column, failed = self.evaluated(columns, rows)
-        except (pa.ArrowException, OverflowError, MemoryError) as error:
+        except Exception as error:
+            # Such as texts that are too long together for one array.
             self._give_up(f"it cannot be evaluated: {type(error).__name__}: {error}")
             return self.python.kernel(columns, types, (), rows)
         if failed is not None:
@@ -152,6 +153,10 @@ def translated(python: PythonFunction, schema: Sequence[ColumnType]) -> Translat
         found = traced(original(python.function), schema, python.names, python.skip_missing)
     except RecursionError:
         raise Untranslatable("it uses lists within lists too deep") from None
+    except Exception as error:
+        # An object that the function has captured may raise any error where it is looked through.
+        LOG.warning("%s is called for each row, as its translation failed: %s: %s", python.describe(), type(error).__name__, error)
+        raise Untranslatable(f"its translation failed: {type(error).__name__}: {error}") from error
     read = sorted({expression.parameters[0] for expression in expressions_of(found.tree) if expression.operation in ("column", "missing")})
     if found.reads_all or not read:
         read = list(range(len(schema)))

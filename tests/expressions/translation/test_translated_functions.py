@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, config
@@ -283,6 +284,35 @@ def test_first_results_may_be_rounded_whether_the_function_is_called_or_translat
     found = numbers.apply(lambda x: x if x > 1 else 0.5)
     assert list(found) == [0.5, 2.0, 2.0**63, None]
     assert "some of its first results are rounded" in numbers.cumulative_max().apply(lambda x: x if x > 1 else 0.5).explain()
+
+
+def test_an_expression_that_cannot_be_evaluated_is_called_instead(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = of_values(lambda x: x + 1, INT)
+
+    def too_long(*_: Any) -> None:
+        raise pa.ArrowCapacityError("too long")
+
+    monkeypatch.setattr(TranslatedFunction, "evaluated", too_long)
+    with caplog.at_level(logging.WARNING, "sframe_spark"):
+        assert function.kernel([encode([1, 5], INT)], [INT], (), 2).to_pylist() == [2, 6]
+    assert "ArrowCapacityError: too long" in caplog.text
+
+
+# What others met: a function of a row or value, its rows, and its results.
+MET: list[tuple[Callable[[Any], Any], Any, list[Any], str]] = [
+    (lambda row: row["a"] if row["a"] is None else row["b"], {"a": ["", None], "b": ["z", "y"]}, ["z", None], "cudf-spark 10381: a missing text"),
+    (lambda x: x % -512, [-3584, 5], [0, -507], "numba 151: the remainder of a negative divisor"),
+    (lambda x: x // -2, [1, -1], [-1, 0], "numba 193: a quotient is rounded down"),
+    (lambda x: x // 0.3, [1.0, -1.0], [3.0, -4.0], "numba 560: quotients of floats"),
+    (lambda x: -x // 2, [5, -5], [-3, 2], "mypy 11168: the quotient of a negative number"),
+    (lambda x: x == 1 and x != 2, [1, 3], [1, 0], "comparisons in turn"),
+]
+
+
+@pytest.mark.parametrize(("function", "rows", "expected"), [case[:3] for case in MET], ids=[case[3] for case in MET])
+def test_what_others_met(function: Callable[[Any], Any], rows: Any, expected: list[Any]) -> None:
+    column = SFrame(rows).apply(function) if isinstance(rows, dict) else SArray(rows).apply(function)
+    assert "called for each row" not in column.explain() and list(column) == expected
 
 
 def test_explain_says_what_a_function_became_or_why_it_is_called() -> None:
