@@ -128,7 +128,7 @@ class Meanings:
         name = getattr(value, "__name__", None)
         raise Untranslatable(f"it uses {name}" if isinstance(name, str) else f"it uses an object of class {type(value).__name__}")
 
-    def _copied(self, function: types.FunctionType) -> types.FunctionType:
+    def _copied(self, function: types.FunctionType) -> Callable[..., Any]:
         if id(function) in self._copies:
             return self._copies[id(function)]
         if id(function) in self._begun:
