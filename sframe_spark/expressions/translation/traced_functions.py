@@ -69,7 +69,7 @@ class Meanings:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self._copies: dict[int, types.FunctionType] = {}
-        self._begun: set[int] = set()
+        self._started: set[int] = set()
         # Whether a function handles errors: a call may then go on where its symbols did not.
         self.handles_errors = False
         # What is not known of what it reads, though no path may use it.
@@ -131,10 +131,10 @@ class Meanings:
     def _copied(self, function: types.FunctionType) -> Callable[..., Any]:
         if id(function) in self._copies:
             return self._copies[id(function)]
-        if id(function) in self._begun:
+        if id(function) in self._started:
             # It calls itself: its copy is there when it does.
             return lambda *arguments, **named: self._copies[id(function)](*arguments, **named)
-        self._begun.add(id(function))
+        self._started.add(id(function))
         copied = copy_for_symbols(function, self.of_any, self.builtins)
         self._copies[id(function)] = copied
         self.handles_errors = self.handles_errors or bool(function.__code__.co_exceptiontable)
