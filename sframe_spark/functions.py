@@ -46,7 +46,8 @@ class NamespaceFinder(MetaPathFinder, Loader):
 
 
 if not any(isinstance(finder, NamespaceFinder) for finder in sys.meta_path):
-    sys.meta_path.append(NamespaceFinder())
+    # Before the hook that refuses names of other libraries, as a plug-in may have taken one.
+    sys.meta_path.insert(0, NamespaceFinder())
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,11 @@ ROOT = Path(sframe_spark.__file__).parent
 AMOUNTS = re.compile(r"(^|_)(rows?|lengths?|counts?|sizes?|stop|bounds?|most|bytes|width|mtime|ns|number|numbers)($|_)")
 # Defaults for what is no amount of data: (file, text) with the reason.
 ALLOWED = {
+    ("engine/runtime/task_runners.py", "rows[number] or 0"): "tasks of an unknown number of rows report none",
+    ("engine/runtime/worker_process_main_loop.py", "rows or 0"): "tasks of an unknown number of rows report none",
+    ("explain/column_names.py", "match['number'] or 0"): "what has no number is no column, and keeps its text",
+    ("values/ndarrays.py", "0 if cell is None else cell.size"): "a missing array has no numbers",
+    ("values/ndarrays.py", "length or 0"): "a missing array has no numbers",
     ("process/control_groups.py", "os.cpu_count() or 1"): "a machine has a core, whatever it says",
     (
         "storage/parquet/unsupported_types_and_spark_type_metadata.py",

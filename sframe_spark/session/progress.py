@@ -162,7 +162,7 @@ class CountedTasks:
         """Return tasks of these numbers of rows; if one is not known, tasks are counted instead of rows."""
         if None in rows or not sum(filter(None, rows)):
             return cls([TaskRows(1) for _ in rows], "tasks")
-        return cls([TaskRows(number or 0) for number in rows])
+        return cls([TaskRows(number) for number in rows if number is not None])
 
     def counts(self) -> tuple[int, int]:
         """Return how many rows or tasks are done, and how many there are."""

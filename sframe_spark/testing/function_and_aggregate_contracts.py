@@ -245,7 +245,7 @@ def _compared(subject: str, call: str, found: Any, expected: Expected, arguments
         return
     remedy = "Let the code give this value, or expected() if the code is right"
     if wanted is None or found is None or any(value is None or value != value for value in arguments):
-        remedy += ". Arrow's functions differ in what they make of missing values and NaN: skip_nulls=, min_count= and pc.if_else() change it"
+        remedy += ". Arrow functions differ in what they make of missing values and NaN: skip_nulls=, min_count= and if_else() change it"
     text = f"{call} is {shown(found)}, and expected() gives {shown(wanted)}"
     demand(same_value(found, wanted), subject, "a value is the expected one", text, remedy)
 

@@ -313,12 +313,9 @@ OTHERS = {
 }
 # These call what users give, or give and take Python's values, which is one by one by what it is.
 ONE_BY_ONE = {
-    ("SArray", "apply"): "the function's",
     ("SArray", "filter"): "the function's",
-    ("SFrame", "apply"): "the function's",
     ("SFrame", "flat_map"): "the function's",
     ("SFrame", "add_columns_by_cycle"): "the function's",
-    ("SFrame", "from_sql"): "rows that a database's library gives",
     ("SFrame", "to_sql"): "rows that a database's library takes",
 }
 # Being mended.

@@ -74,6 +74,7 @@ def test_numpy_gives_every_cell_the_room_of_the_longest_text(
             tc.SFrame({"a": values}).to_numpy()
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_rows_whose_size_shows_when_they_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "MAX_BYTES_COLLECTED_UNCHECKED", 0)
     monkeypatch.setattr(collect_limits, "available_memory", lambda: AvailableMemory(10_000_000, "free here"))

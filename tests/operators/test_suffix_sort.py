@@ -46,7 +46,7 @@ def test_as_a_sort_of_all_rows(rows: list[tuple[Any, ...]], columns: list[int], 
 def test_a_frame_in_order_sorts_its_ties_without_spark() -> None:
     sf = tc.SFrame({"t": [1, 1, 1, 2, 2], "v": [3, 1, 2, 5, 4]})
     ordered = sf.sort(["t", ("v")])
-    assert "suffix_sort[c0 asc, c1 asc; 1 held]" in ordered.explain()
+    assert "suffix_sort[t asc, v asc; 1 held]" in ordered.explain()
     assert "only ties are sorted" in ordered.explain(why=True)
     assert list(ordered["v"]) == [1, 2, 3, 4, 5]
     assert ordered.is_sorted(["t", "v"])

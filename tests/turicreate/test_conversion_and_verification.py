@@ -139,7 +139,7 @@ def test_a_bar_counts_rows(archives: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(TerminalLine, "draw", lambda self, line, share: lines.append(line))
     with config.using(progress="on", segment_rows=10_000):
         assert main(["convert", str(archives / "segments_large"), str(tmp_path / "new")]) == 0
-    assert "60001/60001 rows" in lines[-1]
+    assert "60,001/60,001 rows" in lines[-1]
     assert len(lines) >= 6
     assert format_line(1, 2, 0.0, "x", "rows").endswith("1/2 rows, 0 s, x")
 

@@ -189,7 +189,7 @@ def values_in_and_out(_: Path) -> Any:
 def columns_of_each_type(_: Path) -> Any:
     mixed = SArray([[1, "a", None], [[2.5]], [{"k": [1]}]])
     arrays = [np.array([1, 2], np.int8), np.array(["a", "b"]), np.array([0.5, np.nan], np.float32), np.array(["2024-01-01"], "datetime64[D]")]
-    return [mixed, SArray([True, None]), SArray([dt.date(1, 1, 1)]), SArray(range(3)), *map(SArray, arrays), SArray([np.arange(2.0), [1]])]
+    return [mixed, SArray([True, None]), SArray([dt.date(1, 1, 1)]), SArray(range(3)), *map(SArray, arrays), SArray([np.arange(2.0), np.arange(3.0)])]
 
 
 @operation

@@ -153,7 +153,7 @@ def register_writer(writer: WriterClass) -> WriterClass:
     ... class Tables(FileWriter):
     ...     name, suffixes = "tables", (".csv",)
     Traceback (most recent call last):
-    sframe_spark.errors.PlanInvariantError: the suffix '.csv' of the writer 'tables' is taken by this package itself
+    sframe_spark.errors.PlanInvariantError: the suffix '.csv' of the writer 'tables' is taken by this package itself: ...
     """
     WRITERS.add(writer)
     return writer

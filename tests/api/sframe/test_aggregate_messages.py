@@ -20,7 +20,7 @@ DOORS: dict[str, Callable[[SFrame, dict[str, AggregateRequest]], Any]] = {
     "window": lambda sf, wanted: sf.window("time", wanted, before=1),
 }
 WRONG = {
-    "sum": (aggregate.SUM("text"), "'text': SUM takes a column of int, float, array, not of str"),
+    "sum": (aggregate.SUM("text"), "'text': SUM takes a column of int, float, array, ndarray, not of str"),
     "spread": (aggregate.STD("text"), "'text': VAR or STD takes a column of int, float, not of str"),
     "best": (aggregate.ARGMAX("dict", "text"), "'dict' and 'text': ARGMIN or ARGMAX takes"),
 }

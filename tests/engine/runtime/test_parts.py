@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import attrs
@@ -92,12 +93,13 @@ def test_where_the_part_of_one_task_is_too_large_the_others_make_none(monkeypatc
     made: list[Any] = []
 
     def chunks_of(task: Any, coded: Any) -> Iterator[Any]:
-        made.append(task)
-        yield "x" * task
+        made.append(task.size)
+        yield "x" * task.size
 
     monkeypatch.setattr(row_range_tasks, "chunks_of", chunks_of)
     early_stop = EarlyStop()
-    works = [partial(part_of_range, size, Joined(), [], 100, early_stop) for size in (5, 101, 7)]
+    tasks = [SimpleNamespace(size=size, batch_rows=10, plan=SimpleNamespace(batch_bytes=100)) for size in (5, 101, 7)]
+    works = [partial(part_of_range, task, Joined(), [], 100, early_stop) for task in tasks]
     assert [work() for work in works] == ["x" * 5, TOO_LARGE, TOO_LARGE]
     assert made == [5, 101]
 

@@ -370,6 +370,7 @@ from sframe_spark.session.session import get_processes
 from sframe_spark.process.python_worker_pool_and_message_channel import WorkerProcesses
 
 config.small_rows, config.segment_rows, config.progress = 100, 700, "off"
+config.translate_functions = "off"
 print("main runs")
 numbers = SArray(range(3000))
 assert numbers.apply(lambda value: value + 1).sum() == sum(range(3000)) + 3000

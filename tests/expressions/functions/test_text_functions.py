@@ -207,7 +207,7 @@ def test_names_of_other_libraries_are_answered() -> None:
     for name, told in (
         ("to_uppercase", r"use str\.upper\(\)"),
         ("len_chars", r"use str\.length\(\)"),
-        ("cat", "column"),
+        ("cat", "add texts"),
         ("uper", "did you mean 'upper'"),
     ):
         with pytest.raises(NoAttributeError, match=f"columns have no str.{name}.*{told}"):

@@ -348,7 +348,8 @@ class Locked(Workers):
         self.lock = threading.Lock()
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_a_source_that_cannot_be_sent_is_named_before_tasks_run() -> None:
-    source = Locked(hours=4000)
+    source = Locked(hours=40_000)
     with config.using(memory_budget=1 << 16), pytest.raises(ExecutionError, match=r"the source Locked cannot be read in other processes: .*pickle"):
         frame_of_source(source)["n"].apply(lambda n: n).materialize()

@@ -26,6 +26,7 @@ from sframe_spark.types import (
     ENCODED_LIST,
     FLOAT,
     INT,
+    NDARRAY,
     PYTHON_CLASS,
     STR,
     ZONED_DATETIME,
@@ -35,7 +36,7 @@ from sframe_spark.types import (
 )
 
 ALL_TYPES = [
-    INT, FLOAT, STR, ARRAY, DATETIME, ZONED_DATETIME, ENCODED_LIST, ENCODED_DICT,
+    INT, FLOAT, STR, ARRAY, NDARRAY, DATETIME, ZONED_DATETIME, ENCODED_LIST, ENCODED_DICT,
     *(list_of(element) for element in (INT, FLOAT, STR)),
     *(dict_of(key, value) for key in (INT, STR) for value in (INT, FLOAT, STR)),
 ]  # fmt: skip
