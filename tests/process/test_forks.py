@@ -129,6 +129,8 @@ def test_a_child_starts_a_spark_of_its_own_and_the_parent_goes_on(tmp_path: Path
         """
 from pyspark import SparkContext
 from sframe_spark.errors import StorageError
+# What functions made is lost with its files.
+config.translate_functions = "off"
 assert on_spark(1000)
 kept = SFrame({"a": list(range(100))})["a"] + 1
 with config.using(small_rows=0, single_task_rows=0):

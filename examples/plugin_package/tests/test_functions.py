@@ -30,8 +30,8 @@ def test_a_sort_by_fahrenheit_of_sorted_rows_is_none() -> None:
     frame = SFrame({"celsius": CELSIUS}).sort("celsius")
     frame["fahrenheit"] = fahrenheit(frame["celsius"])
     plan = str(frame.sort("fahrenheit").explain()).split("-- optimized plan")[1]
-    assert "sort[c0 asc" in plan
-    assert "sort[c1" not in plan
+    assert "sort[celsius asc" in plan
+    assert "sort[fahrenheit" not in plan
 
 
 @SMALL_ROWS

@@ -113,6 +113,7 @@ def test_result_types_are_looked_for_without_a_copy_and_their_results_are_not_ke
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("called_functions")
 def test_rows_that_users_functions_made_are_those_of_the_snapshot(spark: Any, writes: list[str]) -> None:
     """A function is called once for each row, so what it gave is shown of rows that stay."""
     sf = many_rows(spark).head(50)

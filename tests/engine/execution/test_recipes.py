@@ -182,6 +182,7 @@ def test_what_functions_gave_is_not_made_again(place: Path, whole: bool) -> None
     assert len(calls) == before
 
 
+@pytest.mark.usefixtures("called_functions")
 def test_it_is_told_why_rows_are_not_made_again(place: Path, spark: Any) -> None:
     called = made(place)["n"].apply(lambda n: n, dtype=int)
     called.materialize()

@@ -137,6 +137,7 @@ class Unsendable(DirFileSystem):
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("called_functions")
 def test_one_that_cannot_be_sent_is_told(no_options: Bucket, tmp_path: Path) -> None:
     config.storage_options = {"lake://": Unsendable(no_options.uri[5:], fsspec.filesystem("s3", **no_options.options))}
     SFrame({"n": range(300)}).save("lake://frame")
