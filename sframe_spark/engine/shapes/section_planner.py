@@ -115,7 +115,7 @@ class SectionPlanner:
     _strategy: Strategy | None = attrs.field(default=None, init=False)
     _origins: dict[int, SectionOrigin] = attrs.Factory(dict)
     _readers: dict[int, int] = attrs.Factory(dict)
-    _order_kept: set[int] = attrs.Factory(set)
+    _unobserved: set[int] = attrs.Factory(set)
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
         """Return the last section of a plan; the sections that run before it are its inputs.
@@ -169,7 +169,7 @@ class SectionPlanner:
         """Return the part of a plan that runs last, with its placement; everything that cannot be part of it becomes a section."""
         self._readers = readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
         observed, again = observed_nodes(root, self.is_observed), called_again(root, self.site)
-        self._order_kept = observed | ids_below_functions(root)
+        self._unobserved = set(map(id, postorder([root]))) - observed - ids_below_functions(root)
         placed: dict[int, Placed] = {}
         for node in postorder([root]):
             children = [placed[id(child)] for child in node.inputs]
@@ -191,8 +191,8 @@ class SectionPlanner:
         raise AssertionError("a plan has a root")
 
     def _is_observed(self, node: PlannerNode) -> bool:
-        """Return whether the rows of a node of the plan must be in order."""
-        return id(node) in self._order_kept
+        """Return whether the rows of a node of the plan must be in order, as must those of a node that is not known."""
+        return id(node) not in self._unobserved
 
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
         """Return a node over its inputs with its placement, or the result of a section that computes it; inputs that block it become sections."""

@@ -181,3 +181,12 @@ def test_pieces_that_find_no_room_are_read_in_parts(in_random_order: None, how: 
     with config.using(work_memory=120_000):
         joined = left.join(right, on="k", how=how)
         assert (joined["w"].sum(), len(left.join(right, on="k", how=how))) == expected
+
+
+@pytest.mark.spark
+def test_a_join_with_a_dataframe_of_sparks_is_in_the_order_of_the_left_rows(spark: Any) -> None:
+    ages = SFrame(spark.createDataFrame([("ann", 30), ("bob", 40)], "name string, age int"))
+    people = SFrame({"id": [1, 2, 3, 4], "name": ["cid", "ann", "bob", "ann"]})
+    joined = people.join(ages, on="name", how="left")
+    assert list(joined["id"]) == [1, 2, 3, 4] and list(joined["age"]) == [None, 30, 40, 30]
+    assert list(people.join(SFrame(spark.createDataFrame([("ann", 30), ("bob", 40)], "name string, age int")), on="name")["id"]) == [2, 3, 4]
