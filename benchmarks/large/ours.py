@@ -4,41 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.large.programs import GroupsAndJoins
 from benchmarks.large.tables import MEMORY
 from benchmarks.peers.data import Place
 from sframe_spark import SFrame, aggregate, config
 
 
-class Programs:
+class Programs(GroupsAndJoins):
     """A member for each program."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
         config.work_memory = MEMORY
 
-    def groups_of_few(self) -> Any:
-        return self._groups("few")
-
-    def groups_of_some(self) -> Any:
-        return self._groups("some")
-
-    def groups_of_many(self) -> Any:
-        return self._groups("many")
-
     def distinct(self) -> Any:
         return len(self._frame("groups")["many"].unique())
-
-    def join_small(self) -> Any:
-        return self._join("small")
-
-    def join_tenth(self) -> Any:
-        return self._join("tenth")
-
-    def join_equal(self) -> Any:
-        return self._join("equal")
-
-    def join_left(self) -> Any:
-        return self._join("tenth", "left")
 
     def join_semi(self) -> Any:
         kept = self._frame("left").filter_by(self._frame("tenth")["k"], "k")

@@ -6,11 +6,12 @@ from typing import Any
 
 import duckdb
 
+from benchmarks.large.programs import GroupsAndJoins
 from benchmarks.large.tables import MEMORY, SMALLER
 from benchmarks.peers.data import Place
 
 
-class Programs:
+class Programs(GroupsAndJoins):
     """A member for each program."""
 
     def __init__(self, place: Place) -> None:
@@ -20,29 +21,8 @@ class Programs:
         for name in ("groups", "left", *SMALLER):
             self.base.execute(f"CREATE VIEW \"{name}\" AS SELECT * FROM read_parquet('{place.file(name)}/*.parquet')")
 
-    def groups_of_few(self) -> Any:
-        return self._groups("few")
-
-    def groups_of_some(self) -> Any:
-        return self._groups("some")
-
-    def groups_of_many(self) -> Any:
-        return self._groups("many")
-
     def distinct(self) -> Any:
         return self._row("SELECT count(DISTINCT many) FROM groups")[0]
-
-    def join_small(self) -> Any:
-        return self._join("small")
-
-    def join_tenth(self) -> Any:
-        return self._join("tenth")
-
-    def join_equal(self) -> Any:
-        return self._join("equal")
-
-    def join_left(self) -> Any:
-        return self._join("tenth", "LEFT")
 
     def join_semi(self) -> Any:
         return self._row('SELECT count(*), sum(a)::BIGINT FROM "left" SEMI JOIN tenth USING (k)')
@@ -55,5 +35,5 @@ class Programs:
         self.base.execute(f'CREATE OR REPLACE TEMP TABLE made AS SELECT "{key}", count(*) AS n, avg(v) AS m FROM groups GROUP BY "{key}"')
         return self._row("SELECT count(*), max(n), sum(m) FROM made")
 
-    def _join(self, right: str, how: str = "INNER") -> list[Any]:
+    def _join(self, right: str, how: str = "inner") -> list[Any]:
         return self._row(f'SELECT count(*), sum(a)::BIGINT, sum(b)::BIGINT FROM "left" {how} JOIN {right} USING (k)')

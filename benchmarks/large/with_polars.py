@@ -6,38 +6,18 @@ from typing import Any
 
 import polars as pl
 
+from benchmarks.large.programs import GroupsAndJoins
 from benchmarks.peers.data import Place
 
 
-class Programs:
+class Programs(GroupsAndJoins):
     """A member for each program."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
 
-    def groups_of_few(self) -> Any:
-        return self._groups("few")
-
-    def groups_of_some(self) -> Any:
-        return self._groups("some")
-
-    def groups_of_many(self) -> Any:
-        return self._groups("many")
-
     def distinct(self) -> Any:
         return self._rows("groups").select(pl.col("many").n_unique()).collect(engine="streaming").item()
-
-    def join_small(self) -> Any:
-        return self._join("small")
-
-    def join_tenth(self) -> Any:
-        return self._join("tenth")
-
-    def join_equal(self) -> Any:
-        return self._join("equal")
-
-    def join_left(self) -> Any:
-        return self._join("tenth", "left")
 
     def join_semi(self) -> Any:
         kept = self._rows("left").join(self._rows("tenth"), on="k", how="semi")
