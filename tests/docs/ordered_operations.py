@@ -153,6 +153,24 @@ OPERATIONS: dict[str, list[Operation]] = {
             *("an exponential mean by rows", "ewma | EMA | ewm_mean | ewm | ema", 'sf.exponential_smoothing("size", half_life=1)'),
             [1, 5 / 3, 17 / 7, 49 / 15, 129 / 31, 321 / 63],
         ),
+        _operation(
+            "an exponential mean over the time between values",
+            "ema_halflife(core) | | | | ",
+            'sf.exponential_smoothing("size", on="time", half_life="1min", interpolation="previous")',
+            [None, 1, 1, 19 / 7, 115 / 31, 595 / 127],
+        ),
+        _operation(
+            "the same, not divided by the time's weight",
+            "ema_halflife(convolution) | | | | ",
+            'sf.exponential_smoothing("size", on="time", half_life="1min", interpolation="current", convention="convolution")',
+            [0, 1, 1, 3.25, 4.5625, 5.640625],
+        ),
+        _operation(
+            "the same, from a value 0 in 1970",
+            "ema_halflife(legacy) | | | | ",
+            'sf.exponential_smoothing("size", on="time", half_life="1min", interpolation="current", convention="legacy")',
+            [1, 1.5, 1.5, 3.375, 4.59375, 5.6484375],
+        ),
     ],
     "Windows of rows": [
         _operation("a rolling mean", "| | rolling_mean | rolling.mean | mavg", 'sf["size"].rolling_mean(-1, 0)', [None, 1.5, 2.5, 3.5, 4.5, 5.5]),

@@ -135,6 +135,7 @@ PAIRS: dict[str, tuple[Any, tuple[str, ...], int, Formula]] = {
 }
 # Those that give no number: lists, columns and averages over time.
 OTHERS = {"summarizers.rows", "summarizers.compose", "summarizers.prefix", "Summarizers.where", "summarizers.ewma", "summarizers.ema_halflife"}
+OTHERS |= {"Summarizers.exponentialSmoothing"}
 
 
 def rows_of_page() -> dict[str, Row]:

@@ -17,7 +17,8 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.project_zip_arrange import columns_alongside
 from sframe_spark.operators.window.running_by_group import running
-from sframe_spark.operators.window.smoothed_column import RESULTS, exponential_smoothing
+from sframe_spark.operators.window.smoothed_column import CONVENTIONS, RESULTS, exponential_smoothing, mean_over_time
+from sframe_spark.operators.window.smoothing_kinds import INTERPOLATIONS
 from sframe_spark.types import DICT_KIND, FLOAT
 from sframe_spark.values.duration_parsing import parse_positive_duration
 from sframe_spark.values.plain_values import is_number
@@ -92,6 +93,9 @@ class RunningColumns(Relational):
         by: Names | None = None,
         kind: str = "mean",
         adjust: bool = True,
+        interpolation: str | None = None,
+        convention: str = "core",
+        priming: float | datetime.timedelta | str | None = None,
     ) -> SArray:
         """Return, for each row, a weighted mean (or sum, or spread) of the values so far; weights halve with each half-life since a value.
 
@@ -119,6 +123,15 @@ class RunningColumns(Relational):
             Whether a value weighs by its age alone. False: the first value, and not the sum of weights, is what results begin with. By rows, a
             result is then ``1 - alpha`` of the one before and ``alpha`` of the value; by time, what has decayed since the last value is made up for
             by the value.
+        interpolation
+            The mean is one over time, in which each moment weighs by its age and has a value: between two rows that of the row before
+            (``"previous"``), that on the line between them (``"linear"``) or that of the row after (``"current"``). None: only values weigh, by
+            their age. Rows without a value show the mean at the value before.
+        convention
+            With ``interpolation``: ``"core"`` is the mean since the first value, and missing until time has passed since it; ``"convolution"`` is the
+            same not divided by the weight of that time, so it begins at 0; ``"legacy"``, too, but with a value 0 at time zero (of date-times 1970).
+        priming
+            With ``interpolation``, but not for ``"legacy"``: how long before its first value a key has a value 0; a duration, as ``half_life``.
 
         Returns
         -------
@@ -133,13 +146,13 @@ class RunningColumns(Relational):
             If a column or the half-life has an unsuitable type.
         ValueError
             If there is no such kind, or it is a sum and ``adjust`` is false; if not exactly one of the four numbers is given, or it is out of its
-            range, or it counts rows and ``on`` is given.
+            range, or it counts rows and ``on`` is given; if there is no such interpolation or convention, or one does not go with other arguments.
         RuntimeError
             When rows are computed, if times decrease.
 
         Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``, with
-        ``adjust=False`` as in Polars' ``ewm_mean_by``; of rows, as in ``ewm_mean``, ``ewm_std`` and ``ewm_var`` of Polars and
-        ``ewm(ignore_na=False)`` of pandas.
+        ``adjust=False`` as in Polars' ``ewm_mean_by``, with ``interpolation`` as in Flint's ``ema_halflife``; of rows, as in ``ewm_mean``,
+        ``ewm_std`` and ``ewm_var`` of Polars and ``ewm(ignore_na=False)`` of pandas.
 
         Examples
         --------
@@ -153,8 +166,11 @@ class RunningColumns(Relational):
         [1.0, 4.5, 6.25]
         >>> list(sf.exponential_smoothing("v", alpha=0.5, adjust=False))
         [1.0, 2.5, 3.25]
+        >>> list(sf.exponential_smoothing("v", on="t", half_life=10, interpolation="previous"))
+        [None, 1.0, 3.0]
         """
         check_kind(kind, adjust)
+        check_interpolation(interpolation, convention, priming, on, (kind, adjust))
         half_life = half_life_of(half_life, {"span": span, "com": com, "alpha": alpha}, on)
         value = self._position(column)
         time = None if on is None else self._position(on)
@@ -162,6 +178,9 @@ class RunningColumns(Relational):
         weight = parse_positive_duration(half_life, FLOAT if time is None else self._node.schema[time], "half_life")
         node, (value, *moved), _ = narrowed(self._node, [value, *keys, *([] if time is None else [time])], [])
         keys, time = (moved, None) if time is None else (moved[:-1], moved[-1])
+        if interpolation is not None and time is not None:
+            primed = 0.0 if priming is None else parse_positive_duration(priming, node.schema[time], "priming")
+            return SArray(_node=mean_over_time(node, value, time, keys, weight, interpolation, convention, primed))
         return SArray(_node=exponential_smoothing(node, value, time, keys, weight, kind, adjust))
 
 
@@ -191,6 +210,30 @@ def check_kind(kind: Any, adjust: Any) -> None:
         raise SchemaError(f"adjust is True or False, got {brief(adjust)}")
     if kind == "sum" and not adjust:
         raise InvalidArgumentError("values of a sum weigh by their age alone: kind='sum' takes adjust=True")
+
+
+def check_interpolation(interpolation: Any, convention: Any, priming: Any, on: str | None, kind: tuple[str, bool]) -> None:
+    """Refuse interpolations and conventions that there are not, and arguments that do not go with each other.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such interpolation or convention, or it does not go with another argument.
+    """
+    if convention not in CONVENTIONS:
+        raise InvalidArgumentError(f"convention is one of {', '.join(map(repr, CONVENTIONS))}, got {brief(convention)}")
+    if interpolation is None:
+        if convention != "core" or priming is not None:
+            raise InvalidArgumentError("convention= and priming= say how a mean over time begins: give interpolation='previous', too")
+        return
+    if interpolation not in INTERPOLATIONS:
+        raise InvalidArgumentError(f"interpolation is one of {', '.join(map(repr, INTERPOLATIONS))}, got {brief(interpolation)}")
+    if on is None:
+        raise InvalidArgumentError("interpolation= is by time: give on=, the column of times")
+    if kind != ("mean", True):
+        raise InvalidArgumentError("interpolation= is for means: it takes kind='mean' and adjust=True")
+    if convention == "legacy" and priming is not None:
+        raise InvalidArgumentError("convention='legacy' has a value 0 at time zero: it takes no priming=")
 
 
 def half_life_of(half_life: Any, others: Mapping[str, Any], on: str | None) -> Any:

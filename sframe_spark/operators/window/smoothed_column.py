@@ -1,4 +1,4 @@
-"""Plans of exponential smoothing: means, sums and spreads of all values so far, by time or by rows.
+"""Plans of exponential smoothing: means, sums and spreads of all values so far, by time or by rows, and means over the time between values.
 
 Spreads, and means whose first value has no weight of its own, are made of several columns that are smoothed after another.
 """
@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 import attrs
+import numpy as np
 
 from sframe_spark.expressions.scalar_function_program import Literal
 from sframe_spark.operators.elementwise import apply_function
@@ -17,11 +18,13 @@ from sframe_spark.operators.project_zip_arrange import column_of, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.window.running_by_group import running
 from sframe_spark.operators.window.smoothing import ExponentialSmoothing
+from sframe_spark.operators.window.smoothing_kinds import shares_between
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT
 
 ONE, NOTHING, MISSING = Literal(1.0, FLOAT), Literal(0.0, FLOAT), Literal(None, FLOAT)
 RESULTS = ("mean", "sum", "std", "var")
+CONVENTIONS = ("core", "convolution", "legacy")
 
 
 @attrs.frozen(eq=False)
@@ -123,6 +126,43 @@ def exponential_smoothing(
     # What nothing is left of has no mean to deviate from.
     added = apply_function("if_else", apply_function("greater", before, NOTHING), squares, apply_function("multiply", shares, NOTHING))
     return _deviation(smoothing.spread(apply_function("divide", smoothing.of(added, "total"), total), shares), kind)
+
+
+def mean_over_time(
+    node: PlannerNode, value: int, time: int, keys: Sequence[int], half_life: float, interpolation: str, convention: str, priming: float
+) -> PlannerNode:
+    """Return a node with the exponential mean over all time so far of what holds between the values.
+
+    Source: A. Eckner, Algorithms for unevenly spaced time series (2012); the conventions are those of Flint's ``ema_halflife``.
+
+    Parameters
+    ----------
+    node
+        The rows.
+    value, time, keys, half_life
+        As for :func:`exponential_smoothing`.
+    interpolation
+        What holds between two values: one of ``INTERPOLATIONS``.
+    convention
+        One of ``CONVENTIONS``: ``"core"`` divides by the weight of the time, ``"convolution"`` does not, ``"legacy"`` does not and has a value 0 at
+        time zero.
+    priming
+        How long before its first value a key has a value 0, in the unit of the times; not for ``"legacy"``.
+    """
+    smoothing, values = Smoothing(node, time, tuple(keys), float(half_life)), column_of(node, value)
+    if convention == "legacy":
+        return smoothing.of(smoothing.of(values, f"added_{interpolation}_from_zero"), "total")
+    of_first = float(shares_between(np.array(priming / half_life), interpolation)[1])
+    added, share = smoothing.of(values, f"added_{interpolation}"), smoothing.of(values, "share")
+    if of_first:
+        first, primed = smoothing.of(values, "first"), Literal(of_first, FLOAT)
+        added = apply_function("if_else", apply_function("greater", first, NOTHING), apply_function("multiply", values, primed), added)
+        share = apply_function("add", share, apply_function("multiply", first, primed))
+    mean = smoothing.of(added, "total")
+    if convention == "convolution":
+        return mean
+    weight = smoothing.of(share, "total")
+    return apply_function("if_else", apply_function("greater", weight, NOTHING), apply_function("divide", mean, weight), MISSING)
 
 
 def _deviation(variance: PlannerNode, kind: str) -> PlannerNode:

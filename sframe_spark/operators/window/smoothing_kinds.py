@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import attrs
@@ -106,5 +107,74 @@ def totals_before(before: AfterValues, is_known: np.ndarray, after: AfterValues)
     return np.where(is_known, totals, 0.0), np.ones(len(totals), dtype=bool)
 
 
+def shares_between(passed: np.ndarray, interpolation: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return what two values weigh in an exponential mean over the time between them, as parts of the mean over all time.
+
+    The mean is the integral of the values, each time weighing by its age, so the whole time between weighs ``1 - 0.5 ** passed``. On a line the
+    later value weighs ``1 - (1 - 0.5 ** passed) / (passed * log(2))`` of it. Source: A. Eckner, Algorithms for unevenly spaced time series (2012).
+
+    Parameters
+    ----------
+    passed
+        The time between them, in half-lives.
+    interpolation
+        What holds between them: a name in ``INTERPOLATIONS``.
+
+    Examples
+    --------
+    >>> [[float(part) for part in shares_between(np.array(1.0), name)] for name in ("previous", "current")]
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+    exponents = passed * math.log(2.0)
+    whole = -np.expm1(-exponents)
+    if interpolation == "previous":
+        return whole, np.zeros_like(whole)
+    if interpolation == "current":
+        return np.zeros_like(whole), whole
+    # The quotient cancels where hardly any time passes, and its series is too short where much does.
+    near = np.where(exponents < 1e-3, exponents, 0.0)
+    series = near / 2.0 - near**2 / 6.0 + near**3 / 24.0 - near**4 / 120.0
+    later = np.where(exponents < 1e-3, series, 1.0 - whole / np.where(exponents > 0.0, exponents, 1.0))
+    return whole - later, later
+
+
+def added_between(interpolation: str, from_zero: bool = False) -> Callable[[AfterValues, np.ndarray, AfterValues], tuple[np.ndarray, np.ndarray]]:
+    """Return a function that gives what the time since the value before adds to an exponential mean: 0 for a first value.
+
+    With ``from_zero`` there is a value 0 before the first, at time zero, if that is earlier.
+    """
+
+    def added(before: AfterValues, is_known: np.ndarray, after: AfterValues) -> tuple[np.ndarray, np.ndarray]:
+        passed = np.where(is_known, gaps(before, is_known, after)[0], np.maximum(after.times.astype(np.float64), 0.0) if from_zero else 0.0)
+        earlier, later = shares_between(passed / after.cells.half_life, interpolation)
+        # What has no share is not in the mean, even if it is not finite.
+        parts = ((earlier, np.where(is_known, before.values, 0.0)), (later, after.values))
+        first, second = (np.where(share > 0.0, share * values, 0.0) for share, values in parts)
+        return first + second, np.ones(len(passed), dtype=bool)
+
+    return added
+
+
+def shares(before: AfterValues, is_known: np.ndarray, after: AfterValues) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the time since the value before weighs in an exponential mean: 0 for a first value; all of these are known."""
+    passed = np.where(is_known, gaps(before, is_known, after)[0], 0.0)
+    return shares_between(passed / after.cells.half_life, "current")[1], np.ones(len(passed), dtype=bool)
+
+
+def firsts(before: AfterValues, is_known: np.ndarray, after: AfterValues) -> tuple[np.ndarray, np.ndarray]:
+    """Return 1 for a first value and 0 for others; all of these are known."""
+    return np.where(is_known, 0.0, 1.0), np.ones(len(is_known), dtype=bool)
+
+
+# What holds between two values: the earlier one, the line between them, or the later one.
+INTERPOLATIONS = ("previous", "linear", "current")
 # By name: results of rows that have a value, given what is known before it, whether anything is, and what is known after it.
-KINDS_AT_VALUES = {"added_squares": added_squares, "gap": gaps, "total_before": totals_before}
+KINDS_AT_VALUES = {
+    "added_squares": added_squares,
+    "first": firsts,
+    "gap": gaps,
+    "share": shares,
+    "total_before": totals_before,
+    **{f"added_{interpolation}": added_between(interpolation) for interpolation in INTERPOLATIONS},
+    **{f"added_{interpolation}_from_zero": added_between(interpolation, True) for interpolation in INTERPOLATIONS},
+}
