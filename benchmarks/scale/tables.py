@@ -20,7 +20,7 @@ LIMITS = {
     "derived column": "rows of a task; opening files",
     "cumulative sum": "two passes",
     "rolling mean": "the kernel",
-    "as-of join": "writing; works of the driver",
+    "as-of join": "writing; the driver's work",
     "join, small side": "writing",
     "save": "writing",
     "group-by, 100 groups": "reading; parts of all tasks come to the driver",
@@ -72,7 +72,7 @@ def hours_of_disks(of: Cost) -> float:
 
 def driver_table(simulated: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What the simulated driver took."""
-    yield from head("look", "seconds", "peak, MiB", "works", "MB sent", "footers read")
+    yield from head("action", "seconds", "peak, MiB", "tasks", "MB sent", "footers read")
     for run in simulated:
         works, sent = (sum(job[key] for job in run["jobs"]) for key in ("works", "own_bytes"))
         yield row(run["program"], f"{run['seconds']:.2f}", run["peak_mib"], f"{works:,}", f"{sent / 1e6:.0f}", run["footers"])
@@ -87,7 +87,7 @@ def constants_table(found: Fit) -> Iterator[str]:
 
 def residuals_table(found: Fit) -> Iterator[str]:
     """How well the model tells the runs, by operator."""
-    yield from head("operator", "runs", "least modelled / measured", "median", "most")
+    yield from head("operator", "runs", "lowest modelled / measured", "median", "highest")
     for program in PROGRAMS:
         ratios = [ratio for run, ratio in zip(found.runs, found.residuals, strict=True) if run["program"] == program.name]
         if ratios:

@@ -194,7 +194,7 @@ def parquet_of_spark(df: Any, directory: str) -> str:
 MadeOfSpark = tuple[Callable[[Any, str], Any], Callable[[Any], SFrame]]
 DOORS_OF_SPARK: dict[str, MadeOfSpark] = {
     "Spark": (lambda df, directory: df, SFrame),
-    "Parquet of Spark": (parquet_of_spark, lambda place: SFrame.read_parquet(place)),
+    "Spark's Parquet": (parquet_of_spark, lambda place: SFrame.read_parquet(place)),
     "`toArrow()`": (lambda df, directory: df.toArrow(), SFrame),
     "`toPandas()`": (lambda df, directory: df.toPandas(), SFrame),
 }
@@ -268,7 +268,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split(" | ")] if " | " in line else []
 
 
-OUT_CORNER, IN_CORNER, SPARK_CORNER = "Column", "Arrow type", "Type of Spark"
+OUT_CORNER, IN_CORNER, SPARK_CORNER = "Column", "Arrow type", "Spark type"
 
 
 def write_page() -> None:

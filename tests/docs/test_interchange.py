@@ -53,7 +53,7 @@ def test_a_type_is_the_same_by_spark_connect_and_in_files() -> None:
     found = table_of_page(SPARK_CORNER)
     assert found["Connect"] == found["Spark"]
     # Spark writes intervals as numbers, and what it stores of VARIANTs it alone reads.
-    others = {name: kind for name, kind in found["Parquet of Spark"].items() if kind != found["Spark"][name]}
+    others = {name: kind for name, kind in found["Spark's Parquet"].items() if kind != found["Spark"][name]}
     assert set(others) <= {"interval day to second", "interval year to month", "interval", "void"} | {name for name in others if "variant" in name}
 
 

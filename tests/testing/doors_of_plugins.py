@@ -305,7 +305,7 @@ def threads(place: Path) -> None:
     assert strategies(mean_of_groups(frame)) == strategies(built_in) == [PARTIAL_STATES_BY_THREADS]
 
 
-@door("Python processes, beside functions of users", DEFAULT, DEFAULT, DEFAULT)
+@door("Python processes, together with users' functions", DEFAULT, DEFAULT, DEFAULT)
 def processes(place: Path) -> None:
     def of_the_user(value: Any) -> Any:
         return value if os.getpid() else None
@@ -342,7 +342,7 @@ def few_rows(place: Path) -> None:
         assert [outcome.strategy.text for outcome in made._node.ran.outcomes] == ["driver, without a plan"]
 
 
-@door("One program with what is computed before and after", DEFAULT, "", "`RowWise`, with a `program`")
+@door("One program with the steps before and after it", DEFAULT, "", "`RowWise`, with a `program`")
 def fused(place: Path) -> None:
     with config.using(small_rows=0):
         for made in (celsius(numbers(9)["n"] * 2) + 1, column_of(Fused().make_planner_node(node_of(numbers(9)["n"] * 2))) + 1):
@@ -359,7 +359,7 @@ def columns(place: Path) -> None:
         assert "memory_source[1 columns" in optimized(doubled(frame[["n", "k", "v"]])["double"])
 
 
-@door("Filters go below", "unless `may_fail`", "filters of keys: " + DEFAULT, "`filtered_slots`, `column_origins`")
+@door("Filters move below it", "unless `may_fail`", "filters of keys: " + DEFAULT, "`filtered_slots`, `column_origins`")
 def filters(place: Path) -> None:
     with config.using(small_rows=0):
         frame = numbers(9)
@@ -371,7 +371,7 @@ def filters(place: Path) -> None:
         assert optimized(frame[frame["k"] > 3].sort("c", ascending=False).head(2)).count("filter") == 1
 
 
-@door("Only rows that are asked for are computed", DEFAULT, "", "`row_wise`, or `Need.DENSE` and `input_interval`")
+@door("Only rows that are needed are computed", DEFAULT, "", "`row_wise`, or `Need.DENSE` and `input_interval`")
 def limits(place: Path) -> None:
     with config.using(small_rows=0):
         assert "rows 10..20" in optimized(celsius(numbers(999)["v"])[10:20])
@@ -381,7 +381,7 @@ def limits(place: Path) -> None:
     assert sum(KERNEL_ROWS) < ROWS // 2
 
 
-@door("Facts of order, which save sorts", "`monotone`", "`running_order`", "`infer_properties`")
+@door("Facts about order, which save sorts", "`monotone`", "`running_order`", "`infer_properties`")
 def order(place: Path) -> None:
     with config.using(small_rows=0):
         frame = numbers(99).sort("k")
@@ -391,7 +391,7 @@ def order(place: Path) -> None:
         assert "sort[" not in optimized(numbers(9).running({"i": aggregate_of("doors_rows")}).sort("i"))
 
 
-@door("Facts of length: `len` computes nothing", DEFAULT, DEFAULT, "`infer_length`, `keeps_dense`, `counting`")
+@door("Facts about length: `len` computes nothing", DEFAULT, DEFAULT, "`infer_length`, `keeps_dense`, `counting`")
 def length(place: Path) -> None:
     KERNEL_ROWS.clear()
     made = celsius(numbers()["v"]), doubled(numbers()), numbers().running({"m": aggregate_of("doors_weighted_mean", "v", "n")})
@@ -399,7 +399,7 @@ def length(place: Path) -> None:
     assert not KERNEL_ROWS and not any(each._node.operator.is_source for each in made)
 
 
-@door("What saved files record answers whole columns", "", "`recorded`", "")
+@door("Statistics in saved files answer for whole columns", "", "`recorded`", "")
 def recorded(place: Path) -> None:
     numbers().save(str(place / "frame"))
     saved = load_sframe(str(place / "frame"))
@@ -418,7 +418,7 @@ def states(place: Path) -> None:
     assert len(mean_of_groups(SFrame({"k": np.arange(ROWS), "n": np.arange(ROWS), "v": np.arange(ROWS) * 0.5}))) == ROWS
 
 
-@door("Sources and writers of files", "", "", "`RowSource`, `FileSource`, `FileWriter`, with what they are asked for")
+@door("Sources and writers of files", "", "", "`RowSource`, `FileSource`, `FileWriter` and their methods")
 def sources(place: Path) -> None:
     register_source(Pairs)
     register_writer(PairWriter)
@@ -432,7 +432,7 @@ def sources(place: Path) -> None:
     assert ASKED == [(10, 13, ("n",))]
 
 
-@door("Names: `help()`, completion, hints", "`public_function`", "`public_aggregate`", "`public_function` of what makes its node")
+@door("Names: `help()`, completion, hints", "`public_function`", "`public_aggregate`", "`public_function` on the function that makes its node")
 def names(place: Path) -> None:
     from sframe_spark import aggregate, functions
 
@@ -485,18 +485,19 @@ def page() -> str:
     """Return the page with the table."""
     head = """# Doors of plug-ins
 
-What built-in functions, aggregates and operators have, and what an author writes for the same in a plug-in
-([extending](extending.md)). A test opens each of these doors (`tests/testing/doors_of_plugins.py`), and compares the
-strategies, plans and rows with those of built-in ones. Nothing else is theirs alone.
+This page lists everything that built-in functions, aggregates and operators can do, and what a plug-in's author writes
+to get the same ([extending](extending.md)). A test tries each of these *doors* (`tests/testing/doors_of_plugins.py`)
+and compares strategies, plans and rows with those of the built-in ones. Built-in ones can do nothing that is missing
+in this table.
 
 """
     rows = ["| | Door | Function | Aggregate | Operator |", "| ---: | --- | --- | --- | --- |"]
     for number, each in enumerate(DOORS, 1):
         rows.append(f"| {number} | {each.title} | {each.function} | {each.aggregate} | {each.operator} |")
     tail = """
-*always*: there is nothing to write. An empty cell: built-in ones of this kind do not have it either. A law is a
-function from a plan to a plan, and is run as a built-in one; `help()`, messages and the switch
-`config.disabled_laws` know it by its equation.
+*always* means that there is nothing to write. An empty cell means that built-in ones of this kind do not have it
+either. A law is a function from a plan to a plan and runs like a built-in one; `help()`, messages and the switch
+`config.disabled_laws` use its equation as its name.
 """
     return head + "\n".join(rows) + "\n" + "\n".join(textwrap.wrap(tail.strip(), 120)).join(["\n", "\n"])
 
