@@ -11,7 +11,7 @@ DIFFERENCES: dict[str, tuple[str, str]] = {
         "docs/ordered-data.md",
         "a missing value stays missing, and the change after it is missing too (Polars takes the last value before the gap)",
     ),
-    "NaN in pandas": ("docs/porting/pandas.md", "NaN of pandas comes in as NaN, a number."),
+    "NaN in pandas": ("docs/porting/pandas.md", "NaN from pandas stays NaN, a number."),
     "interpolation fills NaN": ("docs/ordered-data.md", "NaN is filled as well, as by `fillna`."),
     "what cannot be interpolated stays": ("docs/ordered-data.md", "Values without a known value on both sides stay as they are."),
     "interpolation between values of one time": (
@@ -27,7 +27,7 @@ DIFFERENCES: dict[str, tuple[str, str]] = {
     "order of intervals": ("docs/ordered-data.md", "ascending by interval, within one in order of first appearance of the key there"),
     "order of resampled rows": ("docs/ordered-data.md", "Rows are in order of interval, then of key."),
     "intervals without rows": ("docs/ordered-data.md", "Aggregates of intervals without rows are missing (counts too)"),
-    "nearest of two": ("docs/porting/polars.md", "of rows equally near the one before; Polars: the one after"),
+    "nearest of two": ("docs/porting/polars.md", "between equally near rows, the earlier one; in Polars, the later one"),
     "missing keys find nothing": ("docs/ordered-data.md", "that has a missing `by` value, finds nothing and is not found"),
     "matches in row order": ("docs/ordered-data.md", "each with its matches in the order of the other"),
     "NaN is above all numbers": ("docs/ordered-data.md", "NaN is above all numbers and equals itself, as in `sort` and in Polars"),
