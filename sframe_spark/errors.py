@@ -41,6 +41,7 @@ __all__ = [
     "CsvNoLineError",
     "CsvWarning",
     "DamagedValueError",
+    "DateFormatError",
     "DateTimeRangeError",
     "EmptyColumnsError",
     "ExecutionError",
@@ -313,11 +314,36 @@ class ConversionError(ExecutionError):
     def counted_from(self, first_row: int | None) -> ConversionError:
         """Return the error with its row counted from the first row of the frame; ``first_row`` is the number of the batch's first row if known."""
         row = None if first_row is None or self.row is None else first_row + self.row
-        return ConversionError(self.value, self.kind, row)
+        return type(self)(self.value, self.kind, row)
 
     def __str__(self) -> str:
         position = "" if self.row is None else f"row {self.row}: "
         return f"{position}{visible(self.value)} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
+
+
+class DateFormatError(ConversionError):
+    """A text is no date-time of the format that was given.
+
+    Raised by the engine when it meets the text. The message shows the text, its row, where rows can be counted, and what to do.
+
+    Parameters
+    ----------
+    value
+        The text, in quotes.
+    kind
+        The format in quotes, a colon, and what to do.
+    row
+        Row number; None if it is not known.
+
+    Examples
+    --------
+    >>> print(DateFormatError("'x'", "'%Y': give another format", 3))
+    row 3: 'x' does not match the date format '%Y': give another format
+    """
+
+    def __str__(self) -> str:
+        position = "" if self.row is None else f"row {self.row}: "
+        return f"{position}{visible(self.value)} does not match the date format {self.kind}"
 
 
 class DateTimeRangeError(ExecutionError, OverflowError):

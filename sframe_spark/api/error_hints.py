@@ -11,7 +11,7 @@ from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.other_library_names import AGGREGATE, ARRAY, DATE, FRAME, MODULE, TEXT, UTIL
+from sframe_spark.api.other_library_names import AGGREGATE, ARGUMENT, ARRAY, DATE, FRAME, METHOD, MODULE, TEXT, UTIL
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.process.short_tracebacks import DOORS, IS_DOOR, door, shorten
@@ -57,7 +57,15 @@ EXPLAINS_ERRORS = "_answers_wrong_calls"
 # This attribute holds other names of parameters.
 OTHER_NAMES = "_other_names_of_parameters"
 # What messages write before the name of a method (by class) and of a function (by module), and the most arguments that they show.
-RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
+RECEIVERS = {
+    "SFrame": "sf",
+    "SArray": "sf['a']",
+    "TextFunctions": "sf['a'].str",
+    "DateParts": "sf['a'].dt",
+    "SFrameBuilder": "builder",
+    "SArrayBuilder": "builder",
+    "Builder": "builder",
+}
 MODULES = {
     "sframe_spark.api.aggregate": "aggregate.",
     "sframe_spark.api.aggregates.statistical": "aggregate.",
@@ -189,9 +197,33 @@ def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signa
             if wrong is None:
                 shorten(error)
                 raise
-        raise SchemaError(f"{_public_name(function)}() {wrong}; {remedy(signature)}")
+        advice = [(name, _argument_hint(function.__name__, name)) for name in options if name not in signature.parameters]
+        text = "".join(f"; for {name}: {hint}" for name, hint in advice if hint)
+        raise SchemaError(f"{_public_name(function)}() {wrong}; {remedy(signature)}{text}")
 
     setattr(called, EXPLAINS_ERRORS, True)
+    for name, hint in METHOD.get(function.__name__, {}).items():
+        setattr(called, name, _not_there(f"{function.__name__}() has no {name!r}: {without_marks(hint)}"))
+    return called
+
+
+def _argument_hint(function: str, name: str) -> str:
+    """Return the hint for an argument of a function that other libraries have; an empty string if there is none.
+
+    Examples
+    --------
+    >>> _argument_hint("append", "ignore_index"), _argument_hint("append", "key")
+    ('rows are numbered anew as they are', '')
+    """
+    return without_marks(ARGUMENT.get(f"{function}.{name}", ARGUMENT.get(name, "")))
+
+
+def _not_there(message: str) -> Callable[..., None]:
+    """Return a function to raise the error for what other libraries have as a member of a method, as ``sf.plot.scatter()``."""
+
+    def called(*args: Any, **options: Any) -> None:
+        raise NoAttributeError(message)
+
     return called
 
 
@@ -239,6 +271,23 @@ def _default_text(parameter: inspect.Parameter) -> str:
     # Turi Create's default of labels, __TURI_DEFAULT_LABEL, means that a label is made.
     is_plain = parameter.default is None or (isinstance(parameter.default, (bool, int, float, str)) and not str(parameter.default).startswith("__"))
     return f"={parameter.default!r}" if is_plain else "=..."
+
+
+def not_assignable(name: str) -> NoAttributeError:
+    """Return the error to raise where a member of a frame is assigned, which other libraries do to name columns.
+
+    Examples
+    --------
+    >>> print(not_assignable("stars"))
+    columns are assigned by name: sf['stars'] = ...
+    >>> print(not_assignable("columns"))
+    an SFrame has no member 'columns' to assign: names are changed by rename({'a': 'amount'})
+    """
+    if name in ("columns", "names", "colnames"):
+        return NoAttributeError(f"an SFrame has no member {name!r} to assign: names are changed by rename({{'a': 'amount'}})")
+    if name == "index":
+        return NoAttributeError(f"an SFrame has no member {name!r} to assign: {without_marks(FRAME[name])}")
+    return NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
 
 
 def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
@@ -298,8 +347,15 @@ class ModuleHintFinder(MetaPathFinder):
         """
         for package, hints_for in (("sframe_spark.", module_hints), ("sframe_spark.util.", lambda: UTIL), ("sframe_spark.functions.", module_hints)):
             name = fullname.removeprefix(package)
-            if name != fullname and "." not in name and name in (hints := hints_for()):
+            if name == fullname or "." in name:
+                continue
+            if name in (hints := hints_for()):
                 raise AbsentModuleError(f"{package[:-1]} has no {name!r}: {without_marks(hints[name])}")
+            members = getattr(sys.modules.get(package[:-1]), "__all__", ())
+            if name in members:
+                raise AbsentModuleError(f"{fullname} is no module: write from {package[:-1]} import {name}")
+            if suggestion := _suggestion(name, {}, members):
+                raise AbsentModuleError(f"{package[:-1]} has no {name!r}{suggestion}")
 
 
 def install_module_hints() -> None:
@@ -361,6 +417,33 @@ def no_date_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     from sframe_spark.expressions.functions.function_families import hints_of
 
     return NoAttributeError(f"columns have no dt.{name}" + _suggestion(name, DATE | hints_of(DATE_PARTS.values(), "use dt.{name}"), members))
+
+
+# Modules of pandas that take frames and columns of pandas alone.
+OF_PANDAS_ALONE = ("pandas.core.reshape.concat", "pandas.core.reshape.merge")
+
+
+def refuse_to_be_of_pandas(owner: Any, name: str) -> None:
+    """Raise an error if pandas asks for the attribute by which it knows its own frames and columns, to put them together; else do nothing.
+
+    pandas would raise a TypeError, too, but could not say what to write instead.
+
+    Raises
+    ------
+    SchemaError
+        If ``pandas.concat`` or ``pandas.merge`` asks.
+    """
+    if name != "_typ":
+        return
+    # The function that asks is the third at most above the attribute's own.
+    frame = sys._getframe(1)
+    for _ in range(4):
+        if frame.f_globals.get("__name__") in OF_PANDAS_ALONE:
+            join = "" if isinstance(owner, ClassRegistry.array) else ", or first.join(second, on='key')"
+            others = f"pandas puts only frames and columns of its own together, and this is an {type(owner).__name__}"
+            raise SchemaError(f"{others}: use first.append(second){join}, or to_pandas()")
+        if (frame := frame.f_back) is None:  # type: ignore[assignment]
+            return
 
 
 def raise_property_error(owner: Any, name: str) -> None:

@@ -117,6 +117,9 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     ValueError
         If the step is zero.
     """
+    if isinstance(key.start, str) or isinstance(key.stop, str):
+        names = [bound for bound in (key.start, key.stop) if isinstance(bound, str)]
+        raise errors.SchemaError(f"slices are of rows, by their numbers: columns are chosen by a list, as in sf[{names!r}]")
     start = 0 if key.start is None else whole(key.start, "the start of a slice")
     stop = None if key.stop is None else whole(key.stop, "the end of a slice")
     step = 1 if key.step is None else whole(key.step, "the step of a slice")

@@ -25,6 +25,7 @@ from sframe_spark.api.class_registry import ClassRegistry, SArray, SFrame, make_
 from sframe_spark.expressions.functions.number_functions import NUMBER_FUNCTIONS, PAIR_FUNCTIONS
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.project_zip_arrange import zip_columns
+from sframe_spark.process.short_tracebacks import door
 from sframe_spark.types import FLOAT_KIND, INT_KIND
 
 # Functions of two values that are columns' operators, or scalar functions of the table: by the names that the operators have.
@@ -233,6 +234,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 class NumpyDispatch:
     """Mixin of SFrame and SArray: NumPy's functions ask them what to do."""
 
+    @door
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Return what a function of NumPy's makes of rows one by one, as :func:`call_of_ufunc` does.
 
@@ -245,6 +247,7 @@ class NumpyDispatch:
         """
         return call_of_ufunc(ufunc, method, inputs, options)
 
+    @door
     def __array_function__(self, function: Any, types: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Return what another function of NumPy's gives, as :func:`call_of_function` does.
 

@@ -65,6 +65,57 @@ AGGREGATE = by_name(
     }
 )
 
+# Arguments of methods in other libraries: of one method, or of any. What a method takes instead is in its example.
+ARGUMENT = by_name(
+    {
+        "nothing is changed in place: assign the result, as sf = `sf.sort('a')`": "inplace",
+        "members of a frame work on rows, those of a column on its values: `sf['a'].sum()`": "axis",
+        "the first row of each stays; the last by `sf.groupby('key', {'a': aggregate.LAST('a')})`": "drop_duplicates.keep",
+        "names of the second that both have get a number, or others, as in `sf.join(other, on='key', alter_name={'b': 'price'})`": "suffixes lsuffix"
+        " rsuffix suffix",
+        "for names that differ on={'a': 'b'}": "left_on right_on",
+        "rows are numbered anew as they are": "ignore_index",
+        "keys are columns, and groups come in the order of their first rows": "as_index group_keys observed maintain_order groupby.sort",
+        "ignore case by (?i), as in `sf['key'].str.contains('(?i)x')`": "case",
+        "what is missing stays missing: fill the result by `.fillna(0)`": "na fill_value fill_null",
+        "columns of the parts are made by unpack, as in `sf['key'].str.split('-').unpack()`": "expand",
+        "divide by the number of rows: `sf['a'].value_counts()['count'] / len(sf)`": "value_counts.normalize",
+        "`sf['a'].countna()` counts missing values": "value_counts.dropna",
+        "rows whose key is missing are a group": "groupby.dropna",
+        "write seed=1": "random_state",
+        "forward and backward are `.fill_forward()`, `.fill_backward()`": "fillna.method",
+        "missing values are left out always": "skipna skip_nulls ignore_nulls",
+        "name the columns: `sf[[int, float]]` are those of numbers": "numeric_only",
+        "write ascending=False": "descending reverse",
+        "sort by a column that is made for it": "sort.key",
+        "convert columns before: `sf['a'].astype(float)`": "return_dtype",
+        "count what is missing, and filter: `sf[(sf['a'] == None) == 0]`": "thresh",
+        "a window is its first and last row, and what is missing in it is allowed by `sf['a'].rolling_mean(-2, 0, min_observations=1)`": "min_periods"
+        " min_samples window window_size center",
+    }
+)
+
+# What other libraries have as members of what is a method here.
+METHOD = {
+    "plot": by_name(
+        {
+            "`sframe_spark.plot(sf['a'], sf['b'])` shows one column over another, `sf.plot()` each column": "scatter line area hexbin",
+            "`sf['a'].plot()` shows how often values occur, `sf.plot()` each column": "hist bar barh box kde density pie",
+        }
+    ),
+    "write": by_name(
+        {
+            "use `sf.write_parquet('rows')`": "parquet",
+            "use `sf.export_csv('rows.csv')`": "csv",
+            "use `sf.export_json('lines.json', orient='lines')`": "json",
+            "use `sf.write_orc('orc')`": "orc",
+            "use to_sql(connection, table), or write_jdbc(url, table)": "jdbc",
+            "use to_table(name, format='delta'), or format='iceberg'": "saveAsTable insertInto",
+            "use `sf.write('rows.parquet')`: what is there is replaced": "mode format option options save partitionBy text",
+        }
+    ),
+}
+
 MODULE = MODEL_HINTS | by_name(
     {
         "all columns with a condition: `sf[(sf['a'] > 0) & (sf['b'] > 0)]`, and | for any": "any_horizontal all_horizontal any",

@@ -71,7 +71,9 @@ def require_fraction(fraction: Any) -> float:
     if not is_number(fraction):
         raise SchemaError(f"fraction is a number between 0 and 1, not {brief(fraction)}")
     if not 0 <= fraction <= 1:
-        raise InvalidArgumentError(f"fraction is a share of the rows between 0 and 1, and {brief(fraction)} is not")
+        raise InvalidArgumentError(
+            f"fraction is a share of the rows between 0 and 1, and {brief(fraction)} is not: n rows by chance are sf.shuffle(seed=1).head(n)"
+        )
     return float(fraction)
 
 

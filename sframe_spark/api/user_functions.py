@@ -80,7 +80,7 @@ def bind_function(
     ['b', 'a']
     """
     if not callable(fn):
-        raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
+        raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}: write one, such as str.upper or lambda value: value + 1")
     bound = FunctionAsNow(fn, form)
     # As in Turi Create, frames and columns that the function refers to are computed now; small ones are computed where the function is called.
     # Rows in memory are sent with the function; rows in files are read by it.

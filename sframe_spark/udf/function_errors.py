@@ -77,7 +77,24 @@ def _described(description: str, error: BaseException) -> tuple[str, str]:
     except Exception:
         last_lines = f"{name}: {words}\n"
     text = "".join(traceback.format_list(frames)) + last_lines
-    return cut(f"{description} failed with {name}: {words}"), cut(text)
+    return cut(f"{description} failed with {name}: {words}{_advice(words)}"), cut(text)
+
+
+def _advice(words: str) -> str:
+    """Return what to do about the most frequent mistakes in functions, to end a message; an empty string for others.
+
+    Examples
+    --------
+    >>> _advice("unsupported operand type(s) for +: 'NoneType' and 'int'")
+    '; a missing value is None: fill it first by fillna(), or test for None in the function'
+    >>> _advice("'dict' object has no attribute 'stars'"), _advice("division by zero")
+    ("; a row is a dict: write row['stars']", '')
+    """
+    if "'NoneType'" in words:
+        return "; a missing value is None: fill it first by fillna(), or test for None in the function"
+    known, _, member = words.partition("'dict' object has no attribute ")
+    is_name = not known and member[1:-1].isidentifier() and member[1:-1] not in dir(dict)
+    return f"; a row is a dict: write row[{member}]" if is_name else ""
 
 
 def words_of(error: BaseException) -> str:

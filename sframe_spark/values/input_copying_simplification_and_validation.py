@@ -173,7 +173,7 @@ def simplify(values: Any) -> SimpleValues:
     if is_of_spark(values):
         raise SchemaError(NO_VALUES.format(type(values).__name__))
     if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
-        raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
+        raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}: write a list, as in [1, 2]")
     # An iterator may yield one mutable object repeatedly.
     return list(values) if isinstance(values, tuple) else snapshots(values)
 

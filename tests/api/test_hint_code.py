@@ -33,6 +33,9 @@ TABLES: dict[str, Callable[[], dict[str, str]]] = {
     "aggregate": lambda: other_library_names.AGGREGATE,
     "text": lambda: other_library_names.TEXT,
     "date": lambda: other_library_names.DATE,
+    "argument": lambda: other_library_names.ARGUMENT,
+    "plot": lambda: other_library_names.METHOD["plot"],
+    "write": lambda: other_library_names.METHOD["write"],
 }
 MARKED = re.compile(r"`([^`]+)`")
 # What has the members that a hint of each table names, in the order in which they are tried.
@@ -41,6 +44,7 @@ OWNERS = {
     "column": ["sa", "sf['key']", "sf['time']", "zoned", "days"],
     "text": ["sf['key']", "days", "ints", "dicts", "lists"],
     "date": ["sf['time']", "zoned"],
+    "argument": ["sf['a']"],
 }
 
 

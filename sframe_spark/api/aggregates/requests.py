@@ -53,7 +53,9 @@ def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()
     """
     for column in columns:
         if not isinstance(column, str):
-            raise NotANameError(f"an aggregate takes column names, got {text_for_message(column)}")
+            given = f"{text_for_message(column)}: write the name of the column, as in aggregate.SUM('a')"
+            several = f"; one aggregate for each of several columns, as {{name: aggregate.SUM(name) for name in {column!r}}}"
+            raise NotANameError(f"an aggregate takes column names, got {given}{several if isinstance(column, (list, tuple)) else ''}")
     return AggregateRequest(name, tuple(columns), tuple(parameters), label)
 
 
@@ -141,7 +143,7 @@ def _what_to_write(item: Any, column: str | None) -> str:
     words = [word if isinstance(word, str) else getattr(word, "__name__", "") for word in items]
     word, call = next(((word, call) for word in words if (call := _aggregate_named(word))), ("", ""))
     if not call:
-        return ""
+        return ": aggregate.CONCAT('a') gives the values of each group, and apply() calls a function with them" if callable(item) else ""
     others = [column] if column else [other for other in words if other not in (word, "")] or ["column"]
     call = call.replace(repr("a"), repr(others[0]))
     return f": each column of the result has one, as in {{{word!r}: {call}, ...}}" if isinstance(item, list) else f": write {call}"

@@ -10,6 +10,7 @@ from sframe_spark.api.error_hints import no_date_member, with_call_hints
 from sframe_spark.api.sarray.family_members import method_of
 from sframe_spark.expressions.functions.date_parts import DATE_PARTS
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.process.short_tracebacks import door
 
 
 def _method(name: str) -> Callable[[Any], SArray]:
@@ -17,7 +18,7 @@ def _method(name: str) -> Callable[[Any], SArray]:
 
 
 def _part(name: str) -> property:
-    return property(_method(name))
+    return property(door(_method(name)))
 
 
 @with_call_hints

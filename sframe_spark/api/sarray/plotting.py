@@ -85,4 +85,4 @@ class ColumnPlotting:
         >>> SArray([1, 1, 2]).explore()
         >>> visualization.set_target("auto")
         """
-        optional_part(ROW_BROWSER).explore(self._node, [self._label or "value"], title or "SArray")
+        optional_part(ROW_BROWSER).explore(self._node, [self._label or "value"], str(title or "SArray"))

@@ -13,7 +13,7 @@ from sframe_spark import errors
 from sframe_spark.api import display, index_argument_checks
 from sframe_spark.api.aggregates.argument_types import ColumnClass
 from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error
+from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error, refuse_to_be_of_pandas
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io.column_from_text_or_json_files import column_from_path
 from sframe_spark.api.io.path_arguments import nothing_to_verify
@@ -200,6 +200,7 @@ class SArray(
         def __getattr__(self, name: str) -> Any:
             """Raise an error with advice about members that other libraries have."""
             raise_property_error(self, name)
+            refuse_to_be_of_pandas(self, name)
             raise AttributeError(name) if name.startswith("_") else no_array_member(name, dir(type(self)))
 
     @property
@@ -355,7 +356,7 @@ class SArray(
         ['mon', 'tue', 'wed']
         """
         if not isinstance(other, SArray):
-            raise errors.UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
+            raise errors.UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}: write SArray([1, 2]), of values")
         nodes = [self._node, other._node]
         if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
             # A column without rows is accepted whatever its type; whether there are rows may only be known after counting.
@@ -420,7 +421,10 @@ class SArray(
         return SArray(_node=self._node)
 
     def __bool__(self) -> bool:
-        raise errors.InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & and | between SArrays")
+        raise errors.InvalidArgumentError(
+            "the truth of an SArray is ambiguous: write & for and, | for or, == 0 for not, with each comparison in parentheses,"
+            " as in (sa > 1) & (sa < 5); sa.is_in([1, 2]) for in; any() or all() for one answer"
+        )
 
 
 ClassRegistry.array = SArray

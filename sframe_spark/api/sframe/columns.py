@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sframe_spark import errors
 from sframe_spark.api.class_registry import ClassRegistry, SFrame, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions, require_name
-from sframe_spark.api.error_hints import call_example
+from sframe_spark.api.error_hints import call_example, not_assignable
 from sframe_spark.api.index_argument_checks import immutable_rows_error, is_row_index
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.node_value_conversion import equal_length, node_from_values, row_count
@@ -100,7 +100,7 @@ class Columns:
     def __setattr__(self, name: str, value: Any) -> None:
         # Instances of users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is ClassRegistry.frame:
-            raise errors.NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
+            raise not_assignable(name)
         super().__setattr__(name, value)
 
     def __contains__(self, name: object) -> bool:
@@ -167,7 +167,7 @@ class Columns:
         ['name', 'id', 'stars']
         """
         if isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
-            raise errors.SchemaError("select_columns takes a list of column names")
+            raise errors.SchemaError(f"select_columns takes a list of column names, as in sf[['a', 'b']], got {text_for_message(column_names)}")
         names: list[str] = []
         classes: list[type] = []
         for item in column_names:
@@ -398,7 +398,12 @@ class Columns:
         +------+
         [1 rows x 1 columns]
         """
-        positions = sorted(self._position(name, errors.ColumnNotFoundError) for name in dict.fromkeys(map(str, column_names)))
+        try:
+            positions = sorted(self._position(name, errors.ColumnNotFoundError) for name in dict.fromkeys(map(str, column_names)))
+        except errors.ColumnNotFoundError as error:
+            if isinstance(column_names, str):
+                error.add_note(f"remove_columns takes a list of names, and each letter of a text is one: write remove_columns([{column_names!r}])")
+            raise
         names = FrameNames.of_strings(without(self._names, positions))
         node = columns_of(self._node, without(all_columns(len(self._names)), positions)) if names else self._empty()._node
         return self._with(node, names) if inplace else make_frame(node, names)
@@ -454,7 +459,7 @@ class Columns:
         {'name': 'ann', 'rating': 5}
         """
         if not isinstance(names, dict):
-            raise errors.SchemaError("names must be a dict from the old name to the new one")
+            raise errors.SchemaError(f"names must be a dict from the old name to the new one, as in {{'a': 'amount'}}, got {text_for_message(names)}")
         for name in names:
             self._position(name, errors.UnknownNameError)
         renamed, positions = list(self._names), first_positions(self._names)

@@ -35,6 +35,23 @@ JOINS_OF_OTHER_LIBRARIES = {
 }
 
 
+def _join_named(how: Any) -> str:
+    """Return advice for a kind of join that other libraries have, such as ``left_outer``; else an empty string.
+
+    Examples
+    --------
+    >>> _join_named("left_outer"), _join_named("full_outer"), _join_named("sideways")
+    (": use how='left'", ": use how='outer'", '')
+    """
+    if not isinstance(how, str):
+        return ""
+    words = how.lower().replace("_", " ").split()
+    joined = "".join(words)
+    if joined in ("leftouter", "rightouter"):
+        return f": use how={joined.removesuffix('outer')!r}"
+    return JOINS_OF_OTHER_LIBRARIES.get(joined.removeprefix("left").removesuffix("outer"), "")
+
+
 class Joins(Relational):
     """Mixin of SFrame: joins by equal keys, and merges of sorted rows."""
 
@@ -94,15 +111,15 @@ class Joins(Relational):
         """
         right = other_frame(right, "join")
         if how not in KINDS:
-            advice = JOINS_OF_OTHER_LIBRARIES.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
-            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{advice}")
+            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{_join_named(how)}")
         pairs = self._join_keys(right, on)
         keys = [(self._position(left_name), right._position(right_name, frame="the other frame")) for left_name, right_name in pairs]
         left_node, right_node, left_types = *with_like_keys(self._node, right._node, keys), self._node.schema
         for (left_name, right_name), (a, b) in zip(pairs, keys, strict=True):
             if left_node.schema[a].kind != right_node.schema[b].kind:
                 raise UnsupportedOperationError(
-                    f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
+                    f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}:"
+                    f" convert one, as in other[{right_name!r}] = other[{right_name!r}].astype({left_node.schema[a].kind})"
                 )
             require_comparable_offsets(column_of(left_node, a), column_of(right_node, b), f"on {left_name!r}", UnsupportedOperationError)
             common = common_encoding(left_node.schema[a], right_node.schema[b])

@@ -85,7 +85,7 @@ class FramePlotting(RowOrder):
         >>> SFrame({"a": [1, 2, 2]}).explore()
         >>> visualization.set_target("auto")
         """
-        optional_part(ROW_BROWSER).explore(self._node, self._names, title or "SFrame")
+        optional_part(ROW_BROWSER).explore(self._node, self._names, str(title or "SFrame"))
 
     def _facts(self) -> list[ColumnFacts]:
         materialize(self._node)

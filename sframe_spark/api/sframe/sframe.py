@@ -11,7 +11,15 @@ import numpy as np
 from sframe_spark.api import display
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
-from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
+from sframe_spark.api.error_hints import (
+    HintedClass,
+    adopt_members,
+    call_example,
+    call_hint,
+    no_frame_member,
+    raise_property_error,
+    refuse_to_be_of_pandas,
+)
 from sframe_spark.api.index_argument_checks import ROW_LIMIT, head_count, is_row_index, masked, row_number, sliced
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io import saved_frames
@@ -165,6 +173,7 @@ class SFrame(
         def __getattr__(self, name: str) -> Any:
             """Raise an error with advice about members that other libraries have."""
             raise_property_error(self, name)
+            refuse_to_be_of_pandas(self, name)
             # A user's subclass may use attributes before it has initialized the frame.
             raise AttributeError(name) if name.startswith("_") else no_frame_member(name, vars(self).get("_names", ()), dir(type(self)))
 
@@ -302,7 +311,10 @@ class SFrame(
             raise SchemaError(NO_VALUES.format(type(key).__name__))
         if isinstance(key, Sequence) or hasattr(key, "__iter__"):
             return self.select_columns(list(key))
-        raise SchemaError(f"columns are chosen by name, rows by an int, a slice or an SArray, not by {type(key).__name__}")
+        raise SchemaError(
+            f"columns are chosen by name, rows by an int, a slice or an SArray, not by {type(key).__name__}: sf['a'] is a column, sf[0] a row,"
+            " sf[sf['a'] > 0] the rows with a condition"
+        )
 
     def head(self, n: int = 10) -> SFrame:
         """Return a frame of the first ``n`` rows.

@@ -22,7 +22,7 @@ from sframe_spark.planner.node import is_builtin
 from sframe_spark.planner.spark_relation import SummedFloats
 from sframe_spark.session.spark_versions import arrow_function
 from sframe_spark.storage.manifest.column_statistics import ColumnStatistics
-from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.types import DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.error_transport import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.python_to_arrow import encode_plain
@@ -178,7 +178,20 @@ def require(name: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
         If the type has another kind.
     """
     if column_type.kind not in kinds:
-        raise UnsupportedOperationError(f"{name} takes a column of {', '.join(kinds)}, not of {column_type.kind}")
+        raise UnsupportedOperationError(f"{name} takes a column of {', '.join(kinds)}, not of {column_type.kind}{_remedy(column_type.kind, kinds)}")
+
+
+def _remedy(kind: str, kinds: Sequence[str]) -> str:
+    """Return how values of another kind become some that an aggregate takes, to end a message; an empty string where that depends on them."""
+    if kind == STR_KIND:
+        return (
+            ": sort() orders texts, and astype(float) reads numbers from them"
+            if DATETIME_KIND in kinds
+            else ": astype(float) reads numbers from texts"
+        )
+    if kind == DATETIME_KIND and FLOAT_KIND in kinds:
+        return ": astype(float) gives seconds since 1970, and astype(datetime.datetime) date-times again"
+    return ": item_length() counts their items, stack() makes a row for each" if kind in (LIST_KIND, DICT_KIND) else ""
 
 
 def define_aggregate(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.spark_columns import Column, F
-from sframe_spark.errors import ExecutionError, SchemaError, SFrameError, TimeFormatError
+from sframe_spark.errors import DateFormatError, ExecutionError, SchemaError, SFrameError, TimeFormatError
 from sframe_spark.expressions.functions.scalar_function import (
     INCREASING,
     STRICTLY_INCREASING,
@@ -497,9 +497,13 @@ def _infer_parsed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> C
 def _compute_parsed(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     texts = array_of(arguments[0], rows)
     has_text = pc.not_equal(texts, "").fill_null(False)
-    parsed = _read(texts.filter(has_text), parameters[0])
+    rows_with_text = np.flatnonzero(has_text.to_numpy(zero_copy_only=False))
+    try:
+        parsed = _read(texts.filter(has_text), parameters[0])
+    except DateFormatError as error:
+        raise DateFormatError(error.value, error.kind, int(rows_with_text[error.row])) from None
     indices = np.full(rows, -1)
-    indices[has_text.to_numpy(zero_copy_only=False)] = np.arange(len(parsed))
+    indices[rows_with_text] = np.arange(len(parsed))
     return parsed.take(pa.array(indices, mask=indices < 0))
 
 
@@ -526,10 +530,11 @@ def _read(texts: pa.Array, form: str, advises: bool = True) -> pa.Array:
 
 def _require(is_valid: np.ndarray, texts: pa.Array, form: str, advises: bool) -> None:
     if not is_valid.all():
-        text = texts[int(np.argmin(is_valid))].as_py()
+        row = int(np.argmin(is_valid))
+        text = texts[row].as_py()
         other = _format_of(text, form) if advises else None
         advice = "give another format, or clean the texts with apply() first" if other is None else f"the format {other!r} reads it"
-        raise ExecutionError(f"{brief(text)} does not match the date format {form!r}: {advice}")
+        raise DateFormatError(brief(text), f"{form!r}: {advice}", row)
 
 
 def _format_of(text: str, form: str) -> str | None:

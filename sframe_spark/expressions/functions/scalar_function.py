@@ -477,7 +477,7 @@ def unsupported(operation: str, types: Sequence[ColumnType]) -> errors.Unsupport
     """Return the error for an operation that is not defined for the kinds of its operands."""
     kinds = [column_type.kind for column_type in types]
     if {INT_KIND, FLOAT_KIND, STR_KIND}.issuperset(kinds):
-        advice = "convert with astype first"
+        advice = "convert with astype first, as in sf['a'].astype(float), or astype(str) for texts"
     elif set(kinds) == {DATETIME_KIND, STR_KIND}:
         advice = "a text becomes a date-time by str_to_datetime(), and a date-time is written as datetime.datetime(2024, 1, 31)"
     else:

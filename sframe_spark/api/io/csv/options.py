@@ -268,6 +268,25 @@ INSTEAD = {
     "null_values": "use na_values",
     "schema_overrides": "use column_type_hints={'a': int}",
     "comment": "use comment_char",
+    "inferSchema": "write nothing: types are found from the values, and column_type_hints={'a': str} names others",
+    "infer_schema_length": "use nrows_to_infer",
+    "quote": "use quote_char",
+    "quotechar": "use quote_char",
+    "escape": "use escape_char",
+    "escapechar": "use escape_char",
+    "nullValue": "use na_values",
+    "multiLine": "write nothing: texts in quotes may have line ends",
+    "skipinitialspace": "use skip_initial_space",
+    "on_bad_lines": "use error_bad_lines=True for an error; read_csv_with_errors() returns such lines",
+    "ignore_errors": "write nothing: lines that fit no columns are left out; read_csv_with_errors() returns them",
+    "try_parse_dates": "read texts, then sf['a'] = sf['a'].str_to_datetime('%Y-%m-%d')",
+    "timestampFormat": "read texts, then sf['a'] = sf['a'].str_to_datetime('%Y-%m-%d')",
+    "dateFormat": "read texts, then sf['a'] = sf['a'].str_to_datetime('%Y-%m-%d')",
+    "converters": "read texts, then sf['a'] = sf['a'].apply(function)",
+    "new_columns": "use header=False, then rename({'X1': 'a', 'X2': 'b'})",
+    "storage_options": "use config.storage_options",
+    "n_threads": "write nothing: files are read by all processors",
+    "batch_size": "write nothing: a frame larger than memory is read in parts",
 }
 
 
@@ -287,8 +306,10 @@ def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases:
     unknown = [name for name in options if name not in aliases]
     if unknown:
         names = [field.name for field in attrs.fields(cast(Any, type(dialect))) if field.name != "url"]
-        advice = "".join(f"; instead of {name} {INSTEAD[name]}" for name in unknown if name in INSTEAD)
-        raise SchemaError(f"{doing} takes no argument {listed(unknown)}{advice}: it takes {', '.join(names)}")
+        advice = [f"instead of {name} {INSTEAD[name]}" for name in unknown if name in INSTEAD]
+        # Who knows what to write instead needs no list of all that may be written.
+        remedy = "; ".join(advice) if len(advice) == len(unknown) else f"{'; '.join([*advice, ''])}it takes {', '.join(names)}"
+        raise SchemaError(f"{doing} takes no argument {listed(unknown)}: {remedy}")
     return cast(OptionsT, attrs.evolve(cast(Any, dialect), **{aliases[name]: value for name, value in options.items()}))
 
 
