@@ -122,7 +122,7 @@ def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     ...     return 2 * number
     >>> twice(axis=1)
     Traceback (most recent call last):
-    sframe_spark.errors.SchemaError: twice() takes no argument 'axis'; write it as in twice(2)
+    sframe_spark.errors.SchemaError: twice() takes no argument 'axis'; write it as in twice(2); for axis: ...
     """
 
     return lambda function: _explaining_errors(function, lambda signature: f"write it as in {example}")
@@ -440,7 +440,7 @@ def refuse_to_be_of_pandas(owner: Any, name: str) -> None:
     for _ in range(4):
         if frame.f_globals.get("__name__") in OF_PANDAS_ALONE:
             join = "" if isinstance(owner, ClassRegistry.array) else ", or first.join(second, on='key')"
-            others = f"pandas puts only frames and columns of its own together, and this is an {type(owner).__name__}"
+            others = f"pandas puts only frames and columns of its own together, not {type(owner).__name__}"
             raise SchemaError(f"{others}: use first.append(second){join}, or to_pandas()")
         if (frame := frame.f_back) is None:  # type: ignore[assignment]
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import traceback
@@ -31,9 +32,9 @@ MISTAKES: list[tuple[Callable[[], Any], type[BaseException], str]] = [
     (
         lambda: pd.concat([FRAME, FRAME]),
         TypeError,
-        "pandas puts only frames and columns of its own together, and this is an SFrame: use first.append(second), or first.join",
+        "pandas puts only frames and columns of its own together, not SFrame: use first.append(second), or first.join",
     ),
-    (lambda: pd.concat([STARS, STARS]), TypeError, "and this is an SArray: use first.append(second), or to_pandas()"),
+    (lambda: pd.concat([STARS, STARS]), TypeError, "not SArray: use first.append(second), or to_pandas()"),
     (lambda: pd.merge(FRAME, FRAME, on="user"), TypeError, "first.join(second, on='key')"),
     (lambda: pd.merge_asof(FRAME, FRAME, on="day"), TypeError, "pandas puts only"),
     (lambda: FRAME.plot.scatter(x="stars", y="day"), AttributeError, "plot() has no 'scatter': sframe_spark.plot(sf['a'], sf['b'])"),
@@ -74,6 +75,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[BaseException], str]] = [
     (lambda: STARS.apply("upper"), TypeError, "apply takes a function, got str: write one, such as str.upper"),
     (lambda: FRAME.apply(lambda row: row.stars), AttributeError, "a row is a dict: write row['stars']"),
     (lambda: FRAME.apply(lambda row: row["stars"] + 1), TypeError, "a missing value is None: fill it first by fillna()"),
+    (lambda: int(STARS), TypeError, "sa.astype(int) converts its values"),
+    (lambda: math.sqrt(STARS), TypeError, "sa.sqrt(), sa.log() and so on"),
     (lambda: STARS.append([1]), RuntimeError, "append takes an SArray, got list: write SArray([1, 2])"),
     (lambda: SFrame({"a": 1}), TypeError, "column 'a': the values of a column come as a sequence, not as int: write a list"),
     (lambda: SFrame.read_csv("x.csv", inferSchema=True), TypeError, "instead of inferSchema write nothing"),

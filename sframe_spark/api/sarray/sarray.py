@@ -420,6 +420,15 @@ class SArray(
     def __deepcopy__(self, memo: Any) -> SArray:
         return SArray(_node=self._node)
 
+    def __int__(self) -> int:
+        raise errors.SchemaError("an SArray is no single number: sa.astype(int) converts its values, int(sa[0]) one of them")
+
+    def __float__(self) -> float:
+        raise errors.SchemaError(
+            "an SArray is no single number: sa.astype(float) converts its values, float(sa[0]) one of them; functions of values are"
+            " sa.sqrt(), sa.log() and so on, or NumPy's, as numpy.sqrt(sa)"
+        )
+
     def __bool__(self) -> bool:
         raise errors.InvalidArgumentError(
             "the truth of an SArray is ambiguous: write & for and, | for or, == 0 for not, with each comparison in parentheses,"
