@@ -297,26 +297,26 @@ FRAME: dict[str, Call] = {
     "to_sql": lambda g: to_sql(g),
 }
 # What they do is no work on rows, or another program's.
-TELLS = "tells what is known, or plans"
-SHOWS = "draws counts that other members make"
+TELLS = "returns known facts, or makes a plan"
+SHOWS = "draws results of other members"
 OTHERS = {
     "SArray": {**dict.fromkeys(("dtype", "shape", "explain", "last_run", "is_materialized", "materialize"), TELLS)}
-    | {"str": "functions of texts, each by its own", "dt": "parts of date-times, each by its own"}
+    | {"str": "functions of texts, each with its own kernel", "dt": "parts of date-times, each with its own kernel"}
     | dict.fromkeys(("plot", "show", "explore"), SHOWS),
     "SFrame": {
         **dict.fromkeys(("dtype", "shape", "explain", "last_run", "is_materialized", "materialize", "is_sorted", "ordering"), TELLS),
         **dict.fromkeys(("column_names", "column_types", "num_columns", "num_rows"), TELLS),
         **dict.fromkeys(("plot", "show", "explore", "summary_page"), SHOWS),
-        **dict.fromkeys(("from_spark", "to_spark", "register_view", "read_delta", "read_iceberg"), "rows of Spark, or of a library's table"),
-        **dict.fromkeys(("read_jdbc", "write_jdbc", "from_table", "to_table"), "rows of Spark, or of a library's table"),
+        **dict.fromkeys(("from_spark", "to_spark", "register_view", "read_delta", "read_iceberg"), "rows from Spark or from another library's table"),
+        **dict.fromkeys(("read_jdbc", "write_jdbc", "from_table", "to_table"), "rows from Spark or from another library's table"),
     },
 }
 # These call what users give, or give and take Python's values, which is one by one by what it is.
 ONE_BY_ONE = {
-    ("SArray", "filter"): "the function's",
-    ("SFrame", "flat_map"): "the function's",
-    ("SFrame", "add_columns_by_cycle"): "the function's",
-    ("SFrame", "to_sql"): "rows that a database's library takes",
+    ("SArray", "filter"): "calls of the function",
+    ("SFrame", "flat_map"): "calls of the function",
+    ("SFrame", "add_columns_by_cycle"): "calls of the function",
+    ("SFrame", "to_sql"): "rows passed to a database library",
 }
 # Being mended.
 OPEN: set[tuple[str, str]] = set()

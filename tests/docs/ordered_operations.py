@@ -63,11 +63,11 @@ def _operation(what: str, names: str, call: str, expected: Any) -> Operation:
 
 
 OPERATIONS: dict[str, list[Operation]] = {
-    "Neighbours": [
+    "Earlier and later rows": [
         _operation("the value of an earlier row", "| | shift | shift | prev, xprev", 'sf["size"].shift(2)', [None, None, 1, 2, 3, 4]),
         _operation("the value of a later row", "| | shift(-1) | shift(-1) | next", 'sf["size"].shift(-1)', [2, 3, 4, 5, 6, None]),
         _operation(
-            "the same, of a key",
+            "the same, within a key",
             "| withLookbackFeatures | shift().over | groupby.shift | prev by",
             'sf.shift("size", by="key")',
             [None, None, 1, 3, 2, 4],
@@ -83,7 +83,7 @@ OPERATIONS: dict[str, list[Operation]] = {
         ),
         _operation("whether the value has changed", "| | ne_missing | ne(shift) | differ", 'sf["key"] != sf["key"].shift()', [1, 1, 1, 0, 1, 1]),
         _operation(
-            *("runs of equal neighbours", "| extractStateIntervals | rle | | ", 'sf.groupby_runs("key", {"n": agg.COUNT()})'),
+            *("runs of equal adjacent rows", "| extractStateIntervals | rle | | ", 'sf.groupby_runs("key", {"n": agg.COUNT()})'),
             {"key": ["a", "b", "a", "b", "a"], "n": [1, 1, 2, 1, 1]},
         ),
     ],
@@ -96,11 +96,11 @@ OPERATIONS: dict[str, list[Operation]] = {
             [4, 7, 5, 5, 10, 8],
         ),
         _operation(
-            *("the same, not further than some rows", "| | forward_fill(limit) | ffill(limit) | ", 'sf["price"].fill_forward(limit=1)'),
+            *("the same, at most some rows away", "| | forward_fill(limit) | ffill(limit) | ", 'sf["price"].fill_forward(limit=1)'),
             [4, 7, 7, 5, 10, 8],
         ),
         _operation(
-            *("the same, not further than a duration", "| | | | ", 'sf.fill_forward("price", on="time", by="key", limit="30s")'),
+            *("the same, at most a duration away", "| | | | ", 'sf.fill_forward("price", on="time", by="key", limit="30s")'),
             [4, 7, None, 5, 10, 8],
         ),
         _operation(
@@ -117,7 +117,7 @@ OPERATIONS: dict[str, list[Operation]] = {
     ],
     "Values so far": [
         _operation(
-            "the running sum of a key",
+            "the running sum within a key",
             "addSummaryColumns | | cum_sum().over | groupby.cumsum | sums by",
             'sf.cumulative_sum("size", by="key")',
             [1, 2, 4, 8, 7, 14],
@@ -166,7 +166,7 @@ OPERATIONS: dict[str, list[Operation]] = {
             [0, 1, 1, 3.25, 4.5625, 5.640625],
         ),
         _operation(
-            "the same, from a value 0 in 1970",
+            "the same, starting from 0 in 1970",
             "ema_halflife(legacy) | | | | ",
             'sf.exponential_smoothing("size", on="time", half_life="1min", interpolation="current", convention="legacy")',
             [1, 1.5, 1.5, 3.375, 4.59375, 5.6484375],
@@ -175,7 +175,7 @@ OPERATIONS: dict[str, list[Operation]] = {
     "Windows of rows": [
         _operation("a rolling mean", "| | rolling_mean | rolling.mean | mavg", 'sf["size"].rolling_mean(-1, 0)', [None, 1.5, 2.5, 3.5, 4.5, 5.5]),
         _operation(
-            "the same, of a key",
+            "the same, within a key",
             "| | rolling_mean().over | groupby.rolling | mavg by",
             'sf.rolling_mean("size", -1, 0, by="key")',
             [None, None, 2, 3.5, 3.5, 5],
@@ -186,7 +186,7 @@ OPERATIONS: dict[str, list[Operation]] = {
             'sf["size"].rolling_sum(-2, 0, min_observations=1)',
             [1, 3, 6, 9, 12, 15],
         ),
-        _operation("a rolling spread", "| | rolling_std | rolling.std | mdev", 'sf["size"].rolling_stdv(-1, 0)', [None, 0.5, 0.5, 0.5, 0.5, 0.5]),
+        _operation("a rolling standard deviation", "| | rolling_std | rolling.std | mdev", 'sf["size"].rolling_stdv(-1, 0)', [None, 0.5, 0.5, 0.5, 0.5, 0.5]),
         _operation("a rolling extreme", "| | rolling_max | rolling.max | mmax", 'sf["size"].rolling_max(-1, 0)', [None, 2, 3, 4, 5, 6]),
         _operation(
             *("any aggregate of the last rows", "| | rolling_map | rolling.apply | ", 'sf.window(None, {"m": agg.MEDIAN("size")}, before=2)["m"]'),
@@ -194,7 +194,7 @@ OPERATIONS: dict[str, list[Operation]] = {
         ),
         _operation(
             *(
-                "the same, of a key",
+                "the same, within a key",
                 "| | rolling(index).over | groupby.rolling.apply | ",
                 'sf.window(None, {"s": agg.SUM("size")}, before=1, by="key")["s"]',
             ),
@@ -216,7 +216,7 @@ OPERATIONS: dict[str, list[Operation]] = {
         ),
         _operation(
             *(
-                "of a key",
+                "within a key",
                 "summarizeWindows(key) | withRangeStats | rolling(group_by) | groupby.rolling | wj1",
                 'sf.window("time", {"s": agg.SUM("size")}, before="2min", by="key")["s"]',
             ),
@@ -275,7 +275,7 @@ OPERATIONS: dict[str, list[Operation]] = {
         ),
         _operation(
             *(
-                "of a key",
+                "within a key",
                 "summarizeIntervals(key) | resample | group_by_dynamic(group_by) | Grouper | xbar by",
                 'sf.groupby_intervals("time", "4min", by="key", operations={"s": agg.SUM("size")})',
             ),
@@ -283,7 +283,7 @@ OPERATIONS: dict[str, list[Operation]] = {
         ),
         _operation(
             *(
-                "called by their ends",
+                "labelled by their ends",
                 "rounding | | label=right | label=right | ",
                 'sf.groupby_intervals("time", "4min", label="right", operations={"n": agg.COUNT()})["time"]',
             ),
@@ -311,7 +311,7 @@ OPERATIONS: dict[str, list[Operation]] = {
         ),
         _operation(
             *(
-                "of days on the clock of a place",
+                "of days in a zone",
                 "| | convert_time_zone | tz_convert | ",
                 'SFrame({"t": [minute(60 * n).replace(tzinfo=UTC) for n in (0, 16, 17, 39)]}).groupby_intervals("t", "1d", zone="America/New_York", operations={"n": agg.COUNT()})["n"]',
             ),
@@ -327,7 +327,7 @@ OPERATIONS: dict[str, list[Operation]] = {
         ),
         _operation(
             *(
-                "all of them, with those without rows",
+                "all intervals, including those without rows",
                 "| resample | upsample | resample | ",
                 'sf.resample("time", "1min", operations={"n": agg.COUNT()})["n"]',
             ),
@@ -370,7 +370,7 @@ OPERATIONS: dict[str, list[Operation]] = {
             [3, 3, 3, 6, None, 9],
         ),
         _operation(
-            "of a key",
+            "within a key",
             "leftJoin(key) | asofJoin | join_asof(by) | merge_asof(by) | aj",
             'sf.asof_join(quotes, on="time", by="key")["bid"]',
             [3, None, 3, 3, None, 9],
@@ -388,7 +388,7 @@ OPERATIONS: dict[str, list[Operation]] = {
             [3, None, None, None, None, None],
         ),
         _operation(
-            "not further than a duration",
+            "at most a duration away",
             "tolerance | tolerance | tolerance | tolerance | ",
             'sf.asof_join(quotes, on="time", by="key", tolerance="1min")["bid"]',
             [3, None, 3, None, None, 9],
@@ -400,7 +400,7 @@ OPERATIONS: dict[str, list[Operation]] = {
             [3, None, 3, 3, 6, 9],
         ),
         _operation(
-            "keys of other names",
+            "keys with different names",
             "| | left_on, right_on | left_on, right_on | ",
             'sf.asof_join(quotes.rename({"time": "at"}), left_on="time", right_on="at", by="key")["bid"]',
             [3, None, 3, 3, None, 9],
@@ -420,7 +420,7 @@ OPERATIONS: dict[str, list[Operation]] = {
             ["first"] * 3 + ["second", "third", "second"],
         ),
         _operation(
-            "the same, of a key",
+            "the same, within a key",
             "| | join_where | | ",
             'sf.join_between(spans, "time", "start", "end", by="key")["name"]',
             ["first", "first", "second"],
@@ -439,10 +439,10 @@ OPERATIONS: dict[str, list[Operation]] = {
         _operation("the rank", "| | rank | rank | rank", 'sf["price"].rank()', [1, 3, None, 2, 5, 4]),
         _operation("the rank among rows of a key", "| | rank().over | groupby.rank | rank by", 'sf.rank("price", by="key")', [1, 1, None, 2, 2, 3]),
         _operation("ranks without gaps", "| | rank(dense) | rank(dense) | ", 'SArray([5, 5, 2, 9]).rank("dense")', [2, 2, 1, 3]),
-        _operation("as a share of all rows", "| | | rank(pct) | ", "SArray([5, 2, 9, 7]).rank(percent=True)", [0.5, 0.25, 1, 0.75]),
+        _operation("as a fraction of all rows", "| | | rank(pct) | ", "SArray([5, 2, 9, 7]).rank(percent=True)", [0.5, 0.25, 1, 0.75]),
         _operation("from the largest", "| | rank(descending) | rank(ascending) | ", 'sf["size"].rank(ascending=False)', [6, 5, 4, 3, 2, 1]),
         _operation("bins by edges", "| | cut | cut | bin", 'sf["size"].cut([2, 4])', [None, None, 0, 0, None, None]),
-        _operation("bins of as many rows", "| | qcut | qcut | xrank", 'sf["size"].qcut(2)', [0, 0, 0, 1, 1, 1]),
+        _operation("bins with equal numbers of rows", "| | qcut | qcut | xrank", 'sf["size"].qcut(2)', [0, 0, 0, 1, 1, 1]),
     ],
     "Aggregates": [
         _operation("the first value", "| earliest | first | first | first", 'sf.groupby("key", {"x": agg.FIRST("price")})["x"]', [4, 7]),
@@ -488,17 +488,17 @@ OPERATIONS: dict[str, list[Operation]] = {
             [datetime(2024, 2, 1), datetime(2024, 2, 2), datetime(2024, 3, 1)],
         ),
         _operation(
-            *("what the times of a key are like", "| describe | | | ", 'sf.describe_time("time", by="key")[["key", "count", "granularity", "gaps"]]'),
+            *("a summary of the times of a key", "| describe | | | ", 'sf.describe_time("time", by="key")[["key", "count", "granularity", "gaps"]]'),
             {"key": ["a", "b"], "count": [4, 2], "granularity": [60.0, 240.0], "gaps": [2, 0]},
         ),
         _operation(
-            "the clock of a place",
+            "times in a zone",
             "| | convert_time_zone | tz_convert | ltime",
             'str(SArray([NOON.replace(tzinfo=UTC)]).in_zone("America/New_York")[0])',
             "2024-03-09 07:00:00-05:00",
         ),
         _operation(
-            "times of a place",
+            "local times to instants",
             "| | replace_time_zone | tz_localize | gtime",
             'str(SArray([NOON]).from_zone("America/New_York")[0])',
             "2024-03-09 12:00:00-05:00",
@@ -520,9 +520,9 @@ def operations_page(no_edit: str) -> str:
     parts = [
         "# Operations on ordered data",
         no_edit,
-        f"{count} operations on rows in order that Flint, Tempo, Polars, pandas and kdb+ have, under the names that they have\n"
-        "there, and the call that each is here. A test runs each call over a small frame and compares the values with those\n"
-        "worked out by hand. What missing values, NaN and ties do is on the page [ordered data](ordered-data.md).",
+        f"These are {count} operations on ordered rows in Flint, Tempo, Polars, pandas and kdb+, with their names there and the\n"
+        "call that does the same here. A test runs each call over a small frame and compares the values with those worked out\n"
+        "by hand. The treatment of missing values, NaN and ties is described in [ordered data](ordered-data.md).",
     ]
     for title, operations in OPERATIONS.items():
         head = ["| what | " + " | ".join(LIBRARIES) + " | here |", "| --- |" + " --- |" * (len(LIBRARIES) + 1)]

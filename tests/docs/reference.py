@@ -31,7 +31,7 @@ FLAGS = (
     *("keeps_dense", "keeps_domain", "takes_wider"),
 )
 CHOSEN = {
-    RowChoice.FILTER: "rows of the input, each by a test of its own values",
+    RowChoice.FILTER: "rows of the input, each chosen by its own values",
     RowChoice.REORDER: "all rows of the input in another order",
     RowChoice.UNITE: "all rows of all inputs, one input after the other",
     RowChoice.OTHER: "unchanged rows of the inputs",
@@ -58,8 +58,8 @@ def laws_page() -> str:
     """All laws by stage: equation, docstring, and the shortest golden pair where it fires."""
     cases = [case for group in read_case_files(ROOT / "tests" / "golden" / "laws").values() for case in group]
     introduction = (
-        "The optimizer runs these stages in order, each until none of its laws applies. How a law is read, written and tested: "
-        "[extending](extending.md#a-law)."
+        "The optimizer runs these stages in order, each until none of its laws applies. [Extending](extending.md#a-law) explains how laws are read, "
+        "written and tested."
     )
     parts = ["# Laws", NO_EDIT, wrapped(introduction)]
     for stage in STAGES:
@@ -89,9 +89,9 @@ def operators_page() -> str:
             room = package if package != "operators" else rooms_below[0] if rooms_below else "relational"
             rooms.setdefault(room, []).append(kind)
     introduction = (
-        "What each operator says about itself, by which the engine and the laws know it. *Needs* is what it asks of the rows of its inputs; the "
-        "words are those of `Need` and `Traits` in `planner/`; what it *has* are capabilities "
-        "(`planner/operator_capabilities.py`). How one is written: [extending](extending.md#an-operator-with-state)."
+        "This page lists what each operator declares; the engine and the laws know nothing else about it. *Needs* is what it requires of the rows "
+        "of its inputs. The words are those of `Need` and `Traits` in `planner/`. *Capabilities* are those of `planner/operator_capabilities.py`. "
+        "[Extending](extending.md#an-operator-with-state) explains how to write an operator."
     )
     parts = ["# Operators", NO_EDIT, wrapped(introduction)]
     for room, kinds in sorted(rooms.items()):
@@ -108,9 +108,9 @@ def function_parts() -> Iterator[str]:
             one_by_one.setdefault(name, {}).update(dict.fromkeys(_told(types)))
     yield "## Scalar functions"
     yield wrapped(
-        "One value of the values of a row; members of frames and columns are made of them. Arrow kernels compute all rows at once, but for the "
-        "columns in the last column of this table, whose values Python looks at one by one. Where there is a Spark expression, queries take it for "
-        "the types that it knows, and the kernel, on batches of rows, for the others."
+        "A scalar function computes one value from the values of a row; members of frames and columns are made from them. Arrow kernels compute all "
+        "rows at once, except for the column types in the last column of this table, whose values are handled one by one in Python. If there is a "
+        "Spark expression, queries use it for the types that it supports, and use the kernel, on batches of rows, for the others."
     )
     rows = ["| Function | Spark expression | One by one |", "| --- | --- | --- |"]
     for name, function in sorted(own_functions().items()):
@@ -123,9 +123,9 @@ def member_parts() -> Iterator[str]:
     """The members of columns and frames: what they plan, and where Python looks at values."""
     yield "## Members"
     yield wrapped(
-        "What each public member of columns and frames plans, found by calling it on columns of numbers, texts, date-times, arrays, lists of texts "
-        "and dicts of ints: operators, scalar functions and aggregates, which are described above. Where the last column is empty nothing is done "
-        "row by row in Python; a test counts the calls that are made for more rows."
+        "These tables show what each public member of columns and frames plans: operators, scalar functions and aggregates, which are described "
+        "above. They were found by calling the member on columns of numbers, texts, date-times, arrays, lists of texts and dicts of ints. If the "
+        "last column is empty, nothing is done row by row in Python; a test counts the calls that are made for more rows."
     )
     for kind in (sframe_spark.SArray, sframe_spark.SFrame):
         yield f"### {kind.__name__}"
@@ -151,19 +151,25 @@ def operator_parts(kind: type[Operator]) -> Iterator[str]:
     yield f"### `{kind.name}`"
     yield wrapped(sentence(kind))
     flags = [f"`{flag}`" for flag in FLAGS if getattr(kind, flag) is True]
-    lines = [f"says {', '.join(flags)}"] if flags else []
+    lines = [f"declares {', '.join(flags)}"] if flags else []
     if kind.row_choice is not None:
         lines.append(f"rows of the output: {CHOSEN[kind.row_choice]}")
     if capabilities := [f"`{name}`" for name in CAPABILITIES if getattr(kind, name) is not None]:
-        lines.append(f"has {', '.join(capabilities)}")
+        lines.append(f"capabilities: {', '.join(capabilities)}")
     lines.append(f"computed by {computed_by(kind)}")
     if isinstance(kind.spark_cost, SparkCost) and kind.spark_cost.is_inlined:
-        lines.append("as cheap for Spark as reading rows")
+        lines.append("costs Spark no more than reading the rows")
     if needs := needs_of(kind):
         lines.append(f"needs {needs}")
     if kind.infer_properties is not Operator.infer_properties:
-        lines.append(f"order of its rows: {sentence(kind.infer_properties)}")
+        lines.append(f"order of its rows: {order_of_rows(kind)}")
     yield "\n".join(textwrap.fill(f"* {line}", 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) for line in lines)
+
+
+def order_of_rows(kind: type[Operator]) -> str:
+    """What it says of the order of its rows, as a phrase."""
+    text = sentence(kind.infer_properties).removeprefix("Return properties: ").removeprefix("Return properties ").removeprefix("Return ")
+    return text[0].lower() + text[1:]
 
 
 def computed_by(kind: type[Operator]) -> str:
@@ -172,11 +178,11 @@ def computed_by(kind: type[Operator]) -> str:
         return "reading rows by number"
     ways = []
     if kind.has_kernel is not False:
-        ways.append("a kernel over any run of rows")
+        ways.append("a kernel over any range of rows")
     if kind.whole_kernel is not None:
         ways.append("a kernel over all rows")
     if hasattr(kind, "part_of"):
-        ways.append("parts of runs of rows")
+        ways.append("partial results of ranges of rows")
     return ", ".join([*ways, "Spark"] if kind.plan_to_operator is not Operator.plan_to_operator else ways)
 
 
@@ -193,8 +199,8 @@ def needs_of(kind: type[Operator]) -> str:
 def members_page() -> str:
     """Which file has which public member of the public classes."""
     introduction = (
-        "Where to find a public member: the public classes are made of mixins, one theme a file. A row is a file of `sframe_spark/`, the sentence "
-        "with which it begins, and the members that stand in it."
+        "This page shows where to find a public member. The public classes are made of mixins, one theme per file. Each row is a file of "
+        "`sframe_spark/`, with the first sentence of its docstring and the members in it."
     )
     parts = ["# Members and their files", NO_EDIT, wrapped(introduction)]
     for kind in PUBLIC_CLASSES:
