@@ -39,7 +39,7 @@ class RowNumber(SequentialOperator):
         return (INT,)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties that say that the numbers ascend strictly, and their bounds."""
+        """Return properties: the numbers ascend strictly, and have known bounds."""
         rows = facts[0].length.rows
         bounds = {0: (self.start, self.start + rows - 1)} if rows else {}
         return RelationProperties(derive.row_number(OrderingProperties(), 0), bounds=bounds)

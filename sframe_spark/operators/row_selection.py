@@ -261,7 +261,7 @@ class Reverse(RowsByIndex):
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties with all orders reversed; properties that do not depend on order stay."""
+        """Return properties: all orders are reversed; properties that do not depend on order stay."""
         return inputs[0].reordered(inputs[0].order.reverse())
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:

@@ -28,15 +28,15 @@ from sframe_spark.rewrite_laws import (
 )
 
 STAGES: tuple[Stage, ...] = (
-    Stage("share", "equal subplans become one node first, so that later laws can recognise what is equal by identity"),
-    Stage("expand", "operators for readers of plans become the few forms that the other laws know"),
+    Stage("share", "equal subplans become one node first, so that later laws can recognize equal subplans by identity"),
+    Stage("expand", "operators that exist for readability become the few forms that the other laws handle"),
     Stage("fuse", "row-wise regions become one program before anything moves, so that moving it is one step", top_down=True, back_to="fuse"),
-    Stage("select", "masks join the rows they filter once equal masks have been recognised", top_down=True, also=("fuse",)),
-    Stage("narrow", "columns that nobody reads are dropped in one walk down from the result: a node has what all its readers read"),
+    Stage("select", "masks become columns of the rows that they filter, after equal masks have been recognized", top_down=True, also=("fuse",)),
+    Stage("narrow", "columns that nobody reads are dropped in one walk down from the result; a node keeps the columns of all its readers"),
     Stage("pushdown", "rows and orders that are not needed are dropped as close to the sources as possible", also=("expand",), back_to="narrow"),
     Stage("merge", "programs that pushdown brought together are fused again", top_down=True, also=("fuse",), back_to="narrow"),
     Stage("order", "sorts that nobody observes are dropped when the final shape of the plan is known", back_to="narrow"),
-    Stage("unite", "subplans that have become equal on the way are one node, computed once", also=("share",), back_to="narrow"),
+    Stage("unite", "subplans that have become equal meanwhile become one node, which is computed once", also=("share",), back_to="narrow"),
 )
 
 # A stage tries its laws in this order: at each node the first law that applies wins.

@@ -13,7 +13,7 @@ from sframe_spark.rewrite_laws.pruning_by_recorded_bounds import mask_ranges
 
 @law("filter_rows(f(source), m) = filter_rows(f(rows of source that may meet m), m)", stage="pushdown", on="filter_rows", alone=True)
 def filter_pushed_into_source(node: PlannerNode) -> PlannerNode | None:
-    """A source that makes use of predicates leaves out rows; the filter stays, so what it leaves in does no harm."""
+    """A source that uses predicates skips rows that cannot match. The filter stays and drops any other rows."""
     child = node.inputs[0]
     if not isinstance(child.operator, GeneralizedTransform):
         return None

@@ -33,7 +33,7 @@ def rows_in(second: SecondOrder, source: SegmentSource) -> PlannerNode:
 
 @law("sort(source, by) = sort(source in its second order, by) where that is the first of by", stage="pushdown", on="sort")
 def sort_of_second_order(node: PlannerNode) -> PlannerNode | None:
-    """Rows that are equal in what they are sorted by keep their order in both."""
+    """Rows that are equal in the sort columns keep their order in both."""
     assert isinstance(node.operator, Sort)
     child, source = node.inputs[0], whole(node.inputs[0])
     if source is None:
@@ -47,7 +47,7 @@ def sort_of_second_order(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(f(source), m) = f(sort(filter_rows(source in its second order, m), row number))", stage="pushdown", on="filter_rows")
 def filter_of_second_order(node: PlannerNode) -> PlannerNode | None:
-    """Rows with few values of the column are neighbours in its order: the others are not read, and these are few to sort."""
+    """In the order of a column, rows with a few of its values are adjacent: other rows are not read, and few must be sorted back."""
     masked = MaskedRows.of(node)
     source = whole(masked.rows)
     if source is None or masked.program.may_call_python or masked.program.may_fail:

@@ -84,8 +84,7 @@ def date_parts() -> Iterator[str]:
     )
     yield table_of(DATE_PARTS.values(), lambda line: line.column is not None)
     yield wrapped(
-        "`split_datetime` makes columns of several parts, with these names (`us` is `microsecond`); `strftime(format)` is "
-        "`datetime_to_str(format)`."
+        "`split_datetime` makes columns of several parts, with these names (`us` is `microsecond`); `strftime(format)` is `datetime_to_str(format)`."
     )
 
 
@@ -96,7 +95,7 @@ def numpy_parts() -> Iterator[str]:
         "of two numbers are lazy columns too, for two columns of equal length or a column and a number. The table says so if two ints give an int."
     )
     rows = ["| Function | Gives |", "| --- | --- |"]
-    rows += [f"| `np.{line.name}(a, b)` | {line.summary}{'; an int of two ints' if line.ints_stay else ''} |" for line in PAIR_FUNCTIONS.values()]
+    rows += [f"| `np.{line.name}(a, b)` | {line.summary}{'; an int for two ints' if line.ints_stay else ''} |" for line in PAIR_FUNCTIONS.values()]
     yield "\n".join(rows)
     yield wrapped(
         "NumPy's forms of the operators (`np.add`, `np.equal`, `np.logical_and` and so on), `np.where`, `np.clip`, `np.round` and `np.isin` are "

@@ -186,7 +186,9 @@ OPERATIONS: dict[str, list[Operation]] = {
             'sf["size"].rolling_sum(-2, 0, min_observations=1)',
             [1, 3, 6, 9, 12, 15],
         ),
-        _operation("a rolling standard deviation", "| | rolling_std | rolling.std | mdev", 'sf["size"].rolling_stdv(-1, 0)', [None, 0.5, 0.5, 0.5, 0.5, 0.5]),
+        _operation(
+            "a rolling standard deviation", "| | rolling_std | rolling.std | mdev", 'sf["size"].rolling_stdv(-1, 0)', [None, 0.5, 0.5, 0.5, 0.5, 0.5]
+        ),
         _operation("a rolling extreme", "| | rolling_max | rolling.max | mmax", 'sf["size"].rolling_max(-1, 0)', [None, 2, 3, 4, 5, 6]),
         _operation(
             *("any aggregate of the last rows", "| | rolling_map | rolling.apply | ", 'sf.window(None, {"m": agg.MEDIAN("size")}, before=2)["m"]'),

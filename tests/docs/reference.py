@@ -162,13 +162,13 @@ def operator_parts(kind: type[Operator]) -> Iterator[str]:
     if needs := needs_of(kind):
         lines.append(f"needs {needs}")
     if kind.infer_properties is not Operator.infer_properties:
-        lines.append(f"order of its rows: {order_of_rows(kind)}")
+        lines.append(f"properties of its rows: {row_properties(kind)}")
     yield "\n".join(textwrap.fill(f"* {line}", 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) for line in lines)
 
 
-def order_of_rows(kind: type[Operator]) -> str:
-    """What it says of the order of its rows, as a phrase."""
-    text = sentence(kind.infer_properties).removeprefix("Return properties: ").removeprefix("Return properties ").removeprefix("Return ")
+def row_properties(kind: type[Operator]) -> str:
+    """What it declares about its rows, as a phrase."""
+    text = sentence(kind.infer_properties).removeprefix("Return properties: ").removeprefix("Return ")
     return text[0].lower() + text[1:]
 
 

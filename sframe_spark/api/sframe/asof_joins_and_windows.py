@@ -1,4 +1,4 @@
-"""Members of SFrame that look at rows with a near key: as-of joins, and aggregates over windows of a key."""
+"""Members of SFrame that combine rows with near keys: as-of joins, and aggregates over windows of a key."""
 
 from __future__ import annotations
 

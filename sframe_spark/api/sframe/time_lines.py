@@ -1,4 +1,4 @@
-"""Members of SFrame about time lines: sessions of rows that follow each other closely, and what the times of each key are like."""
+"""Members of SFrame about time lines: sessions of rows that follow each other closely, and a summary of the times of each key."""
 
 from __future__ import annotations
 

@@ -125,12 +125,12 @@ NUMBER_FUNCTIONS = by_name(
         _line(np.exp, "Return e to the power of each number.", "[0, 1, None]", "[1.0, 2.718281828459045, None]"),
         _line(np.exp2, "Return 2 to the power of each number.", "[3, -1, None]", "[8.0, 0.5, None]"),
         _line(np.expm1, "Return e to the power of each number, minus 1, exact for numbers close to 0.", "[0, 1e-12]", "[0.0, 1.0000000000005e-12]"),
-        _line(np.log, "Return the natural logarithm of each number: -inf of 0, NaN of numbers below.", "[1, 0, -1, None]", "[0.0, -inf, nan, None]"),
-        _line(np.log2, "Return the logarithm to base 2 of each number: -inf of 0, NaN of numbers below.", "[8, 0, None]", "[3.0, -inf, None]"),
-        _line(np.log10, "Return the logarithm to base 10 of each number: -inf of 0, NaN of numbers below.", "[1000, 0, None]", "[3.0, -inf, None]"),
+        _line(np.log, "Return the natural logarithm of each number: -inf for 0, NaN below 0.", "[1, 0, -1, None]", "[0.0, -inf, nan, None]"),
+        _line(np.log2, "Return the logarithm to base 2 of each number: -inf for 0, NaN below 0.", "[8, 0, None]", "[3.0, -inf, None]"),
+        _line(np.log10, "Return the logarithm to base 10 of each number: -inf for 0, NaN below 0.", "[1000, 0, None]", "[3.0, -inf, None]"),
         _line(np.log1p, "Return the natural logarithm of 1 plus each number, exact for numbers close to 0.", "[0, 1e-20, -1]", "[0.0, 1e-20, -inf]"),
         _line(
-            np.sqrt, "Return the square root of each number: NaN of numbers below 0.", "[4, 2.25, -1]", "[2.0, 1.5, nan]", column=lambda x: F.sqrt(x)
+            np.sqrt, "Return the square root of each number: NaN for numbers below 0.", "[4, 2.25, -1]", "[2.0, 1.5, nan]", column=lambda x: F.sqrt(x)
         ),
         _line(np.cbrt, "Return the cube root of each number.", "[8, -27]", "[2.0, -3.0]"),
         _line(
@@ -141,7 +141,7 @@ NUMBER_FUNCTIONS = by_name(
             of_ints=np.square,
             column=lambda x: x * x,
         ),
-        _line(np.reciprocal, "Return 1 divided by each number: inf of 0.", "[4, 0, None]", "[0.25, inf, None]"),
+        _line(np.reciprocal, "Return 1 divided by each number: inf for 0.", "[4, 0, None]", "[0.25, inf, None]"),
         _line(
             np.sign,
             "Return -1, 0 or 1 by the sign of each number; ints stay ints.",
@@ -182,15 +182,15 @@ NUMBER_FUNCTIONS = by_name(
         _line(np.sin, "Return the sine of each angle in radians.", "[0, None]", "[0.0, None]"),
         _line(np.cos, "Return the cosine of each angle in radians.", "[0, None]", "[1.0, None]"),
         _line(np.tan, "Return the tangent of each angle in radians.", "[0, None]", "[0.0, None]"),
-        _line(np.arcsin, "Return the angle in radians that has each number as its sine: NaN beyond -1 to 1.", "[0, 2]", "[0.0, nan]"),
-        _line(np.arccos, "Return the angle in radians that has each number as its cosine: NaN beyond -1 to 1.", "[1, 2]", "[0.0, nan]"),
+        _line(np.arcsin, "Return the angle in radians that has each number as its sine: NaN outside -1 to 1.", "[0, 2]", "[0.0, nan]"),
+        _line(np.arccos, "Return the angle in radians that has each number as its cosine: NaN outside -1 to 1.", "[1, 2]", "[0.0, nan]"),
         _line(np.arctan, "Return the angle in radians that has each number as its tangent.", "[0, None]", "[0.0, None]"),
         _line(np.sinh, "Return the hyperbolic sine of each number.", "[0, None]", "[0.0, None]"),
         _line(np.cosh, "Return the hyperbolic cosine of each number.", "[0, None]", "[1.0, None]"),
         _line(np.tanh, "Return the hyperbolic tangent of each number.", "[0, None]", "[0.0, None]"),
         _line(np.arcsinh, "Return the number that has each number as its hyperbolic sine.", "[0, None]", "[0.0, None]"),
-        _line(np.arccosh, "Return the number that has each number as its hyperbolic cosine: NaN of numbers below 1.", "[1, 0]", "[0.0, nan]"),
-        _line(np.arctanh, "Return the number that has each number as its hyperbolic tangent: NaN beyond -1 to 1.", "[0, 1, 2]", "[0.0, inf, nan]"),
+        _line(np.arccosh, "Return the number that has each number as its hyperbolic cosine: NaN for numbers below 1.", "[1, 0]", "[0.0, nan]"),
+        _line(np.arctanh, "Return the number that has each number as its hyperbolic tangent: NaN outside -1 to 1.", "[0, 1, 2]", "[0.0, inf, nan]"),
         _line(
             np.degrees,
             "Return each angle in radians in degrees.",
@@ -209,7 +209,7 @@ NUMBER_FUNCTIONS = by_name(
         ),
         _line(
             np.isnan,
-            "Return 1 where a number is NaN, else 0; missing stays missing.",
+            "Return 1 if a number is NaN, else 0; missing stays missing.",
             "[1.5, float('nan'), None]",
             "[0, 1, None]",
             is_truth=True,
@@ -217,7 +217,7 @@ NUMBER_FUNCTIONS = by_name(
         ),
         _line(
             np.isinf,
-            "Return 1 where a number is infinite, else 0; missing stays missing.",
+            "Return 1 if a number is infinite, else 0; missing stays missing.",
             "[1.5, float('-inf'), None]",
             "[0, 1, None]",
             is_truth=True,
@@ -225,7 +225,7 @@ NUMBER_FUNCTIONS = by_name(
         ),
         _line(
             np.isfinite,
-            "Return 1 where a number is neither NaN nor infinite, else 0; missing stays missing.",
+            "Return 1 if a number is neither NaN nor infinite, else 0; missing stays missing.",
             "[1.5, float('nan'), None]",
             "[1, 0, None]",
             is_truth=True,
@@ -265,8 +265,8 @@ PAIR_FUNCTIONS = {
     for line in (
         PairFunction(np.arctan2, "the angle in radians of the point with the second number as x and the first as y"),
         PairFunction(np.copysign, "the first number with the sign of the second"),
-        PairFunction(np.fmax, "the larger of two numbers; beside NaN the other one", ints_stay=True),
-        PairFunction(np.fmin, "the smaller of two numbers; beside NaN the other one", ints_stay=True),
+        PairFunction(np.fmax, "the larger of two numbers; if one is NaN, the other", ints_stay=True),
+        PairFunction(np.fmin, "the smaller of two numbers; if one is NaN, the other", ints_stay=True),
         PairFunction(np.fmod, "the remainder of a division, with the sign of the first number; NaN for a divisor of 0"),
         PairFunction(np.heaviside, "0 for a first number below 0, 1 for one above, and the second number for 0"),
         PairFunction(np.hypot, "the length of the hypotenuse of a right triangle"),
@@ -274,7 +274,7 @@ PAIR_FUNCTIONS = {
         PairFunction(np.logaddexp2, "the logarithm to base 2 of the sum of two numbers whose logarithms to base 2 are given"),
         PairFunction(np.maximum, "the larger of two numbers; NaN if one is NaN", ints_stay=True),
         PairFunction(np.minimum, "the smaller of two numbers; NaN if one is NaN", ints_stay=True),
-        PairFunction(np.nextafter, "the next float from the first number on towards the second"),
+        PairFunction(np.nextafter, "the next float after the first number towards the second"),
         PairFunction(np.remainder, "the remainder of a division, with the sign of the second number; NaN for a divisor of 0"),
     )
 }

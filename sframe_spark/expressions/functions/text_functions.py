@@ -350,7 +350,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "swapcase",
-            "Return the texts with upper case for lower case, and the other way round.",
+            "Return the texts with upper and lower case swapped.",
             "['Ann']",
             "",
             "['aNN']",
@@ -358,7 +358,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "casefold",
-            "Return the texts in a form that is equal for texts that differ in case only.",
+            "Return the texts in a form that is equal for texts that differ only in case.",
             "['Straße']",
             "",
             "['strasse']",
@@ -376,7 +376,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "lstrip",
-            "Return the texts without whitespace, or some characters, at the begin.",
+            "Return the texts without whitespace, or some characters, at the beginning.",
             "['  ann ']",
             "",
             "['ann ']",
@@ -416,7 +416,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "replace",
-            "Return the texts with another text in the place of one that is found in them.",
+            "Return the texts with every match of a text replaced by another.",
             "['a-b-c', None]",
             "'-', '+'",
             "['a+b+c', None]",
@@ -427,7 +427,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "repeat",
-            "Return each text several times in a row; empty if the number is not positive.",
+            "Return each text repeated several times; empty if the number is not positive.",
             "['ab', None]",
             "2",
             "['abab', None]",
@@ -438,7 +438,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "zfill",
-            "Return the texts with zeros before them, but after a sign, to a width.",
+            "Return the texts padded with zeros to a width, after a sign.",
             "['7', '-7']",
             "3",
             "['007', '-07']",
@@ -448,7 +448,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "extract",
-            "Return what a group of a regular expression first matches in each text; missing where nothing matches.",
+            "Return the first match of a group of a regular expression in each text; missing if nothing matches.",
             "['key=12', 'none']",
             "r'=(\\d+)'",
             "['12', None]",
@@ -480,7 +480,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "find",
-            "Return the place of the first character of a text in each text; -1 where it is not found.",
+            "Return the position of the first character of a text in each text; -1 if it is not found.",
             "['héllo', 'x']",
             "'l'",
             "[2, -1]",
@@ -492,7 +492,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "rfind",
-            "Return the place of the first character of the last match of a text in each text; -1 where it is not found.",
+            "Return the position of the first character of the last match of a text in each text; -1 if it is not found.",
             "['hello', 'x']",
             "'l'",
             "[3, -1]",
@@ -503,7 +503,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "startswith",
-            "Return 1 where a text begins with another, else 0.",
+            "Return 1 if a text begins with another, else 0.",
             "['ann', 'bob', None]",
             "'a'",
             "[1, 0, None]",
@@ -515,7 +515,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "endswith",
-            "Return 1 where a text ends with another, else 0.",
+            "Return 1 if a text ends with another, else 0.",
             "['ann', 'bob', None]",
             "'b'",
             "[0, 1, None]",
@@ -527,7 +527,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "contains",
-            "Return 1 where a regular expression, or with ``regex=False`` a text, is found in a text, else 0.",
+            "Return 1 if a regular expression, or with ``regex=False`` a text, is found in a text, else 0.",
             "['ann', 'bob', None]",
             "'n+$'",
             "[1, 0, None]",
@@ -539,7 +539,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "match",
-            "Return 1 where a text begins with a match of a regular expression, else 0.",
+            "Return 1 if a text begins with a match of a regular expression, else 0.",
             "['a1', '1a']",
             "'[a-z]'",
             "[1, 0]",
@@ -550,7 +550,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "fullmatch",
-            "Return 1 where a regular expression matches all of a text, else 0.",
+            "Return 1 if a regular expression matches all of a text, else 0.",
             "['a1', 'a1b']",
             "'[a-z][0-9]'",
             "[1, 0]",
@@ -561,7 +561,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "like",
-            "Return 1 where a ``LIKE`` pattern of SQL matches all of a text: % is any text, _ any character, else 0.",
+            "Return 1 if a ``LIKE`` pattern of SQL matches all of a text: % is any text, _ any character, else 0.",
             "['ann', 'bob']",
             "'a%'",
             "[1, 0]",
@@ -583,7 +583,7 @@ TEXT_FUNCTIONS = by_name(
         ),
         _line(
             "rsplit",
-            "Return a list of the parts of each text, which is split from its end.",
+            "Return a list of the parts of each text, split from its end.",
             "['a.b.c']",
             "'.', 1",
             "[['a.b', 'c']]",
@@ -604,54 +604,54 @@ TEXT_FUNCTIONS = by_name(
             check=lambda separator: _require_text("a separator", separator),
         ),
         *[
-            _line(f"is{name}", f"Return 1 where a text {what}, else 0.", values, "", printed, kernel, "", result=LOGICAL)
+            _line(f"is{name}", f"Return 1 if a text {what}, else 0.", values, "", printed, kernel, "", result=LOGICAL)
             for name, what, values, printed, kernel in (
                 (
                     "alpha",
-                    "has letters only, one at least",
+                    "has only letters, at least one",
                     "['é', 'a1', '']",
                     "[1, 0, 0]",
                     of_ascii_and_others(pc.ascii_is_alpha, all_characters(str.isalpha)),
                 ),
                 (
                     "alnum",
-                    "has letters and digits only, one at least",
+                    "has only letters and digits, at least one",
                     "['a1', 'a b']",
                     "[1, 0]",
                     of_ascii_and_others(pc.ascii_is_alnum, all_characters(str.isalnum)),
                 ),
                 (
                     "digit",
-                    "has digits only, one at least",
+                    "has only digits, at least one",
                     "['12', '1.5', '']",
                     "[1, 0, 0]",
                     of_ascii_and_others(pc.ascii_is_decimal, all_characters(str.isdigit)),
                 ),
                 (
                     "decimal",
-                    "has decimal digits only, one at least",
+                    "has only decimal digits, at least one",
                     "['12', '²']",
                     "[1, 0]",
                     of_ascii_and_others(pc.ascii_is_decimal, all_characters(str.isdecimal)),
                 ),
                 (
                     "numeric",
-                    "has characters of numbers only, one at least",
+                    "has only numeric characters, at least one",
                     "['12', '½', 'x']",
                     "[1, 1, 0]",
                     of_ascii_and_others(pc.ascii_is_decimal, all_characters(str.isnumeric)),
                 ),
-                ("space", "has whitespace only, one at least", "[' ', '']", "[1, 0]", all_characters(str.isspace)),
+                ("space", "has only whitespace, at least one character", "[' ', '']", "[1, 0]", all_characters(str.isspace)),
                 (
                     "upper",
-                    "has letters in upper case, and none in another",
+                    "has upper-case letters and no other letters",
                     "['A1', 'Ab', '1']",
                     "[1, 0, 0]",
                     of_ascii_and_others(pc.ascii_is_upper, of_one_case(str.isupper, str.islower)),
                 ),
                 (
                     "lower",
-                    "has letters in lower case, and none in another",
+                    "has lower-case letters and no other letters",
                     "['a1', 'Ab', '1']",
                     "[1, 0, 0]",
                     of_ascii_and_others(pc.ascii_is_lower, of_one_case(str.islower, str.isupper)),

@@ -280,7 +280,7 @@ def restored_row(stream: bytes) -> LastRow:
 @register
 @attrs.frozen
 class FillIntervals(SequentialOperator):
-    """Rows in order of a label; before each row, new rows for the labels that are missing between it and the row before.
+    """The rows, in order of a label, with new rows for the labels that are missing between two rows.
 
     Parameters
     ----------

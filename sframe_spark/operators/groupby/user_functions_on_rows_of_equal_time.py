@@ -117,7 +117,7 @@ class MapCycles(RunOperator):
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: rows keep their order, and nothing is known about the new columns."""
+        """Return properties: rows keep their order, and the new columns have no known properties."""
         return inputs[0].project([*range(facts[0].width), *[None] * len(self.types)])
 
     def function_calls(self, width: int) -> FunctionCalls:

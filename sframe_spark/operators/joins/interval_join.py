@@ -56,7 +56,7 @@ MAX_LEFT_ROWS_IN_ANY_ORDER = 131_072
 @register
 @attrs.frozen
 class IntervalJoin(ExpandingOperator):
-    """Pairs of rows of two inputs whose intervals meet and that are equal in some columns.
+    """Pairs of rows of two inputs that have overlapping intervals and are equal in some columns.
 
     The output has all columns of the first input, followed by some of the second. Rows of the first input come in order, each with its matches in
     the order of the second input, or of a column of it. The second input is in ascending order of the starts of its intervals. Rows with a missing or
@@ -143,7 +143,7 @@ class IntervalJoin(ExpandingOperator):
         return (*inputs[0], *(inputs[1][position] for position in self.values))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: rows are in the order of the first input; those that are equal there may be in that of the second."""
+        """Return properties: rows are in the order of the first input; its ties may be in the order of the second."""
         width = facts[0].width
         left_columns, right_columns = list(range(width)), list(range(width, width + facts[1].width))
         left, right = inputs[0].order, inputs[1].order.project({column: position for position, column in enumerate(right_columns)})

@@ -237,7 +237,7 @@ class SourceParts(Source):
 @register
 @attrs.frozen(cache_hash=True)
 class ScanParts(ExpandingOperator):
-    """The rows in parts of sources, given their numbers: some columns, maybe without rows that do not meet a predicate."""
+    """The rows of parts of sources, given by their numbers: some columns, possibly without rows that do not meet a predicate."""
 
     name: ClassVar[str] = "scan_parts"
     deterministic: ClassVar[bool] = True
@@ -263,7 +263,7 @@ class ScanParts(ExpandingOperator):
         return Length.unknown(at_most=sum(bounds) if len(bounds) == len(self.parts) else self.table.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return the order and the keys that the source claims, which hold for some of its rows, too."""
+        """Return the order and the keys that the source claims, which also hold for any subset of its rows."""
         recorded = projected_order(self.table.recorded, self.positions)
         return RelationProperties(OrderingProperties(orderings=list(map(requirement, recorded.orderings)), keys=list(recorded.keys)))
 

@@ -29,7 +29,7 @@ from sframe_spark.values.datetimes import from_microseconds
 @register
 @attrs.frozen
 class FillForward(RowsBefore):
-    """For each row its values, where they are missing the last known values of the rows before it with the same key.
+    """The rows, with missing values replaced by the last known values of earlier rows with the same key.
 
     Parameters
     ----------

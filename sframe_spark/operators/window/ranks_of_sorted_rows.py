@@ -62,7 +62,7 @@ class RanksSoFar:
 @register
 @attrs.frozen
 class RanksOfSortedRows(SequentialOperator):
-    """Of rows in the order of keys, then of a value, three numbers for each row, which are missing where the value is.
+    """For rows in the order of keys, then of a value: three numbers for each row, which are missing if the value is.
 
     They count within the key, from 1: the number of the row, the number of the first row that is equal to it, and the number of its value among the
     distinct values. Missing values are not counted. Values are equal as keys are: NaN equals NaN, both zeros, and date-times of one instant.

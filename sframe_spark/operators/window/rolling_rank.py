@@ -28,7 +28,7 @@ METHODS = ("average", "min", "max")
 @register
 @attrs.frozen
 class RollingRank(RowsBefore):
-    """For each row, the rank of its value among those of itself and some rows before it with the same key; missing where the value is.
+    """For each row, the rank of its value among its own and those of some earlier rows with the same key; missing if the value is.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Running(SequentialOperator):
         return tuple(a.infer(inputs[0].schema) for a in self.aggregations)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: without keys counts ascend strictly, maxima ascend (NaN once, NaN for ever), minima without NaN descend."""
+        """Return properties: without keys, counts ascend strictly, maxima ascend (after a NaN they stay NaN), minima without NaN descend."""
         if self.keys:
             return RelationProperties()
         order, schema = inputs[0].order, facts[0].schema

@@ -159,7 +159,7 @@ class SmoothedRun:
 @register
 @attrs.frozen
 class ExponentialSmoothing(SequentialOperator):
-    """For each row, the weighted mean, or another result, of all values so far with the same key.
+    """For each row, the weighted mean (or sum, variance or deviation) of all values so far with the same key.
 
     A value at time ``t`` before the row has the weight ``0.5 ** (t / half_life)``.
 
