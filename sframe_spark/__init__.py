@@ -36,21 +36,22 @@ install_module_hints()
 
 
 def __getattr__(name: str) -> object:
-    """Load all members when the first of them is read; for names that only other libraries have, raise an error that says what to use instead.
-
-    Worker processes import only parts of this package, and so start in half the time.
-    """
+    """Import the member; for names that only other libraries have, raise an error that says what to use instead."""
     if name.startswith("__"):
         raise AttributeError(name)
+    from importlib import import_module
+    from importlib.machinery import PathFinder
+
     import sframe_spark.public_api as members
     from sframe_spark.api.error_hints import no_module_member
+    from sframe_spark.lazy_imports import value_of
 
-    for member in members.__all__:
-        # A member that a program has replaced stays replaced.
-        globals().setdefault(member, getattr(members, member))
-    if name in globals():
-        return globals()[name]
-    raise no_module_member(name, __all__)
+    if name not in members.__all__:
+        if PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
+            raise no_module_member(name, __all__)
+        return import_module(f"{__name__}.{name}")
+    # A member that a program has replaced stays replaced.
+    return globals().setdefault(name, value_of(getattr(members, name)))
 
 
 def __dir__() -> list[str]:

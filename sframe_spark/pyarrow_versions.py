@@ -11,7 +11,11 @@ from itertools import takewhile
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
 
 
 def version_numbers(version: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.get_closest_marker("behaviour"):
         metafunc.fixturenames.append("small_rows_go_to")
         metafunc.parametrize("small_rows_go_to", ["driver", "spark"], indirect=True)
+
+
+def import_lazy_names() -> None:
+    """Import all modules of which a name is used lazily, and the members of SFrame and SArray."""
+    import sframe_spark
+    from sframe_spark.lazy_imports import LazyName
+
+    for kind in (sframe_spark.SFrame, sframe_spark.SArray):
+        for name in dir(kind):
+            getattr(kind, name, None)
+    while names := [
+        name
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith("sframe_spark")
+        for name in list(vars(module).values())
+        if type(name) is LazyName
+    ]:
+        for name in names:
+            name.value()
 
 
 @pytest.fixture
@@ -154,7 +174,12 @@ def pytest_collection() -> Iterator[object]:
 
 
 def pytest_collection_finish() -> None:
-    """Leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
+    """Import what is imported lazily; leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too.
+
+    A name that is first used while a test has replaced what it stands for would keep the replacement. Lazy imports have tests of their own, in
+    processes of their own.
+    """
+    import_lazy_names()
     gc.enable()
     gc.collect()
     gc.freeze()

@@ -24,7 +24,7 @@ ROOT = Path(sframe_spark.__file__).parent
 
 # Lower layers first; a module may import modules of its own and of lower layers.
 LAYERS = (
-    ("redaction", "message_text", "lazily_imported_subpackages", "pyarrow_versions", "cached_property_without_lock"),
+    ("redaction", "message_text", "lazy_imports", "lazily_imported_subpackages", "pyarrow_versions", "cached_property_without_lock"),
     ("errors",),
     ("paths_and_uris", "types", "optional_libraries"),
     ("config",),

@@ -19,7 +19,7 @@ import pytest
 import sframe_spark
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.execution.action_planning_and_function_call_claims import optimize
-from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.runtime.checked_kernel_calls import require_inferred
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.plugin import (

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from sframe_spark.api.class_registry import ClassRegistry
-from sframe_spark.api.other_library_names import AGGREGATE, ARGUMENT, ARRAY, DATE, FRAME, METHOD, MODULE, TEXT, UTIL
+from sframe_spark.api.class_registry import ClassRegistry, add_members
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.process.short_tracebacks import DOORS, IS_DOOR, door, shorten
 from sframe_spark.redaction import hide_in_error, secrets_in
+
+with lazy_imports(globals()):
+    from sframe_spark.api import other_library_names as others
 
 
 @functools.cache
@@ -29,7 +32,7 @@ def array_hints() -> dict[str, str]:
 
     parts = {name: f"use dt.{name}" for name in DATE_PARTS} | hints_of(DATE_PARTS.values(), "use dt.{name}")
     names = {name: f"use str.{name}()" for name in TEXT_FUNCTIONS if name != "contains"}
-    return parts | names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | ARRAY
+    return parts | names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | others.ARRAY
 
 
 @functools.cache
@@ -47,7 +50,7 @@ def module_hints() -> dict[str, str]:
         (NUMBER_FUNCTIONS, "use sf['a'].{name}()"),
     ):
         result |= {name: call.format(name=name) for name in table} | hints_of(table.values(), call)
-    return result | AGGREGATE | MODULE
+    return result | others.AGGREGATE | others.MODULE
 
 
 # Beginnings of the names of functions in other libraries that are class methods here.
@@ -158,19 +161,23 @@ def add_call_hints(members: dict[str, Any], module: str) -> None:
 
 def with_call_hints(owner: type[R]) -> type[R]:
     """Decorate the public methods of a class, and of its base classes in the same package, with :func:`call_hint`."""
-    for base, name, member in _members(owner):
+    _add_call_hints(owner, owner.__module__.rpartition(".")[0])
+    return owner
+
+
+def _add_call_hints(owner: type[Any], package: str) -> None:
+    """Decorate the public methods that a class and its base classes in a package define."""
+    for base, name, member in _members(owner, package):
         function = getattr(member, "__func__", member)
         if not name.startswith("_") and inspect.isfunction(function) and not hasattr(function, EXPLAINS_ERRORS):
             wrapped = call_hint(function)
             setattr(base, name, type(member)(wrapped) if isinstance(member, (classmethod, staticmethod)) else wrapped)
         elif name in DOORS and inspect.isfunction(member) and not hasattr(member, IS_DOOR):
             setattr(base, name, door(member))
-    return owner
 
 
-def _members(owner: type[Any]) -> Iterator[tuple[type[Any], str, Any]]:
-    """Yield the class, name and value of each attribute that a class and its base classes in the same package define."""
-    package = owner.__module__.rpartition(".")[0]
+def _members(owner: type[Any], package: str) -> Iterator[tuple[type[Any], str, Any]]:
+    """Yield the class, name and value of each attribute that a class and its base classes define in a package."""
     for base in owner.__mro__:
         if base.__module__.rpartition(".")[0] == package:
             yield from ((base, name, member) for name, member in list(vars(base).items()))
@@ -202,7 +209,7 @@ def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signa
         raise SchemaError(f"{_public_name(function)}() {wrong}; {remedy(signature)}{text}")
 
     setattr(called, EXPLAINS_ERRORS, True)
-    for name, hint in METHOD.get(function.__name__, {}).items():
+    for name, hint in others.METHOD.get(function.__name__, {}).items():
         setattr(called, name, _not_there(f"{function.__name__}() has no {name!r}: {without_marks(hint)}"))
     return called
 
@@ -215,7 +222,7 @@ def _argument_hint(function: str, name: str) -> str:
     >>> _argument_hint("append", "ignore_index"), _argument_hint("append", "key")
     ('rows are numbered anew as they are', '')
     """
-    return without_marks(ARGUMENT.get(f"{function}.{name}", ARGUMENT.get(name, "")))
+    return without_marks(others.ARGUMENT.get(f"{function}.{name}", others.ARGUMENT.get(name, "")))
 
 
 def _not_there(message: str) -> Callable[..., None]:
@@ -286,7 +293,7 @@ def not_assignable(name: str) -> NoAttributeError:
     if name in ("columns", "names", "colnames"):
         return NoAttributeError(f"an SFrame has no member {name!r} to assign: names are changed by rename({{'a': 'amount'}})")
     if name == "index":
-        return NoAttributeError(f"an SFrame has no member {name!r} to assign: {without_marks(FRAME[name])}")
+        return NoAttributeError(f"an SFrame has no member {name!r} to assign: {without_marks(others.FRAME[name])}")
     return NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
 
 
@@ -303,7 +310,7 @@ def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     >>> print(no_aggregate("mean", ["MEAN", "SUM"]))
     there is no aggregate 'mean', did you mean 'MEAN'?
     """
-    return NoAttributeError(f"there is no aggregate {name!r}" + _suggestion(name, AGGREGATE, members))
+    return NoAttributeError(f"there is no aggregate {name!r}" + _suggestion(name, others.AGGREGATE, members))
 
 
 def no_function(place: str, name: str, members: Iterable[str], why: str = "") -> NoAttributeError:
@@ -321,7 +328,7 @@ def no_function(place: str, name: str, members: Iterable[str], why: str = "") ->
 
 def no_util_member(name: str) -> NoAttributeError:
     """Return the error to raise for a name that ``sframe_spark.util`` does not have."""
-    hint = UTIL.get(name)
+    hint = others.UTIL.get(name)
     return NoAttributeError(f"sframe_spark.util has no {name!r}" + (f": {without_marks(hint)}" if hint else ""))
 
 
@@ -345,7 +352,11 @@ class ModuleHintFinder(MetaPathFinder):
         AbsentModuleError
             If there is a hint for the name.
         """
-        for package, hints_for in (("sframe_spark.", module_hints), ("sframe_spark.util.", lambda: UTIL), ("sframe_spark.functions.", module_hints)):
+        for package, hints_for in (
+            ("sframe_spark.", module_hints),
+            ("sframe_spark.util.", lambda: others.UTIL),
+            ("sframe_spark.functions.", module_hints),
+        ):
             name = fullname.removeprefix(package)
             if name == fullname or "." in name:
                 continue
@@ -374,9 +385,9 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
     """
     if name in columns:
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by sf[{name!r}]")
-    if name not in FRAME and (near := near_names(name, columns)):
+    if name not in others.FRAME and (near := near_names(name, columns)):
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by its name, as sf[{near[0]!r}]")
-    return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, FRAME, members))
+    return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, others.FRAME, members))
 
 
 def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
@@ -401,7 +412,7 @@ def no_text_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     from sframe_spark.expressions.functions.function_families import hints_of
     from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
 
-    hints = TEXT | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()")
+    hints = others.TEXT | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()")
     return NoAttributeError(f"columns have no str.{name}" + _suggestion(name, hints, members))
 
 
@@ -416,7 +427,7 @@ def no_date_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     from sframe_spark.expressions.functions.date_parts import DATE_PARTS
     from sframe_spark.expressions.functions.function_families import hints_of
 
-    return NoAttributeError(f"columns have no dt.{name}" + _suggestion(name, DATE | hints_of(DATE_PARTS.values(), "use dt.{name}"), members))
+    return NoAttributeError(f"columns have no dt.{name}" + _suggestion(name, others.DATE | hints_of(DATE_PARTS.values(), "use dt.{name}"), members))
 
 
 # Modules of pandas that take frames and columns of pandas alone.
@@ -470,8 +481,8 @@ class HintedClass(ABCMeta):
         def __getattr__(cls, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-            readers = {reader: hint for reader, hint in MODULE.items() if reader.startswith(READERS)}
-            hints = readers | (array_hints() if issubclass(cls, ClassRegistry.array) else FRAME)
+            readers = {reader: hint for reader, hint in others.MODULE.items() if reader.startswith(READERS)}
+            hints = readers | (array_hints() if issubclass(cls, ClassRegistry.array) else others.FRAME)
             raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _suggestion(name, hints, dir(cls)))
 
 
@@ -489,13 +500,21 @@ def adopt_members(owner: type[R]) -> type[R]:
     Traceback (most recent call last):
     sframe_spark.errors.SchemaError: swap_columns() needs the argument 'column_name_2'; it is called as sf.swap_columns(column_name_1, ...
     """
-    for base, name, member in _members(with_call_hints(owner)):
+    add_members(owner, functools.partial(_adopt, owner))
+    _adopt(owner, owner)
+    return owner
+
+
+def _adopt(owner: type[Any], base: type[Any]) -> None:
+    """Rename the members of a base class, and of those that it inherits from, as if the owner had defined them, with hints for calls."""
+    package = owner.__module__.rpartition(".")[0]
+    _add_call_hints(base, package)
+    for kind, name, member in _members(base, package):
         function = getattr(member, "__func__", member)
-        for renamed in filter(inspect.isfunction, (function, inspect.unwrap(function)) if base is not owner else ()):
+        for renamed in filter(inspect.isfunction, (function, inspect.unwrap(function)) if kind is not owner else ()):
             renamed.__qualname__ = f"{owner.__name__}.{name}"
             # The module in which the renamed function can be found, so that other processes can import it.
             renamed.__module__ = owner.__module__
-    return owner
 
 
 def without_marks(hint: str) -> str:

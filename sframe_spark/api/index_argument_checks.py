@@ -11,12 +11,15 @@ import numpy as np
 
 from sframe_spark import errors
 from sframe_spark.api.node_value_conversion import equal_length, row_count
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
-from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark
 from sframe_spark.values.plain_values import is_number, one_value
+
+with lazy_imports(globals()):
+    from sframe_spark.operators.elementwise import apply_function
 
 ROW_LIMIT = 2**62
 """More rows than any frame has; a row number added to it still fits 64 bits."""

@@ -10,18 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
-from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
 from sframe_spark.engine.execution.direct_execution_of_few_rows import few_rows
-from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
 from sframe_spark.engine.execution.preview_of_user_dataframes import preview_of
-from sframe_spark.engine.runtime.result_storage import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
-from sframe_spark.expressions.scalar_function_program import Literal
-from sframe_spark.operators.append import append
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import column_of, columns_alongside, replace_column
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
@@ -33,14 +25,25 @@ from sframe_spark.planner.node_facts import Schema
 from sframe_spark.process.memory import memory_budget
 from sframe_spark.process.short_tracebacks import shorten
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.input_copying_simplification_and_validation import require_valid_arrow, simplify
 from sframe_spark.values.invalid_unicode_errors import naming_broken_string, require_unicode_values
 from sframe_spark.values.plain_values import one_value, plain
 from sframe_spark.values.python_to_arrow import column_type_for, encode_parts, encoding_for, infer_type
 from sframe_spark.values.rounding_warnings import rounding_warnings
+
+with lazy_imports(globals()):
+    from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files
+    from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
+    from sframe_spark.engine.execution.materialize_count_and_read_rows import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
+    from sframe_spark.engine.runtime.result_storage import write_runs
+    from sframe_spark.expressions.scalar_function_program import Literal
+    from sframe_spark.operators.append import append
+    from sframe_spark.operators.elementwise import apply_function
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+    from sframe_spark.operators.groupby.reduce_to_one_row import reduce_columns
+    from sframe_spark.values.arrow_to_column_types import warn_of_long_decimals
+    from sframe_spark.values.datetimes import warn_of_nanoseconds
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:

@@ -7,13 +7,16 @@ import copy
 from typing import Any
 
 from sframe_spark.api.node_value_conversion import python_columns, rows_of
-from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files, watched_manifests
-from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.length_and_order_inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, NDARRAY_KIND
+
+with lazy_imports(globals()):
+    from sframe_spark.engine.execution.changed_file_checks import require_unchanged_files, watched_manifests
+    from sframe_spark.engine.execution.materialize_count_and_read_rows import is_materialized
 
 Row = tuple[Any, ...]
 

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
-from sframe_spark.order.properties import RelationProperties
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, RowDomain, Schema
@@ -20,9 +20,12 @@ from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.operator_declarations import INLINED, SparkCost
 from sframe_spark.planner.operator_parameters import column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.row_sizes import Sizes
-from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.order.properties import RelationProperties
+    from sframe_spark.planner.row_sizes import Sizes
+    from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
 
 @register

@@ -7,12 +7,10 @@ from typing import ClassVar
 
 import attrs
 import numpy as np
-import pyarrow.compute as pc
 
 from sframe_spark.errors import LengthMismatchError
-from sframe_spark.operators.program_and_filter_properties import filtered_properties
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import Zip, side_by_side
-from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
@@ -20,7 +18,13 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.operator_declarations import INLINED, RowChoice, RowSlice, SparkCost
 from sframe_spark.planner.operator_parameters import at_least
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.operators.program_and_filter_properties import filtered_properties
+    from sframe_spark.order.properties import RelationProperties
+    from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
 
 # The filter operators, which keep the rows whose mask is neither zero nor missing.
 

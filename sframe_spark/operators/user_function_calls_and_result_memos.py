@@ -14,29 +14,32 @@ import attrs
 import numpy as np
 
 from sframe_spark.errors import ExecutionError, MemoFullError, UnsupportedOperationError, listed
-from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
-from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
-from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.expressions.scalar_function_program import Program, Register, Step
-from sframe_spark.expressions.translated_function import TranslatedFunction
-from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
-from sframe_spark.operators.flat_map import FlatMap
-from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
-from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import MapCycles
+from sframe_spark.lazy_imports import is_imported, lazy_imports, value_of
 from sframe_spark.operators.project_zip_arrange import zip_columns
-from sframe_spark.operators.row_number import RowNumber
-from sframe_spark.operators.sources.file_kinds import SOURCES
 from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
-from sframe_spark.operators.sources.row_source import FileSource
-from sframe_spark.operators.sources.rows_of_sources import SourceParts, SourceRows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import OPERATOR
-from sframe_spark.udf.bound_function import during_action
-from sframe_spark.udf.result_caching_size_limits_and_storage import CallMemo
+
+with lazy_imports(globals()):
+    from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
+    from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
+    from sframe_spark.expressions.python_function import PythonFunction
+    from sframe_spark.expressions.scalar_function_program import Program, Register, Step
+    from sframe_spark.expressions.translated_function import TranslatedFunction
+    from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
+    from sframe_spark.operators.flat_map import FlatMap
+    from sframe_spark.operators.groupby.aggregation_and_spark_lowering import Aggregation
+    from sframe_spark.operators.groupby.user_functions_on_rows_of_equal_time import MapCycles
+    from sframe_spark.operators.row_number import RowNumber
+    from sframe_spark.operators.sources.file_kinds import SOURCES
+    from sframe_spark.operators.sources.row_source import FileSource
+    from sframe_spark.operators.sources.rows_of_sources import SourceParts, SourceRows
+    from sframe_spark.udf.bound_function import during_action
+    from sframe_spark.udf.result_caching_size_limits_and_storage import CallMemo
 
 
 def program_of(node: PlannerNode) -> Program:
@@ -205,7 +208,7 @@ def require_sent_functions(root: PlannerNode) -> None:
     """
     for node in postorder([root]):
         for call in plugin_calls(node.operator):
-            table: FunctionTable[Any] = FUNCTIONS if isinstance(call, Step) else AGGREGATES
+            table = _table_of(call)
             reason = table.why_not_sent(str(call.function))
             if reason is not None:
                 advice = "make what cannot be pickled within the function, not where it is defined"
@@ -220,7 +223,7 @@ def require_types_as_made(root: PlannerNode) -> None:
     UnsupportedOperationError
         If one gives another type; the message names it.
     """
-    if not (FUNCTIONS.has_added or AGGREGATES.has_added):
+    if not _have_plugins_functions():
         return
     for node in postorder([root]):
         calls = plugin_calls(node.operator)
@@ -247,9 +250,18 @@ def calls_plugins_safe_in_threads(node: PlannerNode) -> bool:
 
 def plugin_calls(operator: Operator) -> list[Step | Aggregation]:
     """Return the calls of scalar functions and aggregates that plug-ins have registered."""
-    if operator.is_source or not (FUNCTIONS.has_added or AGGREGATES.has_added):
+    if operator.is_source or not _have_plugins_functions():
         return []
-    return [call for call in calls_within(operator) if (FUNCTIONS if isinstance(call, Step) else AGGREGATES).is_added(str(call.function))]
+    return [call for call in calls_within(operator) if _table_of(call).is_added(str(call.function))]
+
+
+def _have_plugins_functions() -> bool:
+    """Return whether plug-ins have added functions or aggregates: none have to a table that is not imported."""
+    return bool((is_imported(FUNCTIONS) and FUNCTIONS.has_added) or (is_imported(AGGREGATES) and AGGREGATES.has_added))
+
+
+def _table_of(call: Step | Aggregation) -> FunctionTable[Any]:
+    return value_of(FUNCTIONS) if isinstance(call, Step) else value_of(AGGREGATES)
 
 
 def is_of_plugin(operator: Operator) -> bool:
@@ -259,7 +271,7 @@ def is_of_plugin(operator: Operator) -> bool:
 
 def plugin_uses(operator: Operator) -> set[tuple[str, str]]:
     """Return what an operator is, or calls, of plug-ins: kinds and names, as they are registered."""
-    uses = {((FUNCTIONS if isinstance(call, Step) else AGGREGATES).kind, str(call.function)) for call in plugin_calls(operator)}
+    uses = {(_table_of(call).kind, str(call.function)) for call in plugin_calls(operator)}
     sources = operator.table.sources if isinstance(operator, (SourceRows, SourceParts)) else ()
     uses |= {(SOURCES.word, source.name) for source in sources if isinstance(source, FileSource) and not is_builtin(type(source))}
     return uses if is_builtin(type(operator)) else {*uses, (OPERATOR, operator.name)}

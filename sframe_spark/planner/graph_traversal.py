@@ -7,9 +7,12 @@ from typing import TypeVar
 
 import attrs
 
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts
-from sframe_spark.planner.row_sizes import Sizes
+
+with lazy_imports(globals()):
+    from sframe_spark.planner.row_sizes import Sizes
 
 Value = TypeVar("Value")
 

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.order import derive
-from sframe_spark.order.properties import RelationProperties, requirement
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.graph_traversal import fold, postorder, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts
 from sframe_spark.planner.operator import Need
+
+with lazy_imports(globals()):
+    from sframe_spark.order import derive
+    from sframe_spark.order.properties import RelationProperties, requirement
 
 
 def infer_planner_node_length(node: PlannerNode) -> int | None:
@@ -90,7 +93,7 @@ def properties_of(root: PlannerNode) -> RelationProperties:
     for example because the input was materialised.
     """
 
-    def derive(node: PlannerNode, inputs: list[RelationProperties]) -> RelationProperties:
+    def derived(node: PlannerNode, inputs: list[RelationProperties]) -> RelationProperties:
         if node.known is not None:
             operator, before, properties = node.known
             if operator is node.operator and len(before) == len(inputs) and all(a is b for a, b in zip(before, inputs, strict=True)):
@@ -105,7 +108,7 @@ def properties_of(root: PlannerNode) -> RelationProperties:
         node.known = (node.operator, tuple(inputs), properties)
         return properties
 
-    return fold([root], derive)[id(root)]
+    return fold([root], derived)[id(root)]
 
 
 def in_any_order(node: PlannerNode) -> PlannerNode:

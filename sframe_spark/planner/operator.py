@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.order.properties import RelationProperties
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator_declarations import UNKNOWN_COST, FunctionCalls, RowChoice, RowSlice, SourceKind, SparkCost
-from sframe_spark.planner.row_sizes import Sizes, copied_sizes
+
+with lazy_imports(globals()):
+    from sframe_spark.order.properties import RelationProperties
+    from sframe_spark.planner.row_sizes import Sizes, copied_sizes
 
 if TYPE_CHECKING:
     from sframe_spark.planner.operator_capabilities import Joining, RowCounting, WholeKernel

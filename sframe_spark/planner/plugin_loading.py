@@ -173,17 +173,7 @@ are_all_loaded: Callable[[], bool] = _LOADER.are_all_loaded
 
 
 def plugins() -> list[Plugin]:
-    """Return the plug-ins of installed packages: what each has registered, from where, and which were left out, and why.
-
-    Plug-ins are loaded with the first plan, or by this function. ``config.disabled_plugins`` switches them off, all or by name.
-
-    Examples
-    --------
-    >>> from sframe_spark.config import config
-    >>> with config.using(disabled_plugins="*"):
-    ...     {plugin.status for plugin in plugins()} <= {"switched off"}
-    True
-    """
+    """Load the plug-ins of installed packages, and return what became of each."""
     return _LOADER.plugins()
 
 

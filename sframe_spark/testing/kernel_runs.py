@@ -12,7 +12,8 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement, placement_over
-from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, advance, call_operator, require_inferred
+from sframe_spark.engine.runtime.checked_kernel_calls import advance, call_operator, require_inferred
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import states_between, summarize
 from sframe_spark.engine.shapes.count_matches import with_known_rows
 from sframe_spark.errors import ContractBroken, PlanInvariantError

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.engine.runtime.pipeline import advance, call_operator, combine_parts
+from sframe_spark.engine.runtime.checked_kernel_calls import advance, call_operator, combine_parts
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import combined_parts
 from sframe_spark.errors import ContractBroken, UserFunctionError
 from sframe_spark.planner.chunk import Chunk, joined

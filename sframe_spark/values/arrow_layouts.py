@@ -16,14 +16,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import TooLargeError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import in_words
 from sframe_spark.pyarrow_versions import cast_of_views
 from sframe_spark.types import NDARRAY_PHYSICAL
-from sframe_spark.values.datetimes import arrow_microseconds
 from sframe_spark.values.ndarrays import rows_of_tensors
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.values.datetimes import arrow_microseconds
 
 MAX_BYTES = (1 << 31) - 1
 """Bytes of strings, or items of lists, that 32-bit offsets can address; tests lower it."""

@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, ColumnType
-from sframe_spark.values.datetimes import from_microseconds, is_in_years_of_python, timestamp_text
 from sframe_spark.values.invalid_unicode_errors import invalid_string_message
 from sframe_spark.values.ndarrays import ndarrays
-from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, is_known, items_of
-from sframe_spark.values.nested.python_and_tagged_json import python_values
 from sframe_spark.values.tagged_json_display_and_canonical_text import decode_value
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.values.datetimes import from_microseconds, is_in_years_of_python, timestamp_text
+    from sframe_spark.values.nested.json_item_splitting_and_joining import FlatItems, is_known, items_of
+    from sframe_spark.values.nested.python_and_tagged_json import python_values
 
 # As many numbers as Arrow converts in the time in which it makes an array of numpy.
 FEW = 64

@@ -13,13 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import visible
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
-from sframe_spark.values.datetimes import numpy_microseconds, warn_of_nanoseconds
 from sframe_spark.values.ndarrays import holds_numbers
 from sframe_spark.values.plain_values import NUMBERS, families_of, family_of, family_of_value
 from sframe_spark.values.rounding_warnings import note_rounded
-from sframe_spark.values.single_value_conversion import construct_value
+
+with lazy_imports(globals()):
+    from sframe_spark.values.datetimes import numpy_microseconds, warn_of_nanoseconds
+    from sframe_spark.values.single_value_conversion import construct_value
 
 # Snapshots: a user's function may return the same mutable object several times, and change it between calls.
 

@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.errors import DamagedValueError, SchemaError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY, NDARRAY_PHYSICAL
 from sframe_spark.values.rounding_warnings import note_rounded
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
 
 SHAPES = NDARRAY_PHYSICAL.field("shape").type
 # The kinds of dtypes that are numbers: truth values, ints, unsigned ints, floats.

@@ -19,11 +19,14 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.errors import BeyondRangeError, SchemaError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, NDARRAY_KIND, STR_KIND
-from sframe_spark.values.datetimes import to_datetime
 from sframe_spark.values.ndarrays import holds_numbers, plain_ndarray
 from sframe_spark.values.rounding_warnings import is_rounded, note_rounded
 from sframe_spark.values.tagged_json_display_and_canonical_text import MAX_LEVELS, hashable_key, too_deep
+
+with lazy_imports(globals()):
+    from sframe_spark.values.datetimes import to_datetime
 
 MISSING = "missing"
 NUMBERS = frozenset({INT_KIND, FLOAT_KIND})

@@ -12,21 +12,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark import types
 from sframe_spark.errors import MixedTypesError, SchemaError, SFrameError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrays_without_pandas import array_without_pandas
 from sframe_spark.values.arrow_layouts import in_one_array, maps_of_dicts, parts_of
-from sframe_spark.values.arrow_to_column_types import BEYOND_64_BITS, arrow_column_type, list_from_lengths, normalize, normalized_parts, zoned_array
 from sframe_spark.values.arrow_to_python import decode
-from sframe_spark.values.datetimes import to_datetime, to_microseconds
 from sframe_spark.values.input_copying_simplification_and_validation import simplify
 from sframe_spark.values.ndarrays import ndarray_column, plain_ndarray
-from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, stored_lists
-from sframe_spark.values.nested.python_and_tagged_json import stored_cells
 from sframe_spark.values.plain_values import (
     LARGEST_INT,
     MISSING,
@@ -44,8 +40,17 @@ from sframe_spark.values.plain_values import (
     plain_text,
     require_items,
 )
-from sframe_spark.values.single_value_conversion import construct_value
 from sframe_spark.values.tagged_json_display_and_canonical_text import encode_value
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.values import arrow_to_column_types
+    from sframe_spark.values.arrow_to_column_types import arrow_column_type, list_from_lengths, normalize, normalized_parts, zoned_array
+    from sframe_spark.values.datetimes import to_datetime, to_microseconds
+    from sframe_spark.values.nested.json_item_splitting_and_joining import flat_items, stored_lists
+    from sframe_spark.values.nested.python_and_tagged_json import stored_cells
+    from sframe_spark.values.single_value_conversion import construct_value
 
 # The column type that fits Python values, or a dtype that a user asked for.
 
@@ -320,7 +325,7 @@ def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool
     source = simplify(values)
     if isinstance(source, np.ndarray) and source.dtype.kind == "u":
         if column_type.kind == types.INT_KIND:
-            raise SchemaError(BEYOND_64_BITS)
+            raise SchemaError(arrow_to_column_types.BEYOND_64_BITS)
         source = source.tolist()  # Python's ints keep all digits
     if isinstance(source, list):
         return parts_of(_encode_list(source, column_type, ignore_cast_failure))

@@ -26,8 +26,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sframe_spark.errors import DamagedValueError, SchemaError
-from sframe_spark.values.datetimes import datetime_text, from_microseconds, to_microseconds
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.values.ndarrays import ndarray_of_parts
+
+with lazy_imports(globals()):
+    from sframe_spark.values.datetimes import datetime_text, from_microseconds, to_microseconds
 
 MAX_LEVELS = 200
 """How deep lists and dicts may be nested; low enough for Python's recursion limit, in tasks too."""

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sframe_spark.api.column_names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.node_value_conversion import collect_chunks, combine_columns, node_from_values, python_columns, rows_of
-from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project_zip_arrange import columns_of
 from sframe_spark.operators.sources.in_memory import memory_source_of_parts
@@ -22,13 +21,19 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.pyarrow_versions import if_else
 from sframe_spark.types import ARRAY, DATETIME_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.values.arrow_to_column_types import normalized_parts, warn_of_long_decimals
-from sframe_spark.values.datetimes import all_in_years_of_python, warn_of_nanoseconds
-from sframe_spark.values.export_to_arrow_and_json import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
 from sframe_spark.values.input_copying_simplification_and_validation import library_of, require_known_extensions, require_valid_arrow
 from sframe_spark.values.invalid_unicode_errors import column_named, naming_broken_string
 from sframe_spark.values.python_to_arrow import encode_parts
 from sframe_spark.values.rounding_warnings import rounding_warnings
+
+with lazy_imports(globals()):
+    import pyarrow.compute as pc
+
+    from sframe_spark.engine.execution.materialize_count_and_read_rows import iterate, materialize
+    from sframe_spark.values import export_to_arrow_and_json as exported
+    from sframe_spark.values.arrow_to_column_types import normalized_parts, warn_of_long_decimals
+    from sframe_spark.values.datetimes import all_in_years_of_python, warn_of_nanoseconds
+    from sframe_spark.values.export_to_arrow_and_json import Form, FormFinder, kind_of_json, values_of_texts
 
 # Frames made of Arrow tables; metadata of a field may give the original column type
 
@@ -63,9 +68,9 @@ def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa
     warn_of_nanoseconds(column, field.name)
     with rounding_warnings(field.name):
         parts, column_type = normalized_parts(column)
-    kind, text = field_metadata(field, KIND), field_metadata(field, TEXT)
-    if column_type == STR and kind in ENCODED and text in (JSON, TAGGED):
-        return _of_texts(parts, kind, text == TAGGED)
+    kind, text = field_metadata(field, exported.KIND), field_metadata(field, exported.TEXT)
+    if column_type == STR and kind in ENCODED and text in (exported.JSON, exported.TAGGED):
+        return _of_texts(parts, kind, text == exported.TAGGED)
     if column_type == STR and isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == JSON_EXTENSION:
         kind = kind_of_json(_texts(parts))
         return (parts, column_type) if kind is None else _of_texts(parts, kind, False)

@@ -11,34 +11,13 @@ import numpy as np
 
 from sframe_spark import errors
 from sframe_spark.api import display, index_argument_checks
-from sframe_spark.api.aggregates.argument_types import ColumnClass
 from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.error_hints import HintedClass, adopt_members, call_example, no_array_member, raise_property_error, refuse_to_be_of_pandas
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
-from sframe_spark.api.io.column_from_text_or_json_files import column_from_path
-from sframe_spark.api.io.path_arguments import nothing_to_verify
-from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_value_conversion import column_values, iterate_tuples, literal_of, node_from_values, preview_values, recoded, row_count
-from sframe_spark.api.numpy_dispatch import NumpyDispatch
-from sframe_spark.api.sarray.arithmetic import Arithmetic
-from sframe_spark.api.sarray.date_parts import Dates
-from sframe_spark.api.sarray.datetimes import DateTimes
-from sframe_spark.api.sarray.file_io import ColumnFiles
-from sframe_spark.api.sarray.filter_sort_unique_and_sample import Selection
-from sframe_spark.api.sarray.items import Items
-from sframe_spark.api.sarray.materialization_explain_and_export import ColumnMaterialization
-from sframe_spark.api.sarray.mathematics import Mathematics
-from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
-from sframe_spark.api.sarray.plotting import ColumnPlotting
-from sframe_spark.api.sarray.reductions import Reductions
-from sframe_spark.api.sarray.texts import Texts
-from sframe_spark.api.sarray.windows import Windows
-from sframe_spark.api.sarray.zones_and_calendars import ZonesAndCalendars
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
-from sframe_spark.api.user_functions import SAMPLE_VALUES, applied, bind_function, infer_result_type
-from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
-from sframe_spark.operators.append import append
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.planner.handles import register_handle
@@ -47,6 +26,31 @@ from sframe_spark.process.short_tracebacks import door
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import column_type_for, encoding_for
+
+with lazy_imports(globals()):
+    from sframe_spark.api import user_functions
+    from sframe_spark.api.aggregates.argument_types import ColumnClass
+    from sframe_spark.api.io.column_from_text_or_json_files import column_from_path
+    from sframe_spark.api.io.path_arguments import nothing_to_verify
+    from sframe_spark.api.io.pickling import Pickled
+    from sframe_spark.api.numpy_dispatch import NumpyDispatch
+    from sframe_spark.api.sarray.arithmetic import Arithmetic
+    from sframe_spark.api.sarray.date_parts import Dates
+    from sframe_spark.api.sarray.datetimes import DateTimes
+    from sframe_spark.api.sarray.file_io import ColumnFiles
+    from sframe_spark.api.sarray.filter_sort_unique_and_sample import Selection
+    from sframe_spark.api.sarray.items import Items
+    from sframe_spark.api.sarray.materialization_explain_and_export import ColumnMaterialization
+    from sframe_spark.api.sarray.mathematics import Mathematics
+    from sframe_spark.api.sarray.missing_values_casts_clipping_membership_and_hash import Cleaning
+    from sframe_spark.api.sarray.plotting import ColumnPlotting
+    from sframe_spark.api.sarray.reductions import Reductions
+    from sframe_spark.api.sarray.texts import Texts
+    from sframe_spark.api.sarray.windows import Windows
+    from sframe_spark.api.sarray.zones_and_calendars import ZonesAndCalendars
+    from sframe_spark.api.user_functions import applied, bind_function, infer_result_type
+    from sframe_spark.expressions.python_function import PythonFunction
+    from sframe_spark.operators.append import append
 
 
 @adopt_members
@@ -188,6 +192,9 @@ class SArray(
         if last > first and not (first >= -(2**63) and last <= 2**63):
             raise errors.BeyondRangeError(f"a sequence from {brief(first)} to {brief(last)} holds numbers that need more than 64 bits")
         return SArray(_node=range_source(first, max(0, last - first)))
+
+    # As `==` compares values. Said here, as Python asks the class for it, and not for a mixin that is not imported yet.
+    __hash__ = None  # type: ignore[assignment]
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Instances of users' subclasses may have any attributes.
@@ -398,8 +405,8 @@ class SArray(
         >>> list(SArray([3, None]).apply(lambda stars: "*" * (stars or 0), skip_na=False))
         ['***', '']
         """
-        fn = bind_function(fn, "apply", self._node.length.at_most, 0 if dtype is not None else SAMPLE_VALUES)
-        preview = functools.cache(lambda: preview_values(self._node, SAMPLE_VALUES))
+        fn = bind_function(fn, "apply", self._node.length.at_most, 0 if dtype is not None else user_functions.SAMPLE_VALUES)
+        preview = functools.cache(lambda: preview_values(self._node, user_functions.SAMPLE_VALUES))
         result, first, guess = infer_result_type(fn, preview, dtype, bool(skip_na))
         return SArray(
             _node=applied(self._node, PythonFunction(fn, result, skip_missing=bool(skip_na), guess=guess), first, preview()[0] if first else ())

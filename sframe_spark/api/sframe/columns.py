@@ -14,14 +14,17 @@ from sframe_spark.api.error_hints import call_example, not_assignable
 from sframe_spark.api.index_argument_checks import immutable_rows_error, is_row_index
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.node_value_conversion import equal_length, node_from_values, row_count
-from sframe_spark.api.sarray import SArray
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief, text_for_message
 from sframe_spark.operators.project_zip_arrange import all_columns, column_of, columns_alongside, columns_of, replace_column
-from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.plain_values import one_value
 from sframe_spark.values.python_to_arrow import column_type_for
+
+with lazy_imports(globals()):
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.operators.row_number import row_number
 
 
 class Columns:

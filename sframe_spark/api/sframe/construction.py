@@ -20,39 +20,42 @@ from sframe_spark.api.interchange.frames_and_records_of_python_libraries import 
     refusal_of_record,
     table_of_other_frame,
 )
-from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.io.csv.options import CsvRequest
-from sframe_spark.api.io.csv.reader import read_csv
-from sframe_spark.api.io.path_arguments import nothing_to_verify, path_text
-from sframe_spark.api.io.saved_frames import load_frame
 from sframe_spark.api.node_value_conversion import column_from_values, combine_columns, equal_length, node_from_values, row_count
-from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.runtime.result_storage import write_runs
 from sframe_spark.errors import EmptyColumnsError, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
-from sframe_spark.operators.append import append
 from sframe_spark.operators.sources.base_and_segment_source import segment_source
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.external.parquet_footers_to_manifest import manifest_of_files, natural_sort_key
-from sframe_spark.storage.filesystem.compression import without_packing
-from sframe_spark.storage.filesystem.input_files import resolve
-from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
-from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.types import ColumnType
 from sframe_spark.values.input_copying_simplification_and_validation import is_of_spark, library_of, snapshot
 from sframe_spark.values.invalid_unicode_errors import column_named
+
+with lazy_imports(globals()):
+    from sframe_spark.api.interchange.from_spark import frame_from_spark
+    from sframe_spark.api.io.csv.options import CsvRequest
+    from sframe_spark.api.io.csv.reader import read_csv
+    from sframe_spark.api.io.path_arguments import nothing_to_verify, path_text
+    from sframe_spark.api.io.saved_frames import load_frame
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.engine.runtime.result_storage import write_runs
+    from sframe_spark.operators.append import append
+    from sframe_spark.storage.external.parquet_footers_to_manifest import manifest_of_files, natural_sort_key
+    from sframe_spark.storage.filesystem.compression import without_packing
+    from sframe_spark.storage.filesystem.input_files import resolve
+    from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
+    from sframe_spark.storage.manifest.manifest import Manifest
+    from sframe_spark.storage.segments.reader import iterate_rows
 
 Frame = tuple[PlannerNode, list[str]]
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _TEXT_FORMATS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv"}
 _PATH = (str, os.PathLike)
-# The classes that data must have for a format; formats that are not listed accept any class.
-_CLASSES: dict[str, Any] = {"dict": Mapping, "sarray": SArray, "sframe_obj": Columns, "sframe": _PATH, "csv": _PATH, "tsv": _PATH}
+# The classes that data must have for a format, of a column SArray; formats that are not listed accept any class.
+_CLASSES: dict[str, Any] = {"dict": Mapping, "sarray": None, "sframe_obj": Columns, "sframe": _PATH, "csv": _PATH, "tsv": _PATH}
 _FORMATS = ("auto", "array", "dataframe", "empty", *_CLASSES)
 
 
@@ -106,7 +109,7 @@ def _require_format(data: Any, format: Any) -> None:
         raise SchemaError(f"format is a text, not {format!r:.60}")
     if format not in _FORMATS:
         raise InvalidArgumentError(f"there is no format {format!r:.60}: 'auto' finds what data is; the others are {', '.join(_FORMATS[1:])}")
-    is_other = not isinstance(data, _CLASSES.get(format, object))
+    is_other = not (isinstance(data, SArray) if format == "sarray" else isinstance(data, _CLASSES.get(format, object)))
     if is_other or (format == "array" and isinstance(data, Mapping)) or (format == "dataframe" and not hasattr(data, "columns")):
         raise SchemaError(f"format={format!r} does not go with {type(data).__name__}: leave it out")
 
@@ -184,7 +187,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
-    files = resolve(path, natural_sort_key, "Parquet file", in_place=True)
+    files = resolve(path, lambda name: natural_sort_key(name), "Parquet file", in_place=True)
     with files.named_in_errors():
         manifest = manifest_of_files(files)
         names = list(manifest.names or ())

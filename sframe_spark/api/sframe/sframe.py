@@ -22,41 +22,44 @@ from sframe_spark.api.error_hints import (
 )
 from sframe_spark.api.index_argument_checks import ROW_LIMIT, head_count, is_row_index, masked, row_number, sliced
 from sframe_spark.api.interchange.dataframe_libraries import is_mask
-from sframe_spark.api.io import saved_frames
-from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_value_conversion import iterate_tuples, row_count
-from sframe_spark.api.numpy_dispatch import NumpyDispatch
-from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
-from sframe_spark.api.sframe.apply import RowFunctions
-from sframe_spark.api.sframe.asof_joins_and_windows import NearRows
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.sframe.database_io import FrameDatabases
-from sframe_spark.api.sframe.file_io import FrameFiles
-from sframe_spark.api.sframe.files_of_any_kind import FilesOfAnyKind
-from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
-from sframe_spark.api.sframe.interchange import Interchange
-from sframe_spark.api.sframe.interval_joins import IntervalJoins
-from sframe_spark.api.sframe.joins import Joins
-from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
-from sframe_spark.api.sframe.materialization_and_explain import FrameMaterialization
-from sframe_spark.api.sframe.merged_and_disjoint_intervals import IntervalSets
-from sframe_spark.api.sframe.missing import MissingValues
-from sframe_spark.api.sframe.plotting import FramePlotting
-from sframe_spark.api.sframe.reshaping import Reshaping
-from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
-from sframe_spark.api.sframe.time_lines import TimeLines
-from sframe_spark.api.sframe.times_by_calendar_and_zone import CalendarColumns
 from sframe_spark.api.single_row_access_and_recent_row_cache import RowAccess
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.message_text import brief
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.planner.handles import register_handle
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.short_tracebacks import door
 from sframe_spark.values.input_copying_simplification_and_validation import NO_VALUES, is_of_spark
-from sframe_spark.values.nested.python_and_tagged_json import named_rows
 from sframe_spark.values.plain_values import one_value
+
+with lazy_imports(globals()):
+    from sframe_spark.api.io import saved_frames
+    from sframe_spark.api.io.pickling import Pickled
+    from sframe_spark.api.numpy_dispatch import NumpyDispatch
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe.apply import RowFunctions
+    from sframe_spark.api.sframe.asof_joins_and_windows import NearRows
+    from sframe_spark.api.sframe.database_io import FrameDatabases
+    from sframe_spark.api.sframe.file_io import FrameFiles
+    from sframe_spark.api.sframe.files_of_any_kind import FilesOfAnyKind
+    from sframe_spark.api.sframe.groups_by_interval_cycle_and_run import TimeGroups
+    from sframe_spark.api.sframe.interchange import Interchange
+    from sframe_spark.api.sframe.interval_joins import IntervalJoins
+    from sframe_spark.api.sframe.joins import Joins
+    from sframe_spark.api.sframe.known_and_assumed_row_order import RowOrder
+    from sframe_spark.api.sframe.materialization_and_explain import FrameMaterialization
+    from sframe_spark.api.sframe.merged_and_disjoint_intervals import IntervalSets
+    from sframe_spark.api.sframe.missing import MissingValues
+    from sframe_spark.api.sframe.plotting import FramePlotting
+    from sframe_spark.api.sframe.reshaping import Reshaping
+    from sframe_spark.api.sframe.sort_group_append_filter_and_sample import Relational
+    from sframe_spark.api.sframe.time_lines import TimeLines
+    from sframe_spark.api.sframe.times_by_calendar_and_zone import CalendarColumns
+    from sframe_spark.values.nested.python_and_tagged_json import named_rows
 
 SIGNS = {"sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
 ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}

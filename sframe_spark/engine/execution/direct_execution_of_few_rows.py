@@ -19,26 +19,30 @@ from sframe_spark.engine import costs
 from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_thread_safe
-from sframe_spark.engine.runtime.pipeline import call_operator, require_inferred
-from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
-from sframe_spark.engine.shapes.section_runner import SectionRunner
-from sframe_spark.engine.shapes.section_tree import THE_RESULT, ReplanNeeded, Section, Shape, Strategy, Workers
+from sframe_spark.engine.runtime.checked_kernel_calls import call_operator, require_inferred
+from sframe_spark.engine.shapes.section_tree import THE_RESULT, Shape, Strategy, Workers
 from sframe_spark.errors import SFrameError
-from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.project_zip_arrange import arranged_origins
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, recordable_order
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.user_function_calls_and_result_memos import complete_source, functions_of, is_of_plugin
-from sframe_spark.order.properties import OrderingProperties, RelationProperties
 from sframe_spark.paths_and_uris import is_remote_location
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length
 from sframe_spark.planner.operator import ExpandingOperator, Need, Operator, SequentialOperator
-from sframe_spark.planner.operator_capabilities import operator_for_few_rows
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.process.memory import memory_budget
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+
+with lazy_imports(globals()):
+    from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart
+    from sframe_spark.engine.shapes.section_runner import SectionRunner
+    from sframe_spark.engine.shapes.section_tree import ReplanNeeded, Section
+    from sframe_spark.operators.lookup.cached_reader import Lookup
+    from sframe_spark.order.properties import OrderingProperties, RelationProperties
+    from sframe_spark.planner.operator_capabilities import operator_for_few_rows
 
 # After any of these errors the plan is run: it raises the error with the row number, or does not need the value that failed.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)

@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.compute.spark_columns import microseconds_of
 from sframe_spark.engine import costs
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.user_dataframes_to_materialize_first import frames_in, is_chain, is_row_by_row
-from sframe_spark.engine.spark.error_translation import run_spark
-from sframe_spark.engine.spark.executor_version_checks import check_python_again
-from sframe_spark.engine.spark.query import from_spark_table, lower, with_some_column
 from sframe_spark.errors import ExecutionError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_user_functions
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.graph_traversal import private_copy
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.rewrite_laws import optimize
-from sframe_spark.session import is_remote
-from sframe_spark.session.spark_versions import to_arrow
 from sframe_spark.types import ZONED_PHYSICAL
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import microseconds_of
+    from sframe_spark.engine.spark.error_translation import run_spark
+    from sframe_spark.engine.spark.executor_version_checks import check_python_again
+    from sframe_spark.engine.spark.query import from_spark_table, lower, with_some_column
+    from sframe_spark.rewrite_laws import optimize
+    from sframe_spark.session import is_remote
+    from sframe_spark.session.spark_versions import to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

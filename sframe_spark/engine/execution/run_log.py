@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.shapes.section_tree import THE_RESULT, Strategy
+from sframe_spark.engine.shapes.section_tree import THE_RESULT
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.engine.shapes.section_tree import Strategy
 
 
 @attrs.define

@@ -10,17 +10,20 @@ from collections.abc import Hashable, Iterator
 import attrs
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.sources.segment_row_ranges import lacks_key
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.user_function_calls_and_result_memos import calls_plugins_safe_in_threads, functions_of
 from sframe_spark.planner.graph_traversal import fold, postorder
 from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator, has_lowering
 from sframe_spark.planner.operator_declarations import RowChoice, SourceKind
 from sframe_spark.types import ColumnType
+
+with lazy_imports(globals()):
+    from sframe_spark.engine.physical.site import Site
+    from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import plan_size_of
+    from sframe_spark.operators.elementwise import calls_python
+    from sframe_spark.operators.sources.segment_row_ranges import lacks_key
 
 # Lists and dicts: some operators decode them in Python, others only move them or compute them with Arrow.
 
@@ -234,7 +237,7 @@ def spark_can_inline(root: PlannerNode) -> bool:
     if branches[id(root)] > costs.MAX_BRANCHES_IN_SPARK:
         return False
     operators = [node.operator for node in postorder([root])]
-    if any(map(lacks_key, operators)):
+    if any(lacks_key(operator) for operator in operators):
         return False
     spark_costs = [operator.spark_cost for operator in operators if not operator.is_source]
     return all(cost.is_inlined and cost.steps <= costs.MAX_STEPS_IN_SPARK for cost in spark_costs)
@@ -301,4 +304,6 @@ def is_at_hand(root: PlannerNode, site: Site) -> bool:
     if plan_size is None or plan_size.rows > costs.MAX_ROWS_AT_HAND or plan_size.size > costs.BUDGETS_AT_HAND * site.memory_budget:
         return False
     nodes = list(postorder([root]))
-    return all(bool(node.inputs) or node.operator.source_kind is SourceKind.MEMORY for node in nodes) and not any(map(calls_python, nodes))
+    return all(bool(node.inputs) or node.operator.source_kind is SourceKind.MEMORY for node in nodes) and not any(
+        calls_python(node) for node in nodes
+    )

@@ -16,8 +16,8 @@ import attrs
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.placement_and_blocking_inputs import too_long_for_spark
 from sframe_spark.errors import RowsNotFixedError
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, segment_source
-from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.user_function_calls_and_result_memos import functions_of
 from sframe_spark.planner.graph_traversal import consumers, fold, postorder
 from sframe_spark.planner.handles import reachable_directly
@@ -25,9 +25,12 @@ from sframe_spark.planner.length_and_order_inference import observed_nodes
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.operator_declarations import RowChoice
-from sframe_spark.session import get_frames
-from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
-from sframe_spark.storage.manifest.manifest import Manifest
+
+with lazy_imports(globals()):
+    from sframe_spark.operators.sources.spark_frame import SparkSource
+    from sframe_spark.session import get_frames
+    from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
+    from sframe_spark.storage.manifest.manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,7 +6,7 @@ The runner measures the results of users' functions in order to cut batches, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -14,26 +14,25 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.engine import costs
+from sframe_spark.engine.runtime.checked_kernel_calls import advance, call_operator, require_inferred
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import BatchSize, bytes_of_batch
 from sframe_spark.engine.task_pickling import SharedValue
-from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
+from sframe_spark.errors import ConversionError, ResultsTooLongError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.base_and_segment_source import Reader, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
-from sframe_spark.planner.node import PlannerNode, is_builtin
-from sframe_spark.planner.node_facts import Facts, Schema
-from sframe_spark.planner.operator import ALL_ROWS, DecomposableOperator, ExpandingOperator, Need, Operator, SequentialOperator, with_final_rows
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node_facts import Facts
+from sframe_spark.planner.operator import ALL_ROWS, ExpandingOperator, Need, Operator, SequentialOperator, with_final_rows
 from sframe_spark.planner.operator_capabilities import RowCounting
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.control_groups import available_cores
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.session.progress import counting_batches
 from sframe_spark.types import ColumnType
-from sframe_spark.udf.function_errors import failure
-from sframe_spark.udf.pickling import fresh
 from sframe_spark.udf.result_caching_size_limits_and_storage import MadeResults
 
 # The flat plan. An operator is named by its index in the lists.
@@ -249,110 +248,6 @@ class MeasuredCalls:
         self.reached.update(self._next)
         for made in chain.from_iterable(self.by_index.values()):
             made.release()
-
-
-# Validation of the rows that kernels return: values of a wrong type would be misread.
-
-
-def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, schema: Schema) -> Chunk:
-    """Return the rows of an operator after checking their columns, types and, for row-wise operators, their number.
-
-    Raises
-    ------
-    PlanInvariantError
-        If they are not as inferred; the message names the operator and the column.
-    """
-    if not isinstance(chunk, Chunk):
-        raise _wrong_rows(operator, f"a {type(chunk).__name__}: it gives a Chunk")
-    columns = chunk.columns
-    if len(columns) != len(schema):
-        raise _wrong_rows(operator, f"{len(columns)} columns, its infer_type says {len(schema)}")
-    for position, (column, column_type) in enumerate(zip(columns, schema, strict=True)):
-        arrow_type = getattr(column, "type", None)
-        if not isinstance(arrow_type, pa.DataType):
-            raise _wrong_rows(operator, f"a {type(column).__name__} as column {position}: it gives Arrow arrays", [position])
-        if len(column) != chunk.rows:
-            message = f"{len(column):,} values in column {position} of a Chunk of {chunk.rows:,} rows: one for each"
-            raise _wrong_rows(operator, message, [position])
-        if arrow_type is not column_type.physical and not arrow_type.equals(column_type.physical):
-            said = f"its infer_type says {column_type}, which is {column_type.physical}"
-            raise _wrong_rows(operator, f"Arrow's {arrow_type} in column {position}, {said}: cast it, or infer another type", [position])
-    if operator.row_wise and inputs and chunk.rows != inputs[0].rows:
-        raise _wrong_rows(operator, f"{chunk.rows:,} rows of {inputs[0].rows:,}, and it is row_wise: one for each")
-    return chunk
-
-
-def _wrong_rows(operator: Operator, what: str, columns: Sequence[int] | None = None) -> PlanInvariantError:
-    return PlanInvariantError(f"the kernel of {operator.called(columns)!r} gave {what}")
-
-
-# Operators of plug-ins get copies of states, and their errors name the operator.
-
-Result = TypeVar("Result")
-
-
-def call_operator(operator: Operator, call: Callable[[], Result]) -> Result:
-    """Return the result of a call of an operator's method; unexpected errors of plug-in operators name the operator.
-
-    Raises
-    ------
-    UserFunctionError
-        If a plug-in operator raises an error that is not an SFrameError. The error is also an instance of that error's class.
-    """
-    try:
-        return call()
-    except SFrameError:
-        raise
-    except Exception as error:
-        if is_builtin(type(operator)):
-            raise
-        raise failure(f"the operator {operator.name!r}", error) from error
-
-
-def rows_of_all(operator: Operator, rows: Chunk, facts: Facts, schema: Schema) -> Chunk:
-    """Return what a kernel gives for all rows of its only input, checked.
-
-    Raises
-    ------
-    PlanInvariantError, UserFunctionError
-        As :func:`require_inferred` and :func:`call_operator` do.
-    """
-    return require_inferred(operator, (), call_operator(operator, lambda: operator.kernel([rows], [facts])), schema)
-
-
-def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-    """Advance a sequential operator over a batch; return the rows and the new state. The old state is not changed.
-
-    Raises
-    ------
-    PlanInvariantError
-        If the operator does not return a chunk and a state, or a wrong number of rows.
-    """
-    if is_builtin(type(operator)):
-        return operator.advance(inputs, facts, state)
-    result: Any = call_operator(operator, lambda: operator.advance(inputs, facts, fresh(state)))
-    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], Chunk):
-        raise PlanInvariantError(
-            f"advance() of the operator {operator.name!r} gave a {type(result).__name__}: it gives a Chunk and the state after it"
-        )
-    if operator.keeps_dense and result[0].rows != inputs[0].rows:
-        said = f"{result[0].rows:,} rows for {inputs[0].rows:,}"
-        raise PlanInvariantError(f"advance() of the operator {operator.name!r} gave {said}, and it keeps_dense: a row for each")
-    return result[0], result[1]
-
-
-def combine_parts(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
-    """Merge the partial states of consecutive row ranges; the states of a plug-in operator are copied first."""
-    if is_builtin(type(operator)):
-        return operator.combined_all(parts, facts)
-    return call_operator(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
-
-
-def combine_states(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
-    """Combine the states of consecutive row ranges; the states of a plug-in operator are copied first."""
-    if is_builtin(type(operator)):
-        return reduce(combine, parts)
-    return reduce(lambda first, second: call_operator(operator, lambda: combine(fresh(first), fresh(second))), parts)
 
 
 Value = TypeVar("Value")

@@ -14,7 +14,8 @@ from typing import Any
 import attrs
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, call_operator, combine_parts, combine_states
+from sframe_spark.engine.runtime.checked_kernel_calls import call_operator, combine_parts, combine_states
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.base_and_segment_source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.bytes_of_array_values import bytes_of_runs
-from sframe_spark.engine.runtime.pipeline import rows_of_all
+from sframe_spark.engine.runtime.checked_kernel_calls import rows_of_all
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.task_runners import TaskRunner
 from sframe_spark.engine.task_pickling import SharedValue

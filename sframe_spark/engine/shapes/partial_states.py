@@ -17,7 +17,7 @@ from sframe_spark.engine.physical.placement_and_blocking_inputs import (
     suits_threads,
 )
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.runtime.checked_kernel_calls import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import EarlyStop, combined_parts, part_of_range
 from sframe_spark.engine.runtime.task_runners import TaskRunner, name_of
 from sframe_spark.engine.shapes.late_materialization import NumberedRows, numbered_rows

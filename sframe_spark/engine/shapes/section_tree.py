@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import attrs
 
 from sframe_spark.engine.physical.placement_and_blocking_inputs import Placement
-from sframe_spark.engine.physical.site import Site
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.planner.graph_traversal import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.row_sizes import Sizes
+
+with lazy_imports(globals()):
+    from sframe_spark.engine.physical.site import Site
+    from sframe_spark.planner.row_sizes import Sizes
 
 if TYPE_CHECKING:
     from sframe_spark.engine.shapes.plan_part_and_gathered_rows import PlanPart

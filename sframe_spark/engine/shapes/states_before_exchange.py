@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine import costs
-from sframe_spark.engine.runtime.pipeline import require_inferred
+from sframe_spark.engine.runtime.checked_kernel_calls import require_inferred
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import RangeTask, chunks_of
 from sframe_spark.engine.runtime.shuffle_store import OperatorKernel, PartitionKernel, RowsOfTask, rows_of_task
 from sframe_spark.engine.size_estimates_batch_sizes_and_memory_reservations import PlanSize

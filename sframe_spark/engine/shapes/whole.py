@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.engine import costs
 from sframe_spark.engine.physical.placement_and_blocking_inputs import is_at_hand, is_small, placement_of, runs_whole_here
 from sframe_spark.engine.physical.site import Site
-from sframe_spark.engine.runtime.pipeline import rows_of_all
+from sframe_spark.engine.runtime.checked_kernel_calls import rows_of_all
 from sframe_spark.engine.runtime.result_storage import in_one_chunk, may_stay, partial_rows, write_in_memory
 from sframe_spark.engine.runtime.row_range_tasks_and_sequential_states import chunks_of
 from sframe_spark.engine.runtime.task_runners import ThreadRunner, name_of

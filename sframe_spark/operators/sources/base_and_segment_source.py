@@ -11,10 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
-from sframe_spark.operators.sources.segments_read_in_spark import segments_in_range
-from sframe_spark.order import OrderingProperties
-from sframe_spark.order.order_facts import Ordering
-from sframe_spark.order.properties import RelationProperties, requirement
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.paths_and_uris import is_remote_location, location_of
 from sframe_spark.planner.chunk import Chunk, combine
 from sframe_spark.planner.length_and_order_inference import properties_of
@@ -24,16 +21,22 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.operator_declarations import NO_EXCHANGE, SparkCost
 from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.planner.spark_relation import LoweringContext, Relation
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
-from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder, projected_order
-from sframe_spark.storage.segments.column_statistics_collection import merge, of_some_rows
-from sframe_spark.storage.segments.decoded_column_cache import last_pack_start, packed_rows
-from sframe_spark.storage.segments.reader import last_group_start
-from sframe_spark.storage.segments.row_group_read_ahead import Cursor, DecodedPart
+
+with lazy_imports(globals()):
+    from sframe_spark.operators.sources.segments_read_in_spark import segments_in_range
+    from sframe_spark.order import OrderingProperties
+    from sframe_spark.order.order_facts import Ordering
+    from sframe_spark.order.properties import RelationProperties, requirement
+    from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+    from sframe_spark.planner.spark_relation import LoweringContext, Relation
+    from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+    from sframe_spark.storage.segments.column_statistics_collection import merge, of_some_rows
+    from sframe_spark.storage.segments.decoded_column_cache import last_pack_start, packed_rows
+    from sframe_spark.storage.segments.reader import last_group_start
+    from sframe_spark.storage.segments.row_group_read_ahead import Cursor, DecodedPart
 
 # At most this many orderings are recorded in a manifest, which matters for very wide frames.
 MAX_RECORDED = 64
@@ -238,7 +241,7 @@ class Source(Operator):
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
         """Return the mean sizes of the columns, from :meth:`planned_sizes_between`."""
-        fixed = tuple(map(fixed_size, schema))
+        fixed = tuple(fixed_size(kind) for kind in schema)
         rows = self.row_count
         if None not in fixed or not rows:
             return fixed if rows else (0.0,) * len(schema)
@@ -250,7 +253,7 @@ class Source(Operator):
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Return the estimated bytes in memory of rows ``start`` to ``stop``, column by column; None for a column if unknown."""
-        return tuple(None if size is None else size * (stop - start) for size in map(fixed_size, self.infer_type(())))
+        return tuple(None if size is None else size * (stop - start) for size in (fixed_size(kind) for kind in self.infer_type(())))
 
     def bytes_between(self, start: int, stop: int) -> float:
         """Return the estimated bytes in memory of rows ``start`` to ``stop``, without columns of unknown size."""
@@ -269,7 +272,7 @@ class Source(Operator):
             orderings=[
                 *[[(column, "asc")] for column, column_facts in statistics.items() if column_facts.ascending],
                 *[[(column, "desc")] for column, column_facts in statistics.items() if column_facts.descending],
-                *map(requirement, recorded.orderings),
+                *(requirement(ordering) for ordering in recorded.orderings),
             ],
             keys=[
                 *[[column] for column, column_facts in statistics.items() if column_facts.strictly_ascending or column_facts.strictly_descending],

@@ -9,9 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.spark_columns import literal_column, spark_type
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
-from sframe_spark.expressions.scalar_function_program import Literal, constant_array, describe_operand
+from sframe_spark.lazy_imports import lazy_imports
 from sframe_spark.operators.sources.base_and_segment_source import SegmentSource, Source, TableSource, check_range, source_statistics
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, ChunkedRows, aligned, column_names
 from sframe_spark.planner.node import PlannerNode
@@ -19,14 +18,18 @@ from sframe_spark.planner.node_facts import Facts, Length, Schema
 from sframe_spark.planner.operator_declarations import SourceKind
 from sframe_spark.planner.operator_parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.session.spark_versions import dataframe_of
 from sframe_spark.storage.manifest.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.manifest.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.segments.column_statistics_collection import column_statistics, of_some_rows
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
+
+with lazy_imports(globals()):
+    from sframe_spark.compute.spark_columns import literal_column, spark_type
+    from sframe_spark.expressions.scalar_function_program import Literal, constant_array, describe_operand
+    from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
+    from sframe_spark.planner.spark_relation import KeyColumn, LoweringContext, Relation
+    from sframe_spark.session.spark_versions import dataframe_of
+    from sframe_spark.storage.segments.column_statistics_collection import column_statistics, of_some_rows
 
 # Relations of tables up to this size are cached for reuse; their rows stay in the JVM.
 MAX_CACHED_ROWS = 20_000

@@ -8,7 +8,10 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.storage.manifest.manifest_json import flag_of
+from sframe_spark.lazy_imports import lazy_imports
+
+with lazy_imports(globals()):
+    from sframe_spark.storage.manifest.manifest_json import flag_of
 
 
 @attrs.frozen
