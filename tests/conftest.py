@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.examples import examples
+from tests.lazy_names import import_lazy_names
 
 # Who mends a test needs all lines of a traceback.
 os.environ.setdefault("SFRAME_SPARK_TRACEBACKS", "full")
@@ -75,25 +75,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.get_closest_marker("behaviour"):
         metafunc.fixturenames.append("small_rows_go_to")
         metafunc.parametrize("small_rows_go_to", ["driver", "spark"], indirect=True)
-
-
-def import_lazy_names() -> None:
-    """Import all modules of which a name is used lazily, and the members of SFrame and SArray."""
-    import sframe_spark
-    from sframe_spark.lazy_imports import LazyName
-
-    for kind in (sframe_spark.SFrame, sframe_spark.SArray):
-        for name in dir(kind):
-            getattr(kind, name, None)
-    while names := [
-        name
-        for module in list(sys.modules.values())
-        if getattr(module, "__name__", "").startswith("sframe_spark")
-        for name in list(vars(module).values())
-        if type(name) is LazyName
-    ]:
-        for name in names:
-            name.value()
 
 
 @pytest.fixture

@@ -40,8 +40,8 @@ ARCHIVE, FRAME = "$ARCHIVE", "$FRAME"
 # In a process of its own: tests import more, and add functions.
 LIST_REGISTERED = """
 import json, sys
-import sframe_spark
-sframe_spark.SFrame
+from tests.lazy_names import import_lazy_names
+import_lazy_names()
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.process import fork_safety

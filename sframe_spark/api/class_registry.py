@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sframe_spark.lazy_imports import LazyName
+from sframe_spark.process.fork_safety import keep_whole_at_fork
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -127,6 +128,7 @@ MEMBERS: Mapping[str, str] = {
 
 # Guards base classes, as two threads may use members first at the same time.
 _LOCK = threading.RLock()
+keep_whole_at_fork(_LOCK, "members")
 
 
 class MemberOnFirstUse:

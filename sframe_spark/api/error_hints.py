@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from sframe_spark.api.class_registry import ClassRegistry, add_members
 from sframe_spark.config import StorageOptions, config
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 from sframe_spark.lazy_imports import lazy_imports
@@ -19,6 +18,7 @@ from sframe_spark.redaction import hide_in_error, secrets_in
 
 with lazy_imports(globals()):
     from sframe_spark.api import other_library_names as others
+    from sframe_spark.api.class_registry import ClassRegistry, add_members
 
 
 @functools.cache

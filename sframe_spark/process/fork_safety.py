@@ -153,7 +153,7 @@ _INHERITED: list[tuple[int, Any]] = []
 
 # Innermost first: a thread that holds one of these locks may acquire those before it. A fork acquires the last one first, whatever the order of
 # imports.
-LOCK_ORDER = ("python of workers", "graph", "object store", "temporary data", "files kept by Spark", "verified columns", "open datasets")
+LOCK_ORDER = ("members", "python of workers", "graph", "object store", "temporary data", "files kept by Spark", "verified columns", "open datasets")
 _LOCK_BY_NAME: dict[str, Any] = {}
 # The import locks come first, so they are acquired last: a thread that holds any other lock may import modules.
 _LOCKS: list[Any] = [ImportLocks()]

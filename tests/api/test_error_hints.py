@@ -19,7 +19,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate, plugin, util, visualization
-from sframe_spark.api import error_hints
+from sframe_spark.api import error_hints, other_library_names
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError, TakenNameError
 from tests.examples import in_one_test
 
@@ -28,7 +28,7 @@ config_module = importlib.import_module("sframe_spark.config")
 FRAME, COLUMN = SFrame({"stars": [1, 2]}), SArray([1, 2])
 
 
-@in_one_test("name", sorted(error_hints.FRAME))
+@in_one_test("name", sorted(other_library_names.FRAME))
 def test_names_of_other_frames(name: str) -> None:
     assert not hasattr(FRAME, name), "the frame has it: leave it out of the hints"
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
@@ -50,13 +50,15 @@ OF_PANDAS_ALONE = (
 )
 
 
-@pytest.mark.parametrize(("other", "kind", "told"), [(pd.DataFrame, SFrame, error_hints.FRAME), (pd.Series, SArray, error_hints.array_hints())])
+@pytest.mark.parametrize(
+    ("other", "kind", "told"), [(pd.DataFrame, SFrame, other_library_names.FRAME), (pd.Series, SArray, error_hints.array_hints())]
+)
 def test_members_of_pandas_are_answered(other: type, kind: type, told: dict[str, str]) -> None:
     public = {name for name in dir(other) if not name.startswith("_")}
     assert sorted(name for name in public.difference(OF_PANDAS_ALONE.split()) if not hasattr(kind, name) and name not in told) == []
 
 
-@in_one_test("name", sorted(error_hints.MODULE))
+@in_one_test("name", sorted(other_library_names.MODULE))
 def test_names_that_are_out_of_scope(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no '{name}': "):
         getattr(sframe_spark, name)
@@ -108,7 +110,7 @@ def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
     assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2
 
 
-@in_one_test("name", sorted(error_hints.MODULE))
+@in_one_test("name", sorted(other_library_names.MODULE))
 def test_imports_of_what_is_out_of_scope(name: str) -> None:
     for statement in (f"from sframe_spark import {name}", f"import sframe_spark.{name}", f"import sframe_spark.{name}.below"):
         with pytest.raises(ImportError, match=f"^sframe_spark has no '{name}': "):
@@ -132,7 +134,7 @@ def test_absent_modules_are_told_once() -> None:
     assert len([finder for finder in sys.meta_path if isinstance(finder, error_hints.ModuleHintFinder)]) == 1
 
 
-@pytest.mark.parametrize("name", sorted(error_hints.UTIL))
+@pytest.mark.parametrize("name", sorted(other_library_names.UTIL))
 def test_what_util_has_not(name: str) -> None:
     assert not hasattr(util, name)
     with pytest.raises(AttributeError, match=f"sframe_spark.util has no '{name}': targets for models"):
@@ -249,7 +251,7 @@ def test_columns_change_names_one_after_the_other() -> None:
     assert frame.column_names() == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("name", sorted(error_hints.AGGREGATE))
+@pytest.mark.parametrize("name", sorted(other_library_names.AGGREGATE))
 def test_names_of_other_aggregates(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no aggregate '{name}': use aggregate\\.") as caught:
         getattr(aggregate, name)

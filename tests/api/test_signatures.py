@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import sframe_spark
-from sframe_spark.api import error_hints
+from sframe_spark.api import other_library_names
 from tests.examples import in_one_test
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "reference_signatures.json").read_text())
@@ -78,7 +78,7 @@ def owner_of(place: str) -> Any:
 def hints_about(place: str) -> set[str]:
     """Names of a module that are answered with what to use instead."""
     options = importlib.import_module("sframe_spark.config")._HINTS
-    return set({"module": error_hints.MODULE, "util": error_hints.UTIL, "config": options}.get(place, ()))
+    return set({"module": other_library_names.MODULE, "util": other_library_names.UTIL, "config": options}.get(place, ()))
 
 
 def default_text(value: Any) -> str:
