@@ -20,7 +20,7 @@ import builtins
 import importlib
 import sys
 import threading
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LazyName:
         module = importlib.import_module(self.module)
         if self.name in vars(module):
             value = vars(module)[self.name]
-        elif hasattr(module, "__path__") and find_spec(f"{self.module}.{self.name}") is not None:
+        elif hasattr(module, "__path__") and PathFinder.find_spec(f"{self.module}.{self.name}", module.__path__) is not None:
             value = importlib.import_module(f"{self.module}.{self.name}")
         else:
             value = getattr(module, self.name)

@@ -17,7 +17,7 @@ from sframe_spark.process.short_tracebacks import DOORS, IS_DOOR, door, shorten
 from sframe_spark.redaction import hide_in_error, secrets_in
 
 with lazy_imports(globals()):
-    from sframe_spark.api import other_library_names as others
+    from sframe_spark.api import other_library_names as elsewhere
     from sframe_spark.api.class_registry import ClassRegistry, add_members
 
 
@@ -32,7 +32,9 @@ def array_hints() -> dict[str, str]:
 
     parts = {name: f"use dt.{name}" for name in DATE_PARTS} | hints_of(DATE_PARTS.values(), "use dt.{name}")
     names = {name: f"use str.{name}()" for name in TEXT_FUNCTIONS if name != "contains"}
-    return parts | names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | others.ARRAY
+    return (
+        parts | names | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()") | hints_of(NUMBER_FUNCTIONS.values(), "use {name}()") | elsewhere.ARRAY
+    )
 
 
 @functools.cache
@@ -50,7 +52,7 @@ def module_hints() -> dict[str, str]:
         (NUMBER_FUNCTIONS, "use sf['a'].{name}()"),
     ):
         result |= {name: call.format(name=name) for name in table} | hints_of(table.values(), call)
-    return result | others.AGGREGATE | others.MODULE
+    return result | elsewhere.AGGREGATE | elsewhere.MODULE
 
 
 # Beginnings of the names of functions in other libraries that are class methods here.
@@ -209,7 +211,7 @@ def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signa
         raise SchemaError(f"{_public_name(function)}() {wrong}; {remedy(signature)}{text}")
 
     setattr(called, EXPLAINS_ERRORS, True)
-    for name, hint in others.METHOD.get(function.__name__, {}).items():
+    for name, hint in elsewhere.METHOD.get(function.__name__, {}).items():
         setattr(called, name, _not_there(f"{function.__name__}() has no {name!r}: {without_marks(hint)}"))
     return called
 
@@ -222,7 +224,7 @@ def _argument_hint(function: str, name: str) -> str:
     >>> _argument_hint("append", "ignore_index"), _argument_hint("append", "key")
     ('rows are numbered anew as they are', '')
     """
-    return without_marks(others.ARGUMENT.get(f"{function}.{name}", others.ARGUMENT.get(name, "")))
+    return without_marks(elsewhere.ARGUMENT.get(f"{function}.{name}", elsewhere.ARGUMENT.get(name, "")))
 
 
 def _not_there(message: str) -> Callable[..., None]:
@@ -293,7 +295,7 @@ def not_assignable(name: str) -> NoAttributeError:
     if name in ("columns", "names", "colnames"):
         return NoAttributeError(f"an SFrame has no member {name!r} to assign: names are changed by rename({{'a': 'amount'}})")
     if name == "index":
-        return NoAttributeError(f"an SFrame has no member {name!r} to assign: {without_marks(others.FRAME[name])}")
+        return NoAttributeError(f"an SFrame has no member {name!r} to assign: {without_marks(elsewhere.FRAME[name])}")
     return NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
 
 
@@ -310,7 +312,7 @@ def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     >>> print(no_aggregate("mean", ["MEAN", "SUM"]))
     there is no aggregate 'mean', did you mean 'MEAN'?
     """
-    return NoAttributeError(f"there is no aggregate {name!r}" + _suggestion(name, others.AGGREGATE, members))
+    return NoAttributeError(f"there is no aggregate {name!r}" + _suggestion(name, elsewhere.AGGREGATE, members))
 
 
 def no_function(place: str, name: str, members: Iterable[str], why: str = "") -> NoAttributeError:
@@ -328,7 +330,7 @@ def no_function(place: str, name: str, members: Iterable[str], why: str = "") ->
 
 def no_util_member(name: str) -> NoAttributeError:
     """Return the error to raise for a name that ``sframe_spark.util`` does not have."""
-    hint = others.UTIL.get(name)
+    hint = elsewhere.UTIL.get(name)
     return NoAttributeError(f"sframe_spark.util has no {name!r}" + (f": {without_marks(hint)}" if hint else ""))
 
 
@@ -354,7 +356,7 @@ class ModuleHintFinder(MetaPathFinder):
         """
         for package, hints_for in (
             ("sframe_spark.", module_hints),
-            ("sframe_spark.util.", lambda: others.UTIL),
+            ("sframe_spark.util.", lambda: elsewhere.UTIL),
             ("sframe_spark.functions.", module_hints),
         ):
             name = fullname.removeprefix(package)
@@ -385,9 +387,9 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
     """
     if name in columns:
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by sf[{name!r}]")
-    if name not in others.FRAME and (near := near_names(name, columns)):
+    if name not in elsewhere.FRAME and (near := near_names(name, columns)):
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by its name, as sf[{near[0]!r}]")
-    return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, others.FRAME, members))
+    return NoAttributeError(f"an SFrame has no member {name!r}" + _suggestion(name, elsewhere.FRAME, members))
 
 
 def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
@@ -412,7 +414,7 @@ def no_text_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     from sframe_spark.expressions.functions.function_families import hints_of
     from sframe_spark.expressions.functions.text_functions import TEXT_FUNCTIONS
 
-    hints = others.TEXT | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()")
+    hints = elsewhere.TEXT | hints_of(TEXT_FUNCTIONS.values(), "use str.{name}()")
     return NoAttributeError(f"columns have no str.{name}" + _suggestion(name, hints, members))
 
 
@@ -427,7 +429,9 @@ def no_date_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     from sframe_spark.expressions.functions.date_parts import DATE_PARTS
     from sframe_spark.expressions.functions.function_families import hints_of
 
-    return NoAttributeError(f"columns have no dt.{name}" + _suggestion(name, others.DATE | hints_of(DATE_PARTS.values(), "use dt.{name}"), members))
+    return NoAttributeError(
+        f"columns have no dt.{name}" + _suggestion(name, elsewhere.DATE | hints_of(DATE_PARTS.values(), "use dt.{name}"), members)
+    )
 
 
 # Modules of pandas that take frames and columns of pandas alone.
@@ -481,8 +485,8 @@ class HintedClass(ABCMeta):
         def __getattr__(cls, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-            readers = {reader: hint for reader, hint in others.MODULE.items() if reader.startswith(READERS)}
-            hints = readers | (array_hints() if issubclass(cls, ClassRegistry.array) else others.FRAME)
+            readers = {reader: hint for reader, hint in elsewhere.MODULE.items() if reader.startswith(READERS)}
+            hints = readers | (array_hints() if issubclass(cls, ClassRegistry.array) else elsewhere.FRAME)
             raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _suggestion(name, hints, dir(cls)))
 
 
