@@ -1,9 +1,16 @@
-"""Shows the rows of a frame page by page: in a browser, from a local server; or the first thousand rows in a notebook."""
+"""Shows the rows of a frame page by page: in a browser from a local server, in a notebook from its kernel.
+
+Without the package ``anywidget`` a notebook has the first thousand rows.
+
+A notebook may be drawn on another machine than its kernel's, so only the kernel's own connection always leads back to the rows. Scripts in an output
+have no part in it, but widgets have.
+"""
 
 from __future__ import annotations
 
 import hmac
 import html
+import importlib.util
 import secrets
 import threading
 import urllib.parse
@@ -82,13 +89,17 @@ class RowPages:
 
     def at(self, row: int, column: int) -> str:
         """Return the page that begins with a row and a column; a number beyond the end is replaced by the last row or column."""
+        return page(self.title, f"<main>{self.content(row, column)}</main>", _PAGE_STYLE)
+
+    def content(self, row: int, column: int) -> str:
+        """Return what a page shows: the title, links to other pages, whose addresses are ``?row=...&column=...``, and the rows."""
         rows = row_count(self.node)
         start, first = min(max(row, 0), max(rows - 1, 0)), min(max(column, 0), max(len(self.names) - 1, 0))
         stop = min(start + PAGE_ROWS, rows)
         heading = f"<h1>{html.escape(visible(self.title))}<small>{size_text(rows, len(self.names))}</small></h1>"
         table = rows_table(self.node, self.names, start, stop, first)
         steps = f'<nav aria-label="rows">{_steps(start, stop, rows, first)}{self._jump(start, rows, first)}</nav>'
-        return page(self.title, f"<main>{heading}{steps}{table}</main>", _PAGE_STYLE)
+        return f"{heading}{steps}{table}"
 
     def _jump(self, start: int, rows: int, first: int) -> str:
         """Return the form for jumping to a row, and to other columns if there are many."""
@@ -145,11 +156,70 @@ def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:
         pages.append(f"<details{opened}><summary>{text}</summary>{rows_table(first, names, start, stop)}</details>")
     notes = []
     if row_limit > rows:
-        notes.append(f"The first {rows:,} rows; explore() in a browser shows all: visualization.set_target('browser').")
+        notes.append(
+            f"The first {rows:,} rows; with the package anywidget, or in a browser (visualization.set_target('browser')), explore() shows all."
+        )
     if len(names) > PAGE_COLUMNS:
         notes.append(f"The first {PAGE_COLUMNS} of {len(names):,} columns.")
     text = f'<div class="sf-note">{" ".join(notes)}</div>' if notes else ""
     return f"<style>{_STYLE}</style><div><strong>{html.escape(visible(title))}</strong>{''.join(pages)}{text}</div>"
+
+
+# --- A notebook's widget
+
+
+# Clicks on links, and the form, ask the kernel for another page, by its first row and column. Colours are those of the notebook.
+_WIDGET_SCRIPT = """
+export default { render({ model, el }) {
+  el.classList.add("sf-rows");
+  const draw = () => { el.innerHTML = model.get("content"); };
+  const ask = query => {
+    model.set("place", ["row", "column"].map(
+      name => Math.trunc(Math.min(Math.max(Number(query.get(name)) || 0, 0), Number.MAX_SAFE_INTEGER))));
+    model.save_changes();
+  };
+  el.addEventListener("click", event => {
+    const link = event.target.closest("a[href^='?']");
+    if (link) { event.preventDefault(); ask(new URLSearchParams(link.getAttribute("href"))); }
+  });
+  el.addEventListener("submit", event => { event.preventDefault(); ask(new FormData(event.target)); });
+  el.addEventListener("keydown", event => event.stopPropagation());
+  model.on("change:content", draw);
+  draw();
+} };
+"""
+_WIDGET_STYLE = f""".sf-rows {{
+--paper: var(--jp-layout-color0, var(--vscode-editor-background, Canvas)); --quiet: inherit; --bar: #4c78a8;
+{_PAGE_STYLE}
+div.sf-table {{ max-height: 60vh; }}
+}}"""
+
+
+def widget_of_rows(pages: RowPages) -> Any:
+    """Return a widget of ``anywidget`` that shows the pages of a materialized frame, and asks the kernel for each page."""
+    import anywidget  # type: ignore[import-not-found]
+    import traitlets  # type: ignore[import-not-found]
+
+    class RowWidget(anywidget.AnyWidget):  # type: ignore[misc]
+        _esm, _css = _WIDGET_SCRIPT, _WIDGET_STYLE
+        content = traitlets.Unicode().tag(sync=True)
+        place = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+
+    def content(row: int, column: int) -> str:
+        try:
+            return pages.content(row, column)
+        except Exception as error:
+            return _failure(error)
+
+    widget = RowWidget(content=content(0, 0))
+    widget.observe(lambda change: setattr(widget, "content", content(*change["new"])), "place")
+    return widget
+
+
+def _failure(error: Exception) -> str:
+    """Return the message of an error that the rows raise, as HTML; of others than this package's only the class."""
+    message = str(error) if isinstance(error, SFrameError) else f"The rows could not be read ({type(error).__name__})."
+    return f"<p>{html.escape(visible(message, lines=True))}</p>"
 
 
 # --- The server
@@ -172,13 +242,21 @@ _HEADERS = {
 
 
 def explore(node: PlannerNode, names: Sequence[str], title: str) -> None:
-    """Display the rows of a frame page by page; they are computed first (in a notebook, only the first thousand)."""
+    """Display the rows of a frame page by page; they are computed first (in a notebook without ``anywidget``, only the first thousand)."""
     target = config.picture_target
     if target == "none":
         return
     if target == "auto" and notebook_shell() is not None:
         from IPython.display import HTML, display  # type: ignore[import-not-found]
 
+        if importlib.util.find_spec("anywidget") is not None:
+            materialize(node)
+            widget = widget_of_rows(RowPages(node, tuple(names), title))
+            # Where there is no kernel, as in a notebook that was saved, the first page is left.
+            page_text = f'<style>{_STYLE}</style><div class="sf-rows">{rows_table(node, names, 0, min(PAGE_ROWS, row_count(node)))}</div>'
+            shown, metadata = widget._repr_mimebundle_()
+            display({**shown, "text/html": page_text}, metadata=metadata, raw=True)
+            return
         display(HTML(first_rows(node, names, title)))
         return
     materialize(node)
@@ -234,11 +312,8 @@ class RowServer:
             fields = {}
         try:
             return 200, self.pages.at(_number(fields, "row"), _number(fields, "column"))
-        except SFrameError as error:
-            message = str(error)
         except Exception as error:
-            message = f"The rows could not be read ({type(error).__name__})."
-        return 500, page(self.pages.title, f"<p>{html.escape(visible(message, lines=True))}</p>")
+            return 500, page(self.pages.title, _failure(error))
 
 
 def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TypeVar
@@ -17,6 +18,8 @@ R = TypeVar("R")
 
 # Lines of this package, and of Python and of libraries, are not the user's.
 LIBRARIES = (str(Path(__file__).parents[1]) + os.sep, str(Path(os.__file__).parent) + os.sep)
+# What calls a user's lines in a notebook, and what calls this package in them. Others' packages may have lines that the user wants to see.
+BESIDE_USERS = ("IPython", "ipykernel", "pandas", "numpy")
 # Faults of the package, or of what it runs on: whoever looks for the reason needs all lines.
 FAULTS = (PlanInvariantError, NonConvergenceError)
 # This attribute marks functions whose tracebacks are short.
@@ -54,17 +57,30 @@ def shorten(error: BaseException) -> None:
         error = earlier
 
 
-def users_lines(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the lines of a traceback that are neither of this package nor of libraries; None if there are none."""
+def users_lines(traceback: TracebackType | None, others: Collection[str] = ()) -> TracebackType | None:
+    """Return the lines of a traceback that are not of this package, of Python, or of other packages that are named; None if there are none."""
     lines: list[TracebackType] = []
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(LIBRARIES):
+        frame = traceback.tb_frame
+        if not frame.f_code.co_filename.startswith(LIBRARIES) and str(frame.f_globals.get("__name__")).partition(".")[0] not in others:
             lines.append(traceback)
         traceback = traceback.tb_next
     shorter: TracebackType | None = None
     for line in reversed(lines):
         shorter = TracebackType(shorter, line.tb_frame, line.tb_lasti, line.tb_lineno)
     return shorter
+
+
+def lines_in_notebook(error: BaseException) -> list[str]:
+    """Return what IPython shows of an error, for which it asks by the method ``_render_traceback_``: of a mistake, only the user's lines."""
+    traceback = error.__traceback__
+    if config.tracebacks != "full" and is_mistake(error):
+        traceback = users_lines(traceback, BESIDE_USERS)
+    lines: list[str] = sys.modules["IPython"].get_ipython().InteractiveTB.structured_traceback(type(error), error, traceback, tb_offset=0)
+    return lines
+
+
+SFrameError._render_traceback_ = lines_in_notebook  # type: ignore[attr-defined]
 
 
 def door(function: Callable[P, R]) -> Callable[P, R]:

@@ -35,11 +35,13 @@ def weather() -> SFrame:
     return SFrame(columns)[["time", "station", "temperature", "rain", "observer"]].sort("time")
 
 
-def take(window: Browser, name: str, page: Path, part: str) -> None:
-    """A picture of a part of a page, twice as fine as its pixels."""
-    seen = window.open(page.as_uri())
-    assert not seen.errors, seen.errors
-    window.picture(PICTURES / f"{name}.png", part, margin=8)
+def take(window: Browser, name: str, page: Path, part: str, width: int) -> None:
+    """Pictures of a part of a page on light and on dark paper, finer than its pixels."""
+    for dark in (False, True):
+        window.look(width, 700, dark=dark, scale=1.4)
+        seen = window.open(page.as_uri())
+        assert not seen.errors, seen.errors
+        window.picture(PICTURES / f"{name}{'-dark' * dark}.png", part, margin=8)
 
 
 def main() -> None:
@@ -48,15 +50,13 @@ def main() -> None:
     frame = weather()
     palermo = frame[frame["station"] == "Palermo"]
     with tempfile.TemporaryDirectory() as directory, browser() as window:
-        window.look(1080, 700, scale=1.4)
         page = Path(directory) / "page.html"
         page.write_text(cell_page(f'<div class="cell" style="display: inline-block">{frame._repr_html_()}</div>'), encoding="utf-8")
-        take(window, "table", page, ".cell")
+        take(window, "table", page, ".cell", 1080)
         frame.summary_page().save(page)
-        take(window, "summary", page, "main")
+        take(window, "summary", page, "main", 1080)
         plot(palermo["time"], palermo["temperature"], "time", "temperature / °C", "A year in Palermo").save(page)
-        window.look(820, 700, scale=1.4)
-        take(window, "line", page, "main")
+        take(window, "line", page, "main", 820)
 
 
 if __name__ == "__main__":

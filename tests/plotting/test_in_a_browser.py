@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sframe_spark.plotting import row_browser
 from sframe_spark.plotting.row_browser import RowServer
 from tests.chromium import PROGRAM, Browser, browser
 from tests.plotting.gallery import CHARTS, EVIL, FRAMES, NOTEBOOKS, mixed, wide
@@ -164,6 +167,39 @@ def test_rows_are_paged_with_keys_alone(window: Browser, server: RowServer) -> N
     assert window.value("document.querySelector('details').open")
     looked_at(window, f"{address}?row=2999", width=400)
     assert shown() == "rows 2,999 to 2,999 of 3,000" and window.value(TOO_WIDE) <= 0
+
+
+# A page of a notebook with a widget, whose kernel is the table of pages.
+NOTEBOOK = """<!DOCTYPE html><html lang="en"><title>notebook</title><style>{style}</style><body><div id="output"></div><script type="module">
+const pages = {pages}, state = {{content: pages["0,0"]}}, told = {{}};
+const model = {{
+  get: name => state[name], set: (name, value) => {{ state[name] = value; }}, on: (event, call) => {{ told[event] = call; }},
+  save_changes: () => {{ state.content = pages[state.place.join()] ?? "<p>no page " + state.place + "</p>"; told["change:content"](); }},
+}};
+const widget = await import("data:text/javascript;base64,{script}");
+widget.default.render({{model, el: document.getElementById("output")}});
+document.title = "drawn";
+</script>"""
+
+
+def test_a_widget_turns_pages(window: Browser, server: RowServer, tmp_path: Path) -> None:
+    pages = json.dumps({f"{row},0": server.pages.content(row, 0) for row in (0, 50, 1234)}).replace("<", "\\u003c")
+    script = base64.b64encode(row_browser._WIDGET_SCRIPT.encode()).decode()
+    (tmp_path / "notebook.html").write_text(NOTEBOOK.format(style=row_browser._WIDGET_STYLE, pages=pages, script=script))
+
+    def shown() -> str:
+        found: str = window.value("document.querySelector('nav > span').textContent")
+        return found
+
+    looked_at(window, (tmp_path / "notebook.html").as_uri(), width=1000)
+    assert window.value("document.title") == "drawn" and shown() == "rows 0 to 49 of 3,000"
+    window.value("document.querySelector('a[rel=next]').click()")
+    assert shown() == "rows 50 to 99 of 3,000"
+    window.value("(document.querySelector('#row').value = '1234', document.querySelector('nav button').click())")
+    assert shown() == "rows 1,234 to 1,283 of 3,000"
+    # The style reaches what is in the widget, and its head stays where it is while rows are scrolled.
+    assert window.value("getComputedStyle(document.querySelector('.sf-table thead th')).position") == "sticky"
+    assert window.value("document.querySelector('.sf-table').clientHeight < document.querySelector('.sf-table').scrollHeight")
 
 
 def test_pages_of_others_read_no_row(window: Browser, server: RowServer, tmp_path: Path) -> None:

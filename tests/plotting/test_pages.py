@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
 import tempfile
 import threading
 import urllib.error
@@ -12,6 +13,7 @@ import urllib.request
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -209,6 +211,42 @@ def test_a_notebook_has_the_first_thousand_rows() -> None:
     assert text.count("<details") == 20 + 1000 and ">999<" in text and ">1000<" not in text and "The first 1,000 rows" in text
     assert "<img" not in text and "<script" not in text
     assert "no rows" in first_rows(SFrame({"a": SArray([], int)})._node, ["a"], "empty")
+
+
+class Observed:
+    """Stands for a widget: assigned attributes are told to who observes them."""
+
+    def __init__(self, **traits: Any) -> None:
+        self.observers: dict[str, Any] = {}
+        vars(self).update(traits)
+
+    def observe(self, told: Any, name: str) -> None:
+        self.observers[name] = told
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name != "observers" and name in self.observers:
+            self.observers[name]({"new": value})
+
+
+def widget(monkeypatch: pytest.MonkeyPatch, pages: RowPages) -> Any:
+    monkeypatch.setitem(sys.modules, "anywidget", SimpleNamespace(AnyWidget=Observed))
+    trait = SimpleNamespace(tag=lambda **_: None)
+    monkeypatch.setitem(sys.modules, "traitlets", SimpleNamespace(Unicode=lambda: trait, Int=lambda: None, List=lambda *_: trait))
+    return row_browser.widget_of_rows(pages)
+
+
+def test_a_widget_asks_for_each_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = SFrame({"number": range(1234), "text": [EVIL] * 1234})
+    frame.materialize()
+    shown = widget(monkeypatch, RowPages(frame._node, tuple(frame.column_names()), EVIL))
+    assert "rows 0 to 49 of 1,234" in shown.content and ">50<" not in shown.content
+    shown.place = [1200, 0]
+    assert "rows 1,200 to 1,233 of 1,234" in shown.content and ">1233<" in shown.content
+    assert "<img" not in shown.content and "<script" not in shown.content
+    monkeypatch.setattr(RowPages, "content", lambda *_: (_ for _ in ()).throw(OSError("/secret/path")))
+    shown.place = [0, 0]
+    assert shown.content == "<p>The rows could not be read (OSError).</p>"
 
 
 def test_styles_stay_in_their_pictures() -> None:

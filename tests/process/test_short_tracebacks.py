@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 import sframe_spark
@@ -77,6 +80,19 @@ def test_all_lines_are_shown_to_those_who_want_them() -> None:
     with config.using(tracebacks="full"), pytest.raises(SFrameError) as raised:
         MISTAKES["a function that fails"]()
     assert len([file for file in lines_of(raised.value) if file.startswith(PACKAGE)]) > 10
+
+
+def test_a_notebook_shows_the_lines_of_the_user_alone(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython asks an error for its lines; the errors here are raised in members that are no doors, and by way of pandas."""
+    table = SimpleNamespace(structured_traceback=lambda kind, error, lines, tb_offset: traceback.format_exception(kind, error, lines))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(InteractiveTB=table)))
+    for mistake in (lambda: frame().gruopby("a"), lambda: pd.concat([frame(), frame()]), lambda: setattr(config, "nope", 1)):
+        with pytest.raises(SFrameError) as raised:
+            mistake()
+        shown = "".join(raised.value._render_traceback_())
+        assert Path(__file__).name in shown and PACKAGE not in shown and "pandas/core" not in shown and str(raised.value) in shown
+        with config.using(tracebacks="full"):
+            assert PACKAGE in "".join(raised.value._render_traceback_())
 
 
 def test_faults_show_all_lines(short: None) -> None:

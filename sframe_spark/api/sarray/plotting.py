@@ -71,7 +71,7 @@ class ColumnPlotting:
         self.plot(title, xlabel, ylabel).show()
 
     def explore(self, title: str | None = None) -> None:
-        """Show the rows page by page: all in a browser, or the first thousand in a notebook.
+        """Show the rows page by page, in a browser or a notebook; a notebook without the package ``anywidget`` has the first thousand.
 
         Parameters
         ----------
