@@ -120,4 +120,5 @@ def setup(app: Sphinx) -> None:
     """Write the pages of the reference, which are made of the code."""
     app.connect("autodoc-process-signature", without_private_parameters)
     app.connect("doctree-resolved", mark_printed)
+    reference.name_classes()
     reference.write(Path(__file__).parents[1] / "reference")

@@ -5,15 +5,21 @@ from __future__ import annotations
 import importlib
 import inspect
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas
+import pyspark.sql
+
 import sframe_spark
 from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, errors as all_errors, plugin, util, visualization
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.config import Option
+from sframe_spark.plotting.plot_class_and_chart_choice import Plot
+from sframe_spark.plotting.summary import ColumnFacts, FrameSummary
 from sframe_spark.toolkits import cross_validation, evaluation, recommender_data, text_analytics
 
 FENCE = "```"
@@ -284,6 +290,15 @@ def public_signature(signature: str) -> str:
     "(data: Any = None, sep=', ', *, n: int = 2)"
     """
     return f"({', '.join(part for part in parts_of(signature[1:-1]) if not part.startswith('_'))})"
+
+
+def name_classes() -> None:
+    """Let modules know the classes in their annotations that they import for checks of types alone: signatures show `Any` else."""
+    known = {kind.__name__: kind for kind in (SFrame, SArray, Plot, FrameSummary, ColumnFacts)}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("sframe_spark."):
+            vars(module).update({name: kind for name, kind in known.items() if vars(module).get(name) is Any})
+    vars(sys.modules["sframe_spark.api.sframe.interchange"]).update(pandas=pandas, pyspark=pyspark)
 
 
 def page(title: str, *parts: str) -> str:

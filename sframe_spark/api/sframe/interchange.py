@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,10 @@ from sframe_spark.values.input_copying_simplification_and_validation import libr
 NESTED = ("list", "dict", "array", "ndarray")
 # The module of pandas that makes frames.
 PANDAS_FRAME = "pandas.core.frame"
+
+if TYPE_CHECKING:
+    import pandas
+    import pyspark.sql
 
 
 class Interchange(Columns):
@@ -103,7 +107,7 @@ class Interchange(Columns):
         return for_narwhals(self)
 
     @call_example("sf.to_pandas()")
-    def to_pandas(self, arrow: bool = False) -> Any:
+    def to_pandas(self, arrow: bool = False) -> pandas.DataFrame:
         """Return all rows as a pandas DataFrame.
 
         Parameters
@@ -127,7 +131,7 @@ class Interchange(Columns):
             return self.to_arrow().to_pandas(types_mapper=import_library("pandas").ArrowDtype)
         return pandas_frame(self._node, self._names)
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pandas.DataFrame:
         """Return all rows as a pandas DataFrame; the same as :meth:`to_pandas`.
 
         Raises
@@ -191,7 +195,7 @@ class Interchange(Columns):
     def _rows_for_numpy(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return array_for_numpy(table_for_numpy(self._node, self._names) if self._names else np.empty((0, 0)), dtype, copy)
 
-    def to_spark(self) -> Any:
+    def to_spark(self) -> pyspark.sql.DataFrame:
         """Return the rows as a Spark DataFrame of the user's active session, in order, with this frame's column names.
 
         Views, functions and settings of the session (such as ANSI mode and time zone) apply to what is derived from the DataFrame, but not to the
