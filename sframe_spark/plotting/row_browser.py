@@ -200,7 +200,7 @@ def widget_of_rows(pages: RowPages) -> Any:
     import anywidget  # type: ignore[import-not-found]
     import traitlets  # type: ignore[import-not-found]
 
-    class RowWidget(anywidget.AnyWidget):  # type: ignore[misc]
+    class RowWidget(anywidget.AnyWidget):
         _esm, _css = _WIDGET_SCRIPT, _WIDGET_STYLE
         content = traitlets.Unicode().tag(sync=True)
         place = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
