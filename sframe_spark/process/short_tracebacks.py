@@ -19,7 +19,7 @@ R = TypeVar("R")
 # Lines of this package, and of Python and of libraries, are not the user's.
 LIBRARIES = (str(Path(__file__).parents[1]) + os.sep, str(Path(os.__file__).parent) + os.sep)
 # What calls a user's lines in a notebook, and what calls this package in them. Others' packages may have lines that the user wants to see.
-BESIDE_USERS = ("IPython", "ipykernel", "pandas", "numpy")
+CALLERS_AND_CALLED = ("IPython", "ipykernel", "pandas", "numpy")
 # Faults of the package, or of what it runs on: whoever looks for the reason needs all lines.
 FAULTS = (PlanInvariantError, NonConvergenceError)
 # This attribute marks functions whose tracebacks are short.
@@ -75,7 +75,7 @@ def lines_in_notebook(error: BaseException) -> list[str]:
     """Return what IPython shows of an error, for which it asks by the method ``_render_traceback_``: of a mistake, only the user's lines."""
     traceback = error.__traceback__
     if config.tracebacks != "full" and is_mistake(error):
-        traceback = users_lines(traceback, BESIDE_USERS)
+        traceback = users_lines(traceback, CALLERS_AND_CALLED)
     lines: list[str] = sys.modules["IPython"].get_ipython().InteractiveTB.structured_traceback(type(error), error, traceback, tb_offset=0)
     return lines
 
